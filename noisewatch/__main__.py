@@ -22,7 +22,7 @@ def run() -> None:
     gc.set_threshold(_YOUNG_OBJECTS)
     command_line = _command_line()
     atexit.register(gc.freeze)  # objects that end with the process need no further search
-    sys.excepthook = command_line.tell_internal_error
+    sys.excepthook = command_line.report_internal_error
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
         signal.signal(signal.SIGTERM, end)
     status = command_line.main()

@@ -1,6 +1,6 @@
-"""The integrations with existing benchmark engines: a folder each, with a page and the files that it describes.
+"""The integrations with CI, schedulers and monitoring: one folder per integration, with a page and its files.
 
-`NAME/page.md` contains what the integration does, where its files go, what happens on a noisy machine, and how to
+`NAME/page.md` describes what the integration does, where its files go, what happens on a noisy machine, and how to
 remove it; its first paragraph is the summary in the list. Files below `NAME/files/` are written out unchanged except
 for `@noisewatch@`, which becomes the shell words that start the running noisewatch. Files that begin with `#!` become
 executable.
@@ -18,7 +18,7 @@ _PROGRAM = "@noisewatch@"
 
 
 class Integration(Struct, frozen=True):
-    """An integration with one engine; `texts` are its files by path, with the placeholder in them."""
+    """An integration; `texts` are the contents of its files by path, still with the placeholder `@noisewatch@`."""
 
     name: str
     page: str
@@ -26,18 +26,18 @@ class Integration(Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        """The first paragraph of its page, on one line."""
+        """The first paragraph of the page, on one line."""
         return " ".join(self.page.split("\n\n")[1].split())
 
     def files_for(self, program: str) -> dict[str, str]:
-        """Return the files by path, as written for a noisewatch that is started by the words `program`."""
+        """Return the contents of the files by path, with the command `program` in place of the placeholder."""
         return {path: text.replace(_PROGRAM, program) for path, text in self.texts.items()}
 
 
 def integrations() -> tuple[Integration, ...]:
-    """Return all integrations, by name."""
-    folders = [each for each in files(__name__).iterdir() if (each / _PAGE).is_file()]
-    return tuple(_read(folder) for folder in sorted(folders, key=lambda each: each.name))
+    """Return all integrations, sorted by name."""
+    folders = [folder for folder in files(__name__).iterdir() if (folder / _PAGE).is_file()]
+    return tuple(_read(folder) for folder in sorted(folders, key=lambda folder: folder.name))
 
 
 def _read(folder: Traversable) -> Integration:
@@ -45,8 +45,8 @@ def _read(folder: Traversable) -> Integration:
 
 
 def _texts_below(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for each in sorted(folder.iterdir(), key=lambda each: each.name):
-        path = prefix + each.name
-        found += _texts_below(each, f"{path}/") if each.is_dir() else [(path, each.read_text("utf-8"))]
-    return found
+    texts: list[tuple[str, str]] = []
+    for item in sorted(folder.iterdir(), key=lambda item: item.name):
+        path = prefix + item.name
+        texts += _texts_below(item, f"{path}/") if item.is_dir() else [(path, item.read_text("utf-8"))]
+    return texts

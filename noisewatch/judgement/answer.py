@@ -1,6 +1,6 @@
 """The answer of a check, its limits, and their text.
 
-The text on a limit names the value from which the check warns or fails, and its part of the budget.
+The text on a limit names the value above which the check warns or fails, and its part of the budget.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def passing_and_failing(
     is_plural: bool = False,
     is_least: bool = False,
 ) -> tuple[Limit, Limit]:
-    """Return the limits up to which a value passes, and from which it fails.
+    """Return the limit up to which a value passes, and the limit above which it fails.
 
-    Each is given by its value, the reason and, if it scales with the budget, its part of that. `prefix` is that of the
-    keys.
+    Each is given by its value, the reason and, if it scales with the budget, its part of the budget. Keys begin with
+    `prefix`.
     """
     limits = []
     for verb, (value, reason, *of_budget) in (("passes", passes), ("fails", fails)):
@@ -93,7 +93,7 @@ class Answer(Struct, frozen=True):
 
 
 class AnswerDetails(TypedDict, total=False):
-    """Fields of an answer beside its status and its text."""
+    """Optional fields of an answer, besides its status and its text."""
 
     measured: Any
     limit: float | None
@@ -137,7 +137,7 @@ class Graded:
     def by_counts(
         self, counts: Sequence[Counted], calm: str, why_unknown: str | None, fix: Fix | None = None
     ) -> Answer:
-        """Return the answer by the first count above its limit, whatever else is unknown; the gravest come first."""
+        """Return the answer by the first count above its limit, whatever else is unknown; the gravest are first."""
         for number, limit, status, text in counts:
             if number is not None and number > self._bound(limit):
                 return self.by(limit, number).answer(status, text, fix=fix)
@@ -182,20 +182,20 @@ _PARTS = {0.5: "half", 0.2: "a fifth"}
 
 
 def warns_and_fails(warns: float, fails: float, unit: str) -> str:
-    """Return ` (warns from 1%, fails from 5%)`, for the end of a sentence."""
-    return f" (warns {_from(warns, unit)}, fails {_from(fails, unit)})"
+    """Return ` (warns above 1%, fails above 5%)`, for the end of a sentence."""
+    return f" (warns {_beyond(warns, unit)}, fails {_beyond(fails, unit)})"
 
 
 def describe_limit(limit: Limit) -> str:
-    """Return `busy share of a target CPU: warns from 1% (two ticks of 10 ms in a 3 s sample)`."""
+    """Return `busy share of a target CPU: warns above 1% (two ticks of 10 ms in a 3 s sample)`."""
     name = _OUTCOME_IN_NAME.sub("", limit.name) if _verb(limit) else limit.name
     return f"{name}: {describe_bound(limit, limit.value)} ({'; '.join(_reasons(limit))})"
 
 
 def describe_bound(limit: Limit, value: float) -> str:
-    """Return `warns from 1%` of a value of the limit, or the value alone if the key does not say what it does."""
+    """Return `warns above 1%` for a value of the limit, or only the value if the key names no outcome."""
     verb = _verb(limit)
-    return _value(value, limit.unit) if verb is None else f"{verb} {_from(value, limit.unit, limit.is_least)}"
+    return _value(value, limit.unit) if verb is None else f"{verb} {_beyond(value, limit.unit, limit.is_least)}"
 
 
 def _verb(limit: Limit) -> str | None:
@@ -203,21 +203,21 @@ def _verb(limit: Limit) -> str | None:
 
 
 def _reasons(limit: Limit) -> list[str]:
-    """Return why the limit has its value; one in proportion to the budget says so first."""
+    """Return why the limit has its value, first its proportion to the budget if it has one."""
     if limit.of_budget is None:
         return [limit.reason]
     budget = share_text(DEFAULT_MAX_CV)
     part = f"{_PARTS.get(limit.of_budget, f'{limit.of_budget:g} times')} of the budget".replace("times of", "times")
     if abs(limit.value - limit.of_budget * DEFAULT_MAX_CV) < 1e-9:
         whole = f"{part} of {budget}"
-        rest = limit.reason.removeprefix(part)
-        return [whole, limit.reason] if rest == limit.reason else [whole + rest]
+        remaining = limit.reason.removeprefix(part)
+        return [whole, limit.reason] if remaining == limit.reason else [whole + remaining]
     level = share_text(limit.value / limit.of_budget)
-    return [f"for a budget of {budget}: less in proportion below it, {part} above {level}", limit.reason]
+    return [f"for a budget of {budget}; proportionally less below it, {part} above {level}", limit.reason]
 
 
-def _from(value: float, unit: str, is_least: bool = False) -> str:
-    return f"{'below' if is_least else 'from' if value else 'above'} {_value(value, unit)}"
+def _beyond(value: float, unit: str, is_least: bool = False) -> str:
+    return f"{'below' if is_least else 'above'} {_value(value, unit)}"
 
 
 def _value(value: float, unit: str) -> str:

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 NO_TARGET = "there is no target CPU"
 NOT_READ_AFTER = "the counters after the calibration were not read"
-KERNELS_NAME = 15  # characters: the kernel keeps no more of a name
+KERNEL_NAME_LENGTH = 15  # characters of a task's name that the kernel keeps
 T = TypeVar("T")
-_LEAST_MEASURED = 0.85  # the rest is spent on warming up, the clock's chains and looks
+_MIN_MEASURED = 0.85  # the rest is spent on warming up, the clock's chains and looks
 
 
 class Calibrated(Struct, frozen=True):
@@ -87,15 +87,15 @@ class Calibrated(Struct, frozen=True):
         """The reason why the calibration does not represent what a benchmark would meet, or None if it does."""
         samples = self.calibration.samples
         if samples.is_realtime:
-            return "measured with real-time priority, which preempts what a benchmark would share the CPU with"
+            return "measured with real-time priority, which preempts tasks that a benchmark would share the CPU with"
         if samples.command:
             return "the calibration measured a workload, not the machine"
-        missing = [figures for figures in self.complete if (figures.measured_share or 0.0) < _LEAST_MEASURED]
+        missing = [figures for figures in self.complete if (figures.measured_share or 0.0) < _MIN_MEASURED]
         if missing:
             worst = min(missing, key=lambda figures: figures.measured_share or 0.0)
-            return f"CPU {worst.cpu} measured for only {worst.measured_share or 0.0:.0%} of the time that it was to"
+            return f"CPU {worst.cpu} was measured for only {worst.measured_share or 0.0:.0%} of the requested time"
         full = [figures.cpu for figures in self.complete if figures.lost_gaps]
-        return f"buffer full on CPU {full[0]}: not all gaps were kept" if full else None
+        return f"not all gaps on CPU {full[0]} were kept (buffer full)" if full else None
 
     @property
     def unpredicted(self) -> CpuSet:
@@ -164,10 +164,10 @@ def calibrated_with(
 class Case(Struct, frozen=True, dict=True, eq=False):
     """A snapshot to judge, with what was measured before and after it.
 
-    `interval` and `calibrated` are None where there is none. Their reasons are None if none was requested. `under_load`
-    is the time of the calibration: effects that only a working CPU has, such as throttling, show there. It includes the
-    spinners, so that unattributed time cannot be derived from it. It is None too if the machine was not read after its
-    calibration, as in a truncated recording.
+    `interval` and `calibrated` are None if not measured, their reasons None if not requested. `under_load` is the time
+    of the calibration, which shows effects that only a working CPU has, such as throttling. It includes the spinners,
+    so unattributed time cannot be derived from it. It is also None if the machine was not read after its calibration,
+    as in a truncated recording.
     """
 
     snapshot: Snapshot
@@ -179,7 +179,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
     clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC against another clock, or why there is none
     past: Past | None = None  # earlier calibrations of this machine; None if not requested
     rules: Rules = DEFAULT
-    limits: Mapping[str, float] = {}  # by their keys, of the check being evaluated, as far as set by rules
+    limits: Mapping[str, float] = {}  # by key, of the evaluated check; only those set by rules
     starts_benchmark: bool = True  # whether the benchmark has the same parent; False in a monitor
     remembered: Remembered | None = None  # results of earlier cases
 
@@ -223,7 +223,8 @@ class Case(Struct, frozen=True, dict=True, eq=False):
     @property
     def snapshots(self) -> list[Snapshot]:
         """The snapshot to judge, and those around the sample and the calibration."""
-        return [self.snapshot, *(each for interval in self.intervals for each in (interval.before, interval.after))]
+        ends = (snapshot for interval in self.intervals for snapshot in (interval.before, interval.after))
+        return [self.snapshot, *ends]
 
     @cached_property
     def without_own_process(self) -> Case:
@@ -302,7 +303,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
     @cached_property
     def program_names(self) -> frozenset[str]:
         """The names of all programs, truncated as the kernel does."""
-        return frozenset([task.name[:KERNELS_NAME] for task in self.programs])
+        return frozenset([task.name[:KERNEL_NAME_LENGTH] for task in self.programs])
 
     @property
     def housekeeping(self) -> CpuSet:
@@ -317,11 +318,11 @@ class Case(Struct, frozen=True, dict=True, eq=False):
         """Return the reason why the first of the paths, or a path below it, could not be read."""
         reasons = self.snapshot.reason_by_path
         exact = next((path for path in paths if path in reasons), None)
-        known = exact or _first_below(paths, self._unanswered) or _first_above(paths, reasons)
+        known = exact or _first_below(paths, self._unread_paths) or _first_above(paths, reasons)
         return f"{known}: {reasons[known]}" if known is not None else f"{paths[0]}: not exported here"
 
     @cached_property
-    def _unanswered(self) -> list[str]:
+    def _unread_paths(self) -> list[str]:
         return sorted(self.snapshot.reason_by_path)
 
 
@@ -343,15 +344,15 @@ def _first_below(paths: Sequence[str], ordered: Sequence[str]) -> str | None:
     This is a binary search, as there may be thousands of both.
     """
     for path in paths:
-        at = bisect_left(ordered, path + "/")
-        if at < len(ordered) and ordered[at].startswith(path + "/"):
-            return ordered[at]
+        index = bisect_left(ordered, path + "/")
+        if index < len(ordered) and ordered[index].startswith(path + "/"):
+            return ordered[index]
     return None
 
 
 def _first_above(paths: Sequence[str], reasons: Mapping[str, str]) -> str | None:
     for path in paths:
-        ends = (at for at, character in enumerate(path) if character == "/")
+        ends = (index for index, character in enumerate(path) if character == "/")
         known = next((path[:end] for end in ends if path[:end] in reasons), None)
         if known is not None:
             return known
@@ -376,8 +377,7 @@ def kind_of_guest(snapshot: Snapshot) -> str | None:
 def rules_for(rules: Rules, snapshot: Snapshot) -> Rules:
     """Return the rules with the profile that the machine needs, and the confidence that the profile needs.
 
-    A container on bare metal where the machine's settings are visible is judged by them; one that hides them is a
-    guest.
+    A container on bare metal that shows the machine's settings is judged by them; one that hides them is a guest.
     """
     kind = kind_of_guest(snapshot) if not rules.is_profile_given else None
     if kind is not None:

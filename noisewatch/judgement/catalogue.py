@@ -7,4 +7,4 @@ from noisewatch.judgement.checks import all_checks
 from noisewatch.judgement.terms import Area
 
 _AREAS = list(Area)
-CATALOGUE: tuple[Check, ...] = tuple(sorted(all_checks(), key=lambda each: _AREAS.index(each.area)))
+CATALOGUE: tuple[Check, ...] = tuple(sorted(all_checks(), key=lambda check: _AREAS.index(check.area)))

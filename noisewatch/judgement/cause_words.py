@@ -1,4 +1,4 @@
-"""Text on causes that all reports and screens share: what is wrong, what it costs, what to do, and what that settles.
+"""Text on causes that all reports and screens share: the problem, its cost, the remedy, and what the remedy settles.
 
 Costs are in the unit of the budget. The first and the last line of a report are text on the causes too.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
 from noisewatch.errors import NO_SUCH_FILE
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.causes import Cause, Way, causes_of, culprits_of, explain, who
+from noisewatch.judgement.causes import Cause, Way, causes_of, culprit_key, culprits_of, explain
 from noisewatch.judgement.checks.calibration.noise import BECAUSE
 from noisewatch.judgement.finding_words import culprit_line, said_in_full, sentence, unnamed_culprits
 from noisewatch.judgement.fixes.fix import Fix
@@ -45,7 +45,7 @@ from noisewatch.units import describe_count, describe_rate, describe_value, shar
 _LONGEST_LINE = 200  # columns of commands on one line
 _LONGEST_TITLE = 150
 _LONG_LIST = 40
-_MOST_CULPRITS = 6
+_MAX_CULPRITS = 6
 _ABSENT = f": {NO_SUCH_FILE}"
 
 
@@ -69,8 +69,8 @@ _ABOUT_OPEN: Mapping[Way, Callable[[int, Case], str]] = {
     Way.SAMPLE: lambda count, _: f"take a sample (--sample 3): {_questions(count)} open without one",
     Way.CALIBRATION: lambda count, _: f"calibrate (--calibration 3): {_questions(count)} open without it",
     Way.LIVE: lambda count, case: (
-        f"run noisewatch on the machine itself: {'a copied tree' if case.interval is None else 'a recording'} "
-        f"cannot answer {_questions(count)}"
+        f"{'a copied tree' if case.interval is None else 'a recording'} cannot answer {_questions(count)}: "
+        "run noisewatch on the machine itself"
     ),
     Way.ROOT: lambda count, case: (
         f"ask again as root ({as_root('preflight', case.snapshot.is_live)}): {_questions(count)} need it"
@@ -81,8 +81,8 @@ _ABOUT_OPEN: Mapping[Way, Callable[[int, Case], str]] = {
 def culprits_text(cause: Cause, title: str) -> str | None:
     """Return the culprits, the costliest first, or None if the title names all of them."""
     culprits = unnamed_culprits(cause.findings[0], title)
-    named = [culprit_line(each) for each in culprits[:_MOST_CULPRITS]]
-    named += [f"{len(culprits) - _MOST_CULPRITS} more"] if len(culprits) > _MOST_CULPRITS else []
+    named = [culprit_line(culprit) for culprit in culprits[:_MAX_CULPRITS]]
+    named += [f"{len(culprits) - _MAX_CULPRITS} more"] if len(culprits) > _MAX_CULPRITS else []
     return "; ".join(named) or None
 
 
@@ -100,16 +100,15 @@ def steps_against(cause: Cause) -> list[tuple[str, str]]:
 
 def _proposal(cpus: CpuSet) -> str:
     listed = cpu_list_argument(cpus)
-    words = f"   a thread of each of {len(cpus)} cores below one last-level cache" if len(cpus) > 1 else ""
+    words = f"   one thread on each of {len(cpus)} cores below one last-level cache" if len(cpus) > 1 else ""
     return f"--cpus {listed}{words if len(listed) < _LONG_LIST else ''}"
 
 
-@lru_cache(maxsize=64)  # a monitor asks for the same ones every second
+@lru_cache(maxsize=64)  # a monitor renders the same fixes every second
 def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
     """Return the fix's commands as (name, line) pairs: now, undo, for good.
 
-    The commands of one name share a line if they fit; otherwise each action has its own lines, and the first has the
-    name.
+    The commands of one name share a line if they fit; otherwise each action has its own lines, the first with the name.
     """
     parts: tuple[tuple[str, list[str | None], str], ...] = (
         (NOW, [action.do for action in fix.actions], " && "),
@@ -118,15 +117,19 @@ def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
     )
     lines: list[tuple[str, str]] = []
     for name, commands, separator in parts:
-        single = [each for each in commands if each is not None]
+        single = [command for command in commands if command is not None]
         if single and len(single) == len(commands):
             whole = separator.join(single)
-            shown = [whole] if len(whole) <= _LONGEST_LINE else [part for each in single for part in parted(each)]
-            lines += [(name if not at else "", printable(line)) for at, line in enumerate(shown)]
+            shown = (
+                [whole]
+                if len(whole) <= _LONGEST_LINE
+                else [part for command in single for part in split_command(command)]
+            )
+            lines += [(name if not index else "", printable(line)) for index, line in enumerate(shown)]
     return tuple(lines)
 
 
-def parted(command: str, longest: int = _LONGEST_LINE) -> list[str]:
+def split_command(command: str, longest: int = _LONGEST_LINE) -> list[str]:
     """Split a long command after each `&&`, where a shell waits for the next line. Quoted commands are not split."""
     if len(command) <= longest or "'" in command or "{" in command:
         return [command]
@@ -155,7 +158,7 @@ def _with_reasons(cause: Cause) -> Iterator[str]:
     if cause.way == Way.NONE:
         yield from map(_ids, findings_by_reason.values())
         return
-    absent = {reason: found for reason, found in findings_by_reason.items() if reason.endswith(_ABSENT)}
+    absent = {reason: findings for reason, findings in findings_by_reason.items() if reason.endswith(_ABSENT)}
     absent = absent if len(absent) > 1 else {}  # one text for all of them
     for reason, findings in findings_by_reason.items():
         if reason not in absent:
@@ -170,7 +173,7 @@ def _ids(findings: Iterable[Finding]) -> str:
 
 
 def is_one_line(cause: Cause) -> bool:
-    """Return whether the title says all of the cause: no fix, no advice, no other findings, no culprits."""
+    """Return whether the title contains the whole cause: no fix, no advice, no other findings, no culprits."""
     return (
         cause.way in (None, Way.NONE)
         and cause.fix is None
@@ -184,11 +187,12 @@ def is_one_line(cause: Cause) -> bool:
 _HEADLINES = {
     Outcome.STABLE: "ready to benchmark",
     Outcome.UNSTABLE: "do not benchmark now",
-    Outcome.UNKNOWN: "not known whether you can benchmark now",
+    Outcome.UNKNOWN: "cannot tell whether you can benchmark now",
 }
 _DISKS = ("sd", "vd", "xvd", "nvme", "mmcblk")
-_LEAST_COST = 5e-5  # shares that would be shown as 0.00%
-_MOST_COSTS = 3
+_MIN_COST = 5e-5  # smaller shares would be shown as 0.00%
+_MAX_COSTS = 3
+_PLURALS = ("children of ", "ended threads of ")
 _LONGEST_SUMMARY = 79
 
 
@@ -200,7 +204,7 @@ class Title(NamedTuple):
 
 
 class Warnings(NamedTuple):
-    """The heading `8 warnings, the costliest`, and these with their cost; some names if no cost is known."""
+    """The heading `8 warnings, the costliest`, and the costliest with their cost, or some names if no cost is known."""
 
     heading: str
     costliest: tuple[str, ...]
@@ -225,7 +229,7 @@ def effect_title(cause: Cause, case: Case) -> Title | None:
     if lead is None:
         return None
     if explain(culprits_of(finding, case), finding):
-        return Title(f"{name_of(lead, case)} {_taken(lead, finding)}", _limits(finding, case))
+        return Title(f"{name_of(lead, case)} {_takes(lead, finding)}", _limits(finding, case))
     text = printable(said_in_full(finding.answer))
     return Title(f"{text}: {name_of(lead, case)} {_share(lead.share or 0.0)}", _limits(finding, case))
 
@@ -238,12 +242,12 @@ def short_title(cause: Cause, case: Case) -> Title:
     finding = cause.findings[0]
     if cause.way is not None:
         return Title(title_of(cause, case))
-    rest = [said_in_full(other.answer) for other in cause.findings[1:2] if not other.answer.culprits]
-    return Title(printable("; ".join([said_in_full(finding.answer), *rest])), _limits(finding, case))
+    more = [said_in_full(other.answer) for other in cause.findings[1:2] if not other.answer.culprits]
+    return Title(printable("; ".join([said_in_full(finding.answer), *more])), _limits(finding, case))
 
 
 def is_of_floor(cause: Cause) -> bool:
-    """Return whether the cause is the noise floor: its chance is what there is to say."""
+    """Return whether the cause is the noise floor, whose title is a chance."""
     return cause.findings[0].check.id == FLOOR_CHECK
 
 
@@ -262,11 +266,11 @@ def others_of(cause: Cause, case: Case) -> list[str]:
         return [printable(reason)] if reason else []
     named: dict[object, Disturbance] = {}
     for culprit in culprits_of(cause.findings[0], case):
-        named.setdefault(who(culprit), culprit)
+        named.setdefault(culprit_key(culprit), culprit)
     return [
         f"{name_of(culprit, case)} {_share(culprit.share)}"
         for culprit in list(named.values())[1:]
-        if culprit.share is not None and culprit.share > _LEAST_COST
+        if culprit.share is not None and culprit.share > _MIN_COST
     ]
 
 
@@ -310,17 +314,18 @@ def _remark(culprit: Disturbance, case: Case) -> str:
 
 
 def _lead(finding: Finding, case: Case) -> Disturbance | None:
-    """Return the costliest culprit, if its cost is known and is what the finding is about."""
+    """Return the costliest culprit, if its cost is known and the finding is about this cost."""
     if finding.answer.unit != "share" and finding.check.ground != Ground.EFFECT:
         return None
-    culprits = [culprit for culprit in culprits_of(finding, case) if (culprit.share or 0.0) > _LEAST_COST]
+    culprits = [culprit for culprit in culprits_of(finding, case) if (culprit.share or 0.0) > _MIN_COST]
     return max(culprits, key=lambda culprit: culprit.share or 0.0, default=None)
 
 
-def _taken(lead: Disturbance, finding: Finding) -> str:
+def _takes(lead: Disturbance, finding: Finding) -> str:
     about = "~" if lead.is_inferred else ""
     if lead.kind != Kind.IRQ:
-        return f"takes {about}{_share(lead.share or 0.0, finding.answer.limit)} of CPU {lead.cpu}"
+        verb = "take" if lead.name.startswith(_PLURALS) else "takes"
+        return f"{verb} {about}{_share(lead.share or 0.0, finding.answer.limit)} of CPU {lead.cpu}"
     answer = finding.answer
     share = answer.measured if answer.unit == "share" and isinstance(answer.measured, float) else lead.share or 0.0
     number = f"IRQ {lead.irq}, " if lead.irq is not None else ""
@@ -328,7 +333,7 @@ def _taken(lead: Disturbance, finding: Finding) -> str:
 
 
 def _limits(finding: Finding, case: Case) -> str | None:
-    """Return `budget 1%, limit 0.5%` of what takes time, else `limit 300 s`, or None without a limit."""
+    """Return `budget 1%, limit 0.5%` for an effect, else `limit 300 s`, or None without a limit."""
     answer = finding.answer
     if answer.limit is None or answer.status != Status.FAIL or not isfinite(answer.limit):
         return None
@@ -338,7 +343,7 @@ def _limits(finding: Finding, case: Case) -> str | None:
 
 
 def warnings_of(causes: Iterable[Cause], case: Case) -> Warnings | None:
-    """Return the number of causes that only warn, and the costliest; None if there is none."""
+    """Return the number of causes that only warn, and the costliest, or None without any."""
     warned = [cause for cause in causes if cause.gravity == Gravity.WARNED]
     if not warned:
         return None
@@ -348,19 +353,19 @@ def warnings_of(causes: Iterable[Cause], case: Case) -> Warnings | None:
             key, cost, words = _costliest(finding, case)
             costs[key] = max(costs.get(key, (0.0, "")), (cost, words))
     costly = sorted((item for item in costs.values() if item[0] > 0), key=lambda item: -item[0])
-    named = [words for _, words in costly or costs.values()][:_MOST_COSTS]
+    named = [words for _, words in costly or costs.values()][:_MAX_COSTS]
     heading = describe_count(len(warned), "warning") + (", the costliest" if costly and len(warned) > 1 else "")
     return Warnings(heading, tuple(named))
 
 
 def _costliest(finding: Finding, case: Case) -> tuple[object, float, str]:
-    """Return the culprit of a warning, or the check where no culprit explains it, its cost, and both in words."""
+    """Return the culprit of a warning, or the check if no culprit explains it, its cost, and both as text."""
     lead, answer, check_id = _lead(finding, case), finding.answer, finding.check.id
     if lead is not None and explain([lead], finding):
         cost = lead.share or 0.0
-        return who(lead), cost, f"{name_of(lead, case)} {_share(cost)}{_remark(lead, case)}"
+        return culprit_key(lead), cost, f"{name_of(lead, case)} {_share(cost)}{_remark(lead, case)}"
     is_of_cpus = answer.unit == "share" and finding.check.ground == Ground.EFFECT and answer.cpus
-    if is_of_cpus and isinstance(answer.measured, int | float) and answer.measured > _LEAST_COST:
+    if is_of_cpus and isinstance(answer.measured, int | float) and answer.measured > _MIN_COST:
         return check_id, float(answer.measured), f"{check_id} {_share(answer.measured)}"
     return check_id, 0.0, check_id
 
@@ -378,7 +383,7 @@ def summary_of_verdict(verdict: Verdict, exit_status: int, causes: Sequence[Caus
     more = f", and {len(decisive) - 1} more" if len(decisive) > 1 else ""
     about = _outcome_text(decisive[0], case) if decisive else _why_stable(verdict)
     word, end = verdict.verdict.upper(), f"{more} (exit {exit_status})"
-    return f"{word}: {shortened(about, _LONGEST_SUMMARY - len(word) - 2 - len(end))}{end}"
+    return f"{word}: {shorten(about, _LONGEST_SUMMARY - len(word) - 2 - len(end))}{end}"
 
 
 def _outcome_text(cause: Cause, case: Case) -> str:
@@ -395,11 +400,11 @@ def _why_stable(verdict: Verdict) -> str:
         if chance is not None:
             return chance
     if verdict.verdict == Outcome.UNKNOWN:
-        return "no check was asked"
+        return "no check was evaluated"
     return "no check blocks" + ("; no noise floor was measured" if verdict.case.calibrated is None else "")
 
 
-def shortened(text: str, room: int) -> str:
+def shorten(text: str, room: int) -> str:
     """Return the text without its trailing parenthesis, or cut after a word, with `…`, if it does not fit."""
     if len(text) > room and text.endswith(")"):
         text = text.rpartition(" (")[0]

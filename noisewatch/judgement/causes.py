@@ -21,7 +21,7 @@ from noisewatch.judgement.checks.cpus.isolation import FEWER_TARGETS
 from noisewatch.judgement.finding_words import by_gravity
 from noisewatch.judgement.fixes.actions import Move, Write
 from noisewatch.judgement.fixes.fix import Fix, conflict, merged, share_steps
-from noisewatch.judgement.plan.cores import BOOT_CPU, Wishes, alike, best_of, choose, cores_of
+from noisewatch.judgement.plan.cores import BOOT_CPU, Preferences, alike, best_of, choose, cores_of
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Area, Gravity, Status
@@ -40,7 +40,7 @@ class Way(StrEnum):
 
     SAMPLE = "sample"
     CALIBRATION = "calibration"
-    LIVE = "live"  # a copy or a recording does not tell
+    LIVE = "live"  # a copy or a recording has no answer
     ROOT = "root"
     NONE = "none"  # only its reason is known
 
@@ -48,14 +48,14 @@ class Way(StrEnum):
 class Cause(Struct, frozen=True, kw_only=True):
     """Findings that belong together, the gravest first, and what to do about them.
 
-    The action removes the findings in `settles`. Those in `helps` have other reasons too, or need more than the action.
+    The action removes the findings in `settles`. Findings in `helps` have other reasons too, or need more than it.
     """
 
     gravity: Gravity
     findings: tuple[Finding, ...]
     settles: tuple[Finding, ...] = ()
     fix: Fix | None = None
-    advice: str | None = None  # where no command is known
+    advice: str | None = None  # if no command is known
     target: CpuSet | None = None  # CPUs to choose instead
     is_about_target: bool = False  # other target CPUs help, whether or not some can be proposed
     way: Way | None = None  # of open questions
@@ -70,11 +70,11 @@ class Cause(Struct, frozen=True, kw_only=True):
 
 
 class _Group(Struct):
-    """Findings that are being merged to a cause."""
+    """Findings that are being merged into a cause."""
 
     findings: list[Finding]
     fixes: list[Fix]
-    culprits: set[Hashable]  # the culprits of its first finding
+    culprits: set[Hashable]  # of the first finding
 
     @property
     def fix(self) -> Fix | None:
@@ -83,15 +83,15 @@ class _Group(Struct):
 
 def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
     """Return all causes: failures, then open questions that block, then warnings; in each group the costliest first."""
-    found = by_gravity(verdict)
-    wrong, case = [*found[Gravity.FAILED], *found[Gravity.WARNED]], verdict.case
-    failed = {finding.check.id for finding in found[Gravity.FAILED]}
-    about_target = [each for each in wrong if is_about_target(each)]
-    others = [each for each in wrong if not is_about_target(each)]
+    findings = by_gravity(verdict)
+    wrong, case = [*findings[Gravity.FAILED], *findings[Gravity.WARNED]], verdict.case
+    failed = {finding.check.id for finding in findings[Gravity.FAILED]}
+    about_target = [finding for finding in wrong if is_about_target(finding)]
+    others = [finding for finding in wrong if not is_about_target(finding)]
     causes = [
         *_of_target(about_target, case, failed),
         *(_cause(group, case, failed) for group in _groups(others, case)),
-        *_open(found[Gravity.UNANSWERED], case),
+        *_open(findings[Gravity.UNANSWERED], case),
     ]
     return tuple(sorted(causes, key=_rank))
 
@@ -104,13 +104,13 @@ def _rank(cause: Cause) -> tuple[int, float, float, bool]:
 
 def cost_of(cause: Cause) -> float:
     """Return the largest share of one CPU's time that the cause's culprits took; 0 if unknown."""
-    return max((_cost_of(each) for each in cause.findings), default=0.0)
+    return max(map(_cost_of, cause.findings), default=0.0)
 
 
 def _cost_of(finding: Finding) -> float:
     shares: dict[int, float] = {}
-    for each in finding.answer.culprits:
-        shares[each.cpu] = shares.get(each.cpu, 0.0) + (each.share or 0.0)
+    for culprit in finding.answer.culprits:
+        shares[culprit.cpu] = shares.get(culprit.cpu, 0.0) + (culprit.share or 0.0)
     return max(shares.values(), default=0.0)
 
 
@@ -150,7 +150,7 @@ def _of_target(findings: Sequence[Finding], case: Case, failed: Collection[str])
     if not findings:
         return
     proposed = proposed_target(case)
-    settled = (each for each in findings if proposed is not None and is_settled_by(each, case, proposed))
+    settled = (finding for finding in findings if proposed is not None and is_settled_by(finding, case, proposed))
     yield Cause(
         gravity=_gravest(findings, failed),
         findings=tuple(findings),
@@ -161,7 +161,7 @@ def _of_target(findings: Sequence[Finding], case: Case, failed: Collection[str])
 
 
 def _groups(findings: Sequence[Finding], case: Case) -> list[_Group]:
-    """Return the groups of findings: by shared steps of their fixes, then by shared culprit; the rest alone."""
+    """Return the groups of findings: by shared steps of their fixes, then by shared culprit, else one finding each."""
     groups: list[_Group] = []
     for finding in findings:
         fix = finding.answer.fix
@@ -170,7 +170,7 @@ def _groups(findings: Sequence[Finding], case: Case) -> list[_Group]:
     for finding in findings:
         if finding.answer.fix is None:
             _join(groups, _Group([finding], [], _leads(finding, case)), _shares_culprit)
-    for group in [each for each in groups if not each.fixes and each.culprits]:
+    for group in [group for group in groups if not group.fixes and group.culprits]:
         remedy = remedy_of(culprits_of(group.findings[0], case)[0], case).fix
         if remedy is not None:
             groups.remove(group)
@@ -178,34 +178,35 @@ def _groups(findings: Sequence[Finding], case: Case) -> list[_Group]:
     return groups
 
 
-def _join(groups: list[_Group], new: _Group, belongs: Callable[[_Group, _Group], bool]) -> None:
-    """Add a group, merged with all groups that it belongs to."""
-    related = [each for each in groups if belongs(each, new)]
-    for each in related[1:]:
-        groups.remove(each)
+def _join(groups: list[_Group], new: _Group, is_related: Callable[[_Group, _Group], bool]) -> None:
+    """Add a group, merged with all groups that it is related to."""
+    related = [group for group in groups if is_related(group, new)]
+    for group in related[1:]:
+        groups.remove(group)
     if not related:
         groups.append(new)
         return
     first = related[0]
-    for each in (*related[1:], new):
-        first.findings += each.findings
-        first.fixes += each.fixes
-        first.culprits |= each.culprits
+    for group in (*related[1:], new):
+        first.findings += group.findings
+        first.fixes += group.fixes
+        first.culprits |= group.culprits
 
 
-def _shares_steps(one: _Group, other: _Group) -> bool:
+def _shares_steps(left: _Group, right: _Group) -> bool:
     """Return whether two groups' fixes share a step, or both set the clock; false if they set different values."""
-    if any(conflict(mine, theirs) for mine in one.fixes for theirs in other.fixes):
+    pairs = [(left_fix, right_fix) for left_fix in left.fixes for right_fix in right.fixes]
+    if any(conflict(left_fix, right_fix) for left_fix, right_fix in pairs):
         return False
-    if (_is_of_fixed_irq(one) and _acts(other)) or (_is_of_fixed_irq(other) and _acts(one)):
+    if (_is_of_fixed_irq(left) and _acts(right)) or (_is_of_fixed_irq(right) and _acts(left)):
         return False
-    if _sets_clock(one) and _sets_clock(other):
+    if _sets_clock(left) and _sets_clock(right):
         return True
-    return any(share_steps(mine, theirs) for mine in one.fixes for theirs in other.fixes)
+    return any(share_steps(left_fix, right_fix) for left_fix, right_fix in pairs)
 
 
 def _acts(group: _Group) -> bool:
-    return any(each.actions for each in group.fixes)
+    return any(fix.actions for fix in group.fixes)
 
 
 def _is_of_fixed_irq(group: _Group) -> bool:
@@ -213,20 +214,20 @@ def _is_of_fixed_irq(group: _Group) -> bool:
 
     Commands of another group must not become its `now`.
     """
-    return not _acts(group) and any(isinstance(each, tuple) and each[0] == Kind.IRQ for each in group.culprits)
+    return not _acts(group) and any(isinstance(key, tuple) and key[0] == Kind.IRQ for key in group.culprits)
 
 
 def _sets_clock(group: _Group) -> bool:
-    fixes = [each.actions for each in group.fixes]
+    fixes = [fix.actions for fix in group.fixes]
     return (
         bool(fixes)
         and all(finding.check.area == Area.FREQUENCY for finding in group.findings)
-        and all(actions and all(isinstance(each, Write) for each in actions) for actions in fixes)
+        and all(actions and all(isinstance(action, Write) for action in actions) for actions in fixes)
     )
 
 
-def _shares_culprit(one: _Group, other: _Group) -> bool:
-    return bool(one.culprits & other.culprits)
+def _shares_culprit(left: _Group, right: _Group) -> bool:
+    return bool(left.culprits & right.culprits)
 
 
 def _leads(finding: Finding, case: Case) -> set[Hashable]:
@@ -237,10 +238,10 @@ def _leads(finding: Finding, case: Case) -> set[Hashable]:
     """
     culprits, fix = culprits_of(finding, case), finding.answer.fix
     if fix is None and not explain(culprits, finding):
-        return set()  # they do not explain it
-    covered = {who(each) for each in culprits if fix is not None and covers(fix, each)}
-    bringing = {who(each) for each in culprits if brought_on_its_cpu(culprits[0], [each], case)}
-    return covered | bringing | {who(each) for each in culprits[:1]}
+        return set()
+    covered = {culprit_key(culprit) for culprit in culprits if fix is not None and covers(fix, culprit)}
+    raising = {culprit_key(culprit) for culprit in culprits if brought_on_its_cpu(culprits[0], [culprit], case)}
+    return covered | raising | {culprit_key(culprit) for culprit in culprits[:1]}
 
 
 def _cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:
@@ -248,13 +249,13 @@ def _cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:
     ordered = sorted(
         group.findings, key=lambda finding: (finding.check.id not in failed, not culprits_of(finding, case))
     )
-    blamed = (culprits for each in ordered if explain(culprits := culprits_of(each, case), each))
+    blamed = (culprits for finding in ordered if explain(culprits := culprits_of(finding, case), finding))
     lead = next((culprit for culprits in blamed for culprit in culprits[:1]), None)
     is_covered = lead is None or (fix is not None and (lead.kind not in MOVABLE or covers(fix, lead)))
     return Cause(
         gravity=_gravest(ordered, failed),
         findings=tuple(ordered),
-        settles=tuple(each for each in ordered if fix is not None and is_settled(each, fix, case)),
+        settles=tuple(finding for finding in ordered if fix is not None and is_settled(finding, fix, case)),
         fix=fix,
         advice=None if lead is None or is_covered else remedy_of(lead, case).said,
     )
@@ -267,8 +268,8 @@ def _open(findings: Iterable[Finding], case: Case) -> Iterator[Cause]:
     for finding in findings:
         way = _way_of(finding, case)
         by_way.setdefault((ways.index(way), finding.answer.reason if way == Way.NONE else None), []).append(finding)
-    for (at, _), together in sorted(by_way.items(), key=lambda each: each[0][0]):
-        yield Cause(gravity=Gravity.UNANSWERED, findings=tuple(together), way=ways[at])
+    for (index, _), matching in sorted(by_way.items(), key=lambda item: item[0][0]):
+        yield Cause(gravity=Gravity.UNANSWERED, findings=tuple(matching), way=ways[index])
 
 
 def _way_of(finding: Finding, case: Case) -> Way:
@@ -290,8 +291,8 @@ def _way_of(finding: Finding, case: Case) -> Way:
 def proposed_target(case: Case) -> CpuSet | None:
     """Return a better subset of the target CPUs, or None if the topology is unknown or offers nothing better.
 
-    It is one thread of each core of one kind, below one last-level cache of one node. The boot CPU's core is left out
-    if there are others, and at least one core is left to all other work.
+    It has one thread per core, of cores of one kind below one last-level cache of one node. The boot CPU's core is left
+    out if there are others, and at least one core is left to all other work.
     """
     return case.kept("proposed target", _proposed_target)
 
@@ -302,9 +303,9 @@ def _proposed_target(case: Case) -> CpuSet | None:
     if not cores or not all(core.has_siblings and core.cache for core in cores):
         return None
     groups = [[core for core in group if BOOT_CPU not in core.cpus] or group for group in alike(cores)]
-    most = max(map(len, groups))
-    wishes = Wishes(isolated=case.snapshot.isolation.isolated or frozenset())
-    chosen = best_of((choose(group, most, wishes) for group in groups if len(group) == most), wishes)
+    size = max(map(len, groups))
+    preferences = Preferences(isolated=case.snapshot.isolation.isolated or frozenset())
+    chosen = best_of((choose(group, size, preferences) for group in groups if len(group) == size), preferences)
     if not case.running - frozenset().union(*(core.cpus for core in chosen)):
         chosen = chosen[1:]
     proposed = frozenset(min(core.cpus & case.target) for core in chosen)
@@ -312,14 +313,14 @@ def _proposed_target(case: Case) -> CpuSet | None:
 
 
 def is_settled_by(finding: Finding, case: Case, cpus: CpuSet) -> bool:
-    """Return whether the check would pass or not apply with these target CPUs, by all that is known now."""
+    """Return whether the check would now pass, or not apply, with these target CPUs."""
     target = replace(case.snapshot.target, cpus=cpus)
     asked = replace(case, snapshot=replace(case.snapshot, target=target), calibrated=None)
     answer = contained_answer(finding.check, asked)
     return answer.status in (Status.PASS, Status.NOT_APPLICABLE)
 
 
-def who(culprit: Disturbance) -> Hashable:
+def culprit_key(culprit: Disturbance) -> Hashable:
     """Return a key that is equal for all disturbances by one IRQ, or one process, on any CPU."""
     if culprit.kind == Kind.IRQ and culprit.irq is not None:
         return Kind.IRQ, culprit.irq
@@ -332,7 +333,8 @@ def covers(fix: Fix, culprit: Disturbance) -> bool:
     """Return whether the fix moves the culprit's interrupt or thread."""
     if culprit.kind == Kind.IRQ:
         path = f"{FOLDER}/{culprit.irq}/smp_affinity_list"
-        return any(each.path == path for action in fix.actions if isinstance(action, Write) for each in action.settings)
+        writes = [action for action in fix.actions if isinstance(action, Write)]
+        return any(setting.path == path for write in writes for setting in write.settings)
     if culprit.kind not in THREADS:
         return False
     moves = [action for action in fix.actions if isinstance(action, Move)]
@@ -344,7 +346,7 @@ def covers(fix: Fix, culprit: Disturbance) -> bool:
 
 
 def culprits_of(finding: Finding, case: Case) -> list[Disturbance]:
-    """Return the finding's culprits that disturb target CPUs: what helps against them helps against the finding."""
+    """Return the finding's culprits that disturb target CPUs: a remedy for them helps against the finding."""
     return [
         culprit for culprit in finding.answer.culprits if culprit.cpu in case.target or culprit.kind == Kind.SIBLING
     ]
@@ -356,12 +358,16 @@ def is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
     A finding without culprits is settled by its own fix only.
     """
     culprits, own = culprits_of(finding, case), finding.answer.fix
-    moved = [each for each in culprits if covers(fix, each)]
-    left = [each for each in culprits if each not in moved]
-    left = [each for each in left if not brought_on_its_cpu(each, moved, case) or brought_on_its_cpu(each, left, case)]
+    moved = [culprit for culprit in culprits if covers(fix, culprit)]
+    left = [culprit for culprit in culprits if culprit not in moved]
+    left = [
+        culprit
+        for culprit in left
+        if not brought_on_its_cpu(culprit, moved, case) or brought_on_its_cpu(culprit, left, case)
+    ]
     if not explain([culprit for culprit in culprits if culprit.kind not in MOVABLE or culprit not in left], finding):
         return False
-    unmoved = [each for each in left if not _is_negligible(each, finding)]
+    unmoved = [culprit for culprit in left if not _is_negligible(culprit, finding)]
     if own is None:
         return bool(culprits) and not unmoved
     if own.is_partial:
@@ -374,19 +380,19 @@ def is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
 
 
 def brought_on_its_cpu(softirq: Disturbance, culprits: Iterable[Disturbance], case: Case) -> bool:
-    """Return whether device interrupts among the culprits, on the softirq's CPU, can have raised all of the softirq.
+    """Return whether device interrupts among the culprits, on the softirq's CPU, account for the whole softirq.
 
     If so, moving these interrupts moves the softirq too.
     """
     if softirq.kind != Kind.SOFTIRQ:
         return False
     known = case.irqs_by_number
-    there = [
+    on_cpu = [
         culprit
         for culprit in culprits
         if culprit.kind == Kind.IRQ and culprit.cpu == softirq.cpu and culprit.irq in known
     ]
-    irqs = [(known[culprit.irq], culprit.rate_per_s or 0.0) for culprit in there if culprit.irq is not None]
+    irqs = [(known[culprit.irq], culprit.rate_per_s or 0.0) for culprit in on_cpu if culprit.irq is not None]
     return brought_by(softirq.name, softirq.rate_per_s or 0.0, irqs)
 
 
@@ -401,7 +407,7 @@ def explain(culprits: Iterable[Disturbance], finding: Finding) -> bool:
     amounts = {culprit.kind: _amount(culprit, finding) for culprit in answer.culprits}
     if all(amount is None for amount in amounts.values()) or amounts.get(Kind.QUOTA, 0.0) is None:
         return True
-    return answer.measured - sum(_amount(each, finding) or 0.0 for each in culprits) <= answer.limit
+    return answer.measured - sum(_amount(culprit, finding) or 0.0 for culprit in culprits) <= answer.limit
 
 
 def _amount(culprit: Disturbance, finding: Finding) -> float | None:
@@ -410,12 +416,12 @@ def _amount(culprit: Disturbance, finding: Finding) -> float | None:
 
 def _is_within_limit(culprits: Sequence[Disturbance], finding: Finding) -> bool:
     """Return whether the culprits' amounts are known, and their sum on each CPU is within the limit."""
-    limit, by_cpu = finding.answer.limit, dict.fromkeys((each.cpu for each in culprits), 0.0)
-    for each in culprits:
-        amount = _amount(each, finding)
+    limit, by_cpu = finding.answer.limit, dict.fromkeys((culprit.cpu for culprit in culprits), 0.0)
+    for culprit in culprits:
+        amount = _amount(culprit, finding)
         if amount is None:
             return False
-        by_cpu[each.cpu] += amount
+        by_cpu[culprit.cpu] += amount
     return limit is not None and all(amount <= limit for amount in by_cpu.values())
 
 

@@ -35,7 +35,7 @@ class Check(Struct, frozen=True):
     asks_rates: bool = False  # it needs a sample, not only settings
     reads_counters: bool = False  # it looks at threads, counters or times too, if there are any
     sees_load: bool = False  # the interval of a calibration suffices
-    tells_unsampled: bool = False  # it is evaluated without a sample too, as settings may suffice
+    runs_unsampled: bool = False  # it is evaluated without a sample too, as settings may suffice
     covers_calibration: bool = False  # it cannot pass unless the calibration was observed too
     asks_calibration: bool = False  # it needs the microbenchmark
     answered_by: str | None = None  # the check that measures what this one reads from settings
@@ -47,7 +47,7 @@ class Check(Struct, frozen=True):
 
     @property
     def is_moving(self) -> bool:
-        """Whether its answer may change from one second to the next, so that it is never remembered."""
+        """Whether the answer may change from one second to the next; it is then never remembered."""
         return self.asks_rates or self.reads_counters
 
     def severity_under(self, profile: str) -> Severity:
@@ -61,7 +61,7 @@ def _as_decorator(
     return lambda *args, **fields: lambda answer: make(answer, *args, **fields)
 
 
-check = _as_decorator(Check)  # of the function that answers; its arguments are the other fields
+check = _as_decorator(Check)  # decorates the function that answers; its arguments are the other fields
 
 
 def contained_answer(check: Check, case: Case) -> Answer:

@@ -1,8 +1,8 @@
 """Compare the records of two machines, or of one at two times: their facts, findings and figures.
 
-What both sides have is compared, the rest is named. Blocking are: a blocking check that fails, or is unknown, on one
-side only; and a figure that differs by more than chance and by at least the change that counts. Unknown is never equal:
-what only one side has decides nothing, and is reported.
+Facts, findings and figures of both sides are compared; those of one side are listed. A difference blocks if a blocking
+check fails or is unknown on one side only, or if a figure differs by more than chance and by at least the change that
+counts. Unknown is never equal: values of only one side decide nothing, and are reported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from noisewatch.model.history.facts import FactClass, FactDifference, difference
 from noisewatch.model.history.figures import NOISE_NS, OF_THE_SLOWEST, TRAITS, Figure, FigureTraits, Nature
 
 _LARGE_SPEED, _LARGE_NOISE = 2.0, 100.0  # ratios
-_SUSPECT = 1.5  # a ratio; on one busy virtual machine blind speeds strayed up to 1.41 in 21 pairs of calibrations
+_SUSPECT = 1.5  # a ratio; blind speeds on a busy virtual machine differed by up to 1.41 in 21 pairs of calibrations
 
 
 class ComparisonOutcome(StrEnum):
@@ -57,9 +57,9 @@ class FindingDifference(Struct, frozen=True):
 
     @property
     def blocks(self) -> bool:
-        """Whether the difference changes if a benchmark may start.
+        """Whether the difference decides if a benchmark may start.
 
-        A check not asked on one side is not a known difference.
+        A check that was not asked on one side is not a known difference.
         """
         return len(self.effects) > 1 and Effect.UNASKED not in self.effects
 
@@ -93,12 +93,12 @@ class ComparedFigure(Struct, frozen=True):
 
     @property
     def is_blind(self) -> bool:
-        """Whether the figure varies so much that not even a large change would have shown."""
+        """Whether the figure varies so much that not even a large change would have been detected."""
         return self.least_shown > (_LARGE_NOISE if self.traits.nature == Nature.NOISE else _LARGE_SPEED)
 
     @property
     def is_suspect(self) -> bool:
-        """Whether a speed is too noisy to prove its change, though it changed by more than noise usually does."""
+        """Whether a speed is too noisy to prove its change, although the change is larger than usual noise."""
         is_open_speed = not self.differs and self.traits.nature != Nature.NOISE
         return is_open_speed and abs(math.log(self.ratio.value)) >= math.log(_SUSPECT)
 
@@ -130,7 +130,7 @@ class SideComparison(Struct, frozen=True, kw_only=True):
     only_before: KnownAlone
     only_after: KnownAlone
     unknown_on_both: tuple[str, ...]  # blocking checks, and figures
-    undecided: tuple[str, ...]  # what blocks, and is not known on both sides
+    undecided: tuple[str, ...]  # blocking checks and figures that are not known on both sides
     decided: int  # blocking checks that both sides answer
     significance: float  # of each figure's test
     by_cpu: int  # figures that were compared CPU by CPU too
@@ -235,7 +235,7 @@ def _not_comparable(before: MachineRecord, after: MachineRecord) -> tuple[frozen
     """Return the figures that measure something different on each side, and the reasons."""
     excluded: set[str] = set()
     remarks = []
-    for figures, one, other, what in (
+    for figures, left, right, what in (
         (_SPEEDS, before.measured_by, after.measured_by, f"{SPEEDS} not compared: measured by the core"),
         (_NOISE_FLOORS, before.noise_of, after.noise_of, f"{_NOISE_WORD} not compared: of"),
         ((), before.load, after.load, "another load:"),
@@ -245,9 +245,9 @@ def _not_comparable(before: MachineRecord, after: MachineRecord) -> tuple[frozen
         ),
         ((), before.profile, after.profile, "judged by the profile"),
     ):
-        if one is not None and other is not None and one != other:
+        if left is not None and right is not None and left != right:
             excluded |= _of_any_condition(figures) & before.figures.keys() & after.figures.keys()
-            remarks.append(f"{what} {one} before, {other} after")
+            remarks.append(f"{what} {left} before, {right} after")
     return frozenset(excluded), tuple(remarks)
 
 
@@ -292,16 +292,16 @@ def _sorts() -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _undecided_sorts(before: MachineRecord, after: MachineRecord, excluded: frozenset[str]) -> Iterator[str]:
-    """Yield the sorts of figures that are of a different kind on each side.
+    """Yield the sorts of figures that were measured differently on each side.
 
-    Two runs have none: only the run time shows their purpose.
+    Two runs have none: their purpose is the run time.
     """
     if not _are_runs(before, after):
         yield from (label for label, names in _sorts() if names & excluded)
 
 
 def _undecided_figures(before: MachineRecord, after: MachineRecord, unmeasured: set[str]) -> Iterator[str]:
-    """Yield the sorts of figures of which neither side measured any; of two runs, the run times."""
+    """Yield the sorts of figures of which neither side measured any; for two runs, the run times."""
     if _are_runs(before, after):
         yield from sorted(unmeasured - _MACHINE_FIGURES)
     else:
@@ -312,10 +312,10 @@ def _undecided_figures(before: MachineRecord, after: MachineRecord, unmeasured: 
 def _undecided_alone(
     side: MachineRecord, other: MachineRecord, compared: Sequence[ComparedFigure], excluded: frozenset[str]
 ) -> Iterator[str]:
-    """Yield what blocks and only this side's verdict contains, and figures that the other side could not measure.
+    """Yield blocking checks that only this side's verdict contains, and figures that the other side could not measure.
 
-    The other verdict may have been cut short. A noise floor that was compared stands for those at other lengths: for
-    which sample lengths a calibration can predict is not a property of the machine.
+    The other verdict may have been cut short. One compared noise floor stands for the floors at other lengths: the
+    sample lengths that a calibration can predict are not a property of the machine.
     """
     if side.has_findings and other.has_findings:
         if side.figures and not other.figures:
@@ -340,29 +340,29 @@ class _Figures(NamedTuple):
 
 
 def figure_differences(before: MachineRecord, after: MachineRecord, excluded: frozenset[str]) -> _Figures:
-    """Return the figures of both sides, tested: the mean of all CPUs, then the CPU whose figure changed differently.
+    """Return the tested figures of both sides: each mean of all CPUs, and the CPU that deviates most from a mean.
 
-    CPUs are compared one by one if both sides have the same ones. All tests share a significance of 5% (Bonferroni):
-    each figure has its part, and each CPU its part of that, so that of twenty comparisons of equal sides at most one
-    differs.
+    CPUs are compared one by one if both sides have the same CPUs. All tests share a significance of 5% (Bonferroni): it
+    is divided among the means and the sets of CPUs, and within a set among its CPUs. Equal sides thus differ in at most
+    one of twenty comparisons.
     """
     pairs = {
         name: (before.figures[name], after.figures[name])
         for name in before.figures
         if name not in excluded and before.estimate(name) is not None and after.estimate(name) is not None
     }
-    by_cpu = {name for name, (one, other) in pairs.items() if one.by_cpu and one.by_cpu.keys() == other.by_cpu.keys()}
+    by_cpu = {name for name, (old, new) in pairs.items() if old.by_cpu and old.by_cpu.keys() == new.by_cpu.keys()}
     significance = SIGNIFICANCE / max(len(pairs) + len(by_cpu), 1)
     figures = (
         figure
-        for name, (one, other) in pairs.items()
-        for figure in _compared(name, one, other, significance, one.by_cpu if name in by_cpu else ())
+        for name, (old, new) in pairs.items()
+        for figure in _compare(name, old, new, significance, old.by_cpu if name in by_cpu else ())
     )
     return _Figures(tuple(figures), significance, len(by_cpu))
 
 
 def _too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:
-    """Yield "speeds" where none could have shown a doubling; otherwise the figures that may have changed much."""
+    """Yield "speeds" if none could have shown a doubling; otherwise the figures that may have changed much."""
     for condition in Condition:
         of_condition = [figure for figure in figures if figure.condition == condition]
         speeds = [figure for figure in of_condition if _is_speed(figure)]
@@ -378,25 +378,26 @@ def _is_speed(figure: ComparedFigure) -> bool:
     return figure.cpu is None and figure.traits.nature != Nature.NOISE and figure.name not in readings
 
 
-def _compared(
+def _compare(
     name: str, before: MeasuredFigure, after: MeasuredFigure, significance: float, cpus: Collection[int]
 ) -> Iterator[ComparedFigure]:
-    def figure(one: Estimate, other: Estimate, cpu: int | None = None) -> ComparedFigure:
-        ratio = ratio_of(one, other, significance if cpu is None else significance / len(cpus))
+    def figure(old: Estimate, new: Estimate, cpu: int | None = None) -> ComparedFigure:
+        ratio = ratio_of(old, new, significance if cpu is None else significance / len(cpus))
         own_name = name if cpu is None else f"{name} on CPU {cpu}"
-        return ComparedFigure(own_name, one, other, before.traits, before.test, ratio, before.condition, cpu)
+        return ComparedFigure(own_name, old, new, before.traits, before.test, ratio, before.condition, cpu)
 
     assert before.estimate is not None
     assert after.estimate is not None
     whole = figure(before.estimate, after.estimate)
     yield whole
     of_cpus = [figure(before.by_cpu[cpu], after.by_cpu[cpu], cpu) for cpu in cpus]
-    apart = [one for one in of_cpus if (one.differs or one.is_suspect) and not _is_of_all(one, whole)]
-    if apart:
-        yield max(apart, key=lambda one: (one.differs, abs(math.log(one.ratio.value))))
+    changed = [of_cpu for of_cpu in of_cpus if of_cpu.differs or of_cpu.is_suspect]
+    deviating = [of_cpu for of_cpu in changed if not _changed_like_all_cpus(of_cpu, whole)]
+    if deviating:
+        yield max(deviating, key=lambda of_cpu: (of_cpu.differs, abs(math.log(of_cpu.ratio.value))))
 
 
-def _is_of_all(figure: ComparedFigure, whole: ComparedFigure) -> bool:
-    """Return whether the CPU changed as all CPUs together did, which is already reported."""
+def _changed_like_all_cpus(figure: ComparedFigure, whole: ComparedFigure) -> bool:
+    """Return whether the CPU changed like all CPUs together, which is already reported."""
     is_reported = whole.differs or whole.is_suspect
     return is_reported and figure.ratio.interval.low <= whole.ratio.value <= figure.ratio.interval.high

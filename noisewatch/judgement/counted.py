@@ -56,7 +56,7 @@ def why_softirqs_uncounted(case: Case, interval: Interval) -> str | None:
     return f"{SOFTIRQS} has no column for {name_cpus(missing)}" if missing else None
 
 
-def why_untold(case: Case, table: Interrupts, cpus: CpuSet) -> str | None:
+def why_uncounted_since_boot(case: Case, table: Interrupts, cpus: CpuSet) -> str | None:
     """Return why the table lacks interrupts of these CPUs since boot, or None if it has all."""
     if table.uncounted:
         return case.why_unknown(INTERRUPTS)
@@ -72,15 +72,15 @@ def _without_column(cpus: CpuSet) -> str | None:
 def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     """Return why tasks may have run unobserved on these CPUs; None if none can, or if this kernel has no such file."""
     loads = {cpu: interval.load_by_cpu.get(cpu) for cpu in sorted(cpus)}
-    silent = [cpu for cpu, load in loads.items() if load is not None and load.exact_tasks_ns is None]
+    unreadable = [cpu for cpu, load in loads.items() if load is not None and load.exact_tasks_ns is None]
     reason = case.snapshot.reason_by_path.get(SCHEDSTAT)
     is_exported = interval.before.run_time is not None or interval.after.run_time is not None
-    if not silent or not (reason or is_exported):
+    if not unreadable or not (reason or is_exported):
         return None
     if reason is None and interval.before.run_time == interval.after.run_time:
-        is_by_queue = any(each.stays is not None for each in (interval.after.run_time or {}).values())
+        is_by_queue = any(run_time.stays is not None for run_time in (interval.after.run_time or {}).values())
         return stood_still(SCHEDSTAT if is_by_queue else CPUACCT)
-    return f"{SCHEDSTAT}: {reason or f'the time of {name_cpus(silent)} ran backwards or is missing'}"
+    return f"{SCHEDSTAT}: {reason or f'the time of {name_cpus(unreadable)} ran backwards or is missing'}"
 
 
 def grown(interval: Interval, counters: Counters, names: Iterable[str]) -> dict[str, int | None]:
@@ -103,7 +103,9 @@ def grown_in_vmstat(interval: Interval, name: str) -> int | None:
     """
     names = interval.cached(_vmstat_names, lambda: _vmstat_names(interval))
     if name.endswith("*"):
-        return total(grown(interval, _vmstat, [each for each in names if each.startswith(name[:-1])]).values())
+        return total(
+            grown(interval, _vmstat, [candidate for candidate in names if candidate.startswith(name[:-1])]).values()
+        )
     return grown(interval, _vmstat, [name])[name] if name in names else None
 
 

@@ -1,12 +1,12 @@
-"""What others take of a target CPU from a benchmark: sample and calibration, weighed by their lengths.
+"""The CPU time that other work takes from a benchmark on a target CPU: sample and calibration, weighted by length.
 
-What the calibration lost at the benchmark's own priority outranks what ran without competition. A thread that got
-hardly anything beside the calibration's loops, as one of SCHED_IDLE, of nice 19 or of a group of low weight, counts
-with what it got; which of these it is, and what groups and autogroups make of it, need not be known.
+Time that the calibration lost at the benchmark's own priority outranks time that ran without competition. A thread that
+got hardly any time against the calibration's loops (SCHED_IDLE, nice 19, a group of low weight) counts with the time it
+got; the reason, and the effect of groups and autogroups, need not be known.
 
-The kernel's trace contains all that ran during the calibration, next to noisewatch's loops. Without one, these are
-known: threads observed before and after, ended threads by their parents' counters, as far as the loops measure their
-loss, and device interrupts. Unattributed time proves nothing, as it may be that of the loops.
+The kernel's trace contains everything that ran during the calibration. Without a trace, only these are known: threads
+observed before and after; ended threads, by their parents' counters, if the loops measure their loss; and device
+interrupts. Unattributed time proves nothing, as it may be that of the loops.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, 
 from noisewatch.model.interval.interval import Interval
 
 BLOCKS_AT, WARNS_AT = 0.5, 0.2  # of the budget
-_VISIBLE = 0.0005  # what is printed as 0.1%
-_YIELDS = 0.25  # of the time that it wants: a thread that gets less cannot compete with the loops
-_ABOUT = 1.05  # pauses of the loops, and waits that begin or end beside a snapshot, are known so well
+_VISIBLE = 0.0005  # is printed as 0.1%
+_YIELDS = 0.25  # share of the wanted time; a thread that gets less cannot compete with the loops
+_ABOUT = 1.05  # accuracy of the loops' pauses, and of waits that begin or end near a snapshot
 
 
 class TakenShares(NamedTuple):
@@ -38,7 +38,7 @@ class TakenShares(NamedTuple):
 
 
 def limits_of_taken(takers: str, prefix: str = "") -> tuple[Limit, Limit]:
-    """Return the shares of a target CPU from which on such takers warn and fail; `prefix` is that of the keys."""
+    """Return the shares of a target CPU above which `takers` warn and fail; the keys begin with `prefix`."""
     share = f"share of a target CPU that {takers} may take"
     return (
         Limit(
@@ -60,9 +60,9 @@ def blocking_limit(key: str, name: str) -> Limit:
 
 
 def effect(case: Case, sampled: float, later: float | None) -> float:
-    """Return the share over both times together, which may come back; no less than that of the calibration.
+    """Return the share over sample and calibration together, but at least that of the calibration.
 
-    Where `later`, the share while the loops ran, is unknown (None), the sample counts in full.
+    If `later`, the share during the calibration, is unknown (None), the sample counts in full.
     """
     if case.interval is None or case.under_load is None or later is None:
         return max(sampled, later or 0.0)
@@ -72,7 +72,7 @@ def effect(case: Case, sampled: float, later: float | None) -> float:
 
 
 def part_of(culprit: Disturbance, part: float) -> Disturbance:
-    """Return the culprit with that part of its time."""
+    """Return the culprit with this part (0 to 1) of its time."""
     if part == 1 or culprit.share is None:
         return culprit
     return replace(culprit, share=culprit.share * part, stolen_ns=round((culprit.stolen_ns or 0) * part))
@@ -86,46 +86,48 @@ def describe_look(share: float, observed: float, is_later: bool) -> str:
 
 
 def effect_of_thread(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> float:
-    """Return the share of the CPU that the thread, or several that have no `tid`, takes from a benchmark."""
+    """Return the share of the CPU that the thread, or a crowd without a `tid`, takes from a benchmark."""
     return effect(case, *_claim(case, cpu, tid, taken)) if _is_loss_known(case, cpu) else max(taken)
 
 
 def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
-    """Return the share of the CPU that all others take from a benchmark; `busy` is that of the sample.
+    """Return the share of the CPU that all other work takes from a benchmark, or None if unknown.
 
-    None where neither time is known.
+    `busy` is the share in the sample.
     """
     later = share_while_calibrating(case, cpu)
     if busy is None and not later:
         return None
     if not _is_loss_known(case, cpu):
         return max(busy or 0.0, later or 0.0)
-    beside = {culprit.tid: culprit.share or 0.0 for culprit in threads_while_calibrating(case) if culprit.cpu == cpu}
-    before = {culprit.tid: culprit.share or 0.0 for culprit in threads_of(case.interval, cpu)} if case.interval else {}
-    all_of_it = TakenShares(busy or 0.0, later or 0.0)
-    for tid in (before.keys() | beside.keys()) - {None}:
-        taken = TakenShares(before.get(tid, 0.0), beside.get(tid, 0.0))
+    calibrating = [culprit for culprit in threads_while_calibrating(case) if culprit.cpu == cpu]
+    sampling = threads_of(case.interval, cpu) if case.interval else []
+    later_by_tid = {culprit.tid: culprit.share or 0.0 for culprit in calibrating}
+    sampled_by_tid = {culprit.tid: culprit.share or 0.0 for culprit in sampling}
+    total = TakenShares(busy or 0.0, later or 0.0)
+    for tid in (sampled_by_tid.keys() | later_by_tid.keys()) - {None}:
+        taken = TakenShares(sampled_by_tid.get(tid, 0.0), later_by_tid.get(tid, 0.0))
         claim = _claim(case, cpu, tid, taken)
-        all_of_it = TakenShares(*(whole - had + can for whole, had, can in zip(all_of_it, taken, claim, strict=True)))
-    lost = _lost_share_by_cpu(case).get(cpu, 0.0)  # also to threads that no look saw
-    return effect(case, max(all_of_it.sampled, 0.0), max(all_of_it.later, lost))
+        total = TakenShares(*(whole - old + new for whole, old, new in zip(total, taken, claim, strict=True)))
+    lost = _lost_share_by_cpu(case).get(cpu, 0.0)  # includes unobserved threads
+    return effect(case, max(total.sampled, 0.0), max(total.later, lost))
 
 
 def _claim(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> TakenShares:
-    """Return what the thread can take of the CPU from a benchmark, of what it has taken.
+    """Return the shares that the thread could take from a benchmark, given the shares that it took.
 
-    Of what it took in the sample, no more is discounted than it wanted while the loops ran.
+    Of its share in the sample, at most the share that it wanted while the loops ran is discounted.
     """
     contest = _contest(case, cpu, tid)
     if contest is None or contest.won > _YIELDS:
         return taken
-    later = min(taken.later, contest.had)
+    later = min(taken.later, contest.got)
     tested = min(taken.sampled, contest.wanted * _ABOUT)
     return TakenShares(taken.sampled - tested + tested * contest.won, later)
 
 
 def _is_loss_known(case: Case, cpu: int) -> bool:
-    """Return whether the calibration shows what threads took of the CPU; else what was sampled counts in full.
+    """Return whether the calibration shows the time that threads took on the CPU; else the sample counts in full.
 
     Loops of real-time priority lose nothing to the threads that a benchmark would share the CPU with.
     """
@@ -143,18 +145,18 @@ def _lost_share_by_cpu(case: Case) -> Mapping[int, float]:
 
 
 class _Contest(NamedTuple):
-    """Shares of the loops' time that a thread wanted and had; `won` is the part that it had of what it wanted."""
+    """Shares of the loops' time that a thread wanted and got; `won` is the ratio of got to wanted."""
 
     wanted: float
-    had: float
+    got: float
     won: float
 
 
 def _contest(case: Case, cpu: int, tid: int | None) -> _Contest | None:
-    """Return how the thread fared while the loops ran; None where that is unknown.
+    """Return how the thread competed with the loops, or None if unknown.
 
-    What it waited for on another CPU, it did not lose to them. What it had beside them is at least what the loops lost
-    when they looked for gaps, as far as it ran at all, and all that it had in no pause of theirs.
+    Waits on another CPU are not lost to the loops. The thread's time against the loops is at least the time that they
+    lost while looking for gaps (at most its run time), and at least its run time outside of their pauses.
     """
     load = case.under_load
     if tid is None or load is None or load.before.tasks is None or load.after.tasks is None:
@@ -172,9 +174,9 @@ def _contest(case: Case, cpu: int, tid: int | None) -> _Contest | None:
     if ran_ns <= 0 or waited_ns <= 0 or not looped_ns:
         return None
     lost_ns = _lost_share_by_cpu(case).get(cpu, 1.0) * looped_ns
-    had_ns = min(ran_ns, max(lost_ns, ran_ns - (load.length_ns - looped_ns)))
-    wanted_ns = had_ns + waited_ns
-    return _Contest(min(wanted_ns / looped_ns, 1.0), had_ns / looped_ns, had_ns / wanted_ns)
+    got_ns = min(ran_ns, max(lost_ns, ran_ns - (load.length_ns - looped_ns)))
+    wanted_ns = got_ns + waited_ns
+    return _Contest(min(wanted_ns / looped_ns, 1.0), got_ns / looped_ns, got_ns / wanted_ns)
 
 
 def _looped_ns(case: Case, cpu: int, load: Interval) -> float:
@@ -190,8 +192,8 @@ _GRAVITY = {Status.FAIL: 2, Status.WARN: 1}  # an unknown of the calibration doe
 
 
 def threads_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
-    """Return the threads on target CPUs, the costliest first, with their least or approximate time."""
-    threads = [each for cpu in sorted(case.target) for each in _threads(case, cpu)]
+    """Return the threads on target CPUs, the costliest first, with a lower bound or an estimate of their time."""
+    threads = [thread for cpu in sorted(case.target) for thread in _threads(case, cpu)]
     return tuple(sorted(threads, key=lambda culprit: -(culprit.share or 0.0)))
 
 
@@ -199,7 +201,7 @@ def _threads(case: Case, cpu: int) -> Iterable[Disturbance]:
     others = case.attribution.others_by_cpu.get(cpu) if case.attribution is not None else None
     if others is None:
         return _by_counters(case, cpu)
-    return _for_certain((culprit for culprit in others.disturbances if culprit.kind in THREADS), others.doubt_ns)
+    return _lower_bounds((culprit for culprit in others.disturbances if culprit.kind in THREADS), others.doubt_ns)
 
 
 def timers_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
@@ -214,11 +216,11 @@ def timers_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
     return tuple(sorted(timers, key=lambda culprit: (-(culprit.share or 0.0), culprit.cpu)))
 
 
-def _for_certain(threads: Iterable[Disturbance], doubt_ns: int) -> Iterator[Disturbance]:
-    for each in threads:
-        stolen_ns = (each.stolen_ns or 0) - doubt_ns
-        if stolen_ns > 0 and each.stolen_ns and each.share is not None:
-            yield replace(each, stolen_ns=stolen_ns, share=each.share * stolen_ns / each.stolen_ns)
+def _lower_bounds(threads: Iterable[Disturbance], doubt_ns: int) -> Iterator[Disturbance]:
+    for thread in threads:
+        stolen_ns = (thread.stolen_ns or 0) - doubt_ns
+        if stolen_ns > 0 and thread.stolen_ns and thread.share is not None:
+            yield replace(thread, stolen_ns=stolen_ns, share=thread.share * stolen_ns / thread.stolen_ns)
 
 
 def _by_counters(case: Case, cpu: int) -> list[Disturbance]:
@@ -235,7 +237,7 @@ def _by_counters(case: Case, cpu: int) -> list[Disturbance]:
 
 
 def graver_while_calibrating(case: Case, answer: Callable[[Case], Answer]) -> Answer:
-    """Return the check's answer for the sample, or for the calibration where that is worse or there is no sample."""
+    """Return the check's answer for the sample, or for the calibration if it is worse or there is no sample."""
     sampled = answer(case)
     if case.under_load is None:
         return sampled
@@ -245,7 +247,7 @@ def graver_while_calibrating(case: Case, answer: Callable[[Case], Answer]) -> An
 
 
 def share_while_calibrating(case: Case, cpu: int) -> float | None:
-    """Return the share of the CPU that other threads had, or None if it was not observed."""
+    """Return the share of the CPU that other threads used, or None if it was not observed."""
     is_traced = case.attribution is not None and cpu in case.attribution.others_by_cpu
     if not is_traced and case.under_load is None:
         return None
@@ -253,7 +255,7 @@ def share_while_calibrating(case: Case, cpu: int) -> float | None:
 
 
 def shares_while_calibrating(case: Case) -> dict[int, float | None]:
-    """Return for each target CPU, in order, the share that other threads had; None if it was not observed."""
+    """Return for each target CPU, in order, the share that other threads used; None if it was not observed."""
     cpus = sorted(case.target)
     if case.calibrated is None and case.under_load is None:
         return dict.fromkeys(cpus)

@@ -21,10 +21,10 @@ _LONG_SAMPLE_S = 30.0  # of a recording: live samples are shorter
 
 def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:
     """Return all findings by gravity, the gravest first."""
-    found: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
+    findings: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
     for finding in verdict.findings:
-        found[finding.gravity(verdict.is_strict)].append(finding)
-    return found
+        findings[finding.gravity(verdict.is_strict)].append(finding)
+    return findings
 
 
 def sentence(finding: Finding) -> str:
@@ -33,7 +33,18 @@ def sentence(finding: Finding) -> str:
     if answer.status in (Status.UNKNOWN, Status.NOT_APPLICABLE, Status.IGNORED):
         by = f" (answered by {finding.answered_by})" if finding.answered_by else ""
         return printable((answer.reason or answer.said) + by)
-    return printable(said_in_full(answer) + describe_limit_of(finding))
+    return printable(_with_limit(said_in_full(answer), finding))
+
+
+def _with_limit(text: str, finding: Finding) -> str:
+    """Return the text with the limit after the clause that contains the measured value, else at the end."""
+    measured, limit = finding.answer.measured, describe_limit_of(finding)
+    is_share = finding.answer.unit == "share" and isinstance(measured, float)
+    values = {f"{measured:.{digits}%}" for digits in (0, 1, 2)} if is_share else set()
+    clauses = text.split("; ")
+    index = next((index for index, clause in enumerate(clauses) if values & set(clause.split())), -1)
+    clauses[index] += limit
+    return "; ".join(clauses)
 
 
 def said_in_full(answer: Answer) -> str:
@@ -65,23 +76,23 @@ def culprit_line(culprit: Disturbance) -> str:
     return printable(f"CPU {culprit.cpu}: {culprit.kind.with_name(culprit.name)}{process}{rate}{share}{mark}")
 
 
-def unnamed_culprits(finding: Finding, said: str) -> tuple[Disturbance, ...]:
-    """Return all culprits, the costliest first, unless the text names all: the rest alone would look complete."""
+def unnamed_culprits(finding: Finding, text: str) -> tuple[Disturbance, ...]:
+    """Return all culprits, the costliest first, or none if the text names all; a partial list would look complete."""
     culprits = finding.answer.culprits
-    return () if all(_is_named(each, said) for each in culprits) else culprits
+    return () if all(_is_named(culprit, text) for culprit in culprits) else culprits
 
 
-def _is_named(culprit: Disturbance, said: str) -> bool:
+def _is_named(culprit: Disturbance, text: str) -> bool:
     """Return whether the text names the culprit and its CPU: unattributed time has the same name on each."""
     label = f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
-    return label in said and re.search(rf"\bCPU {culprit.cpu}\b", said) is not None
+    return label in text and re.search(rf"\bCPU {culprit.cpu}\b", text) is not None
 
 
 def remark_on_commands(verdict: Verdict) -> str | None:
     """Return a remark that the commands are for another machine; None if they are not, or if there are none."""
     if verdict.case.snapshot.is_live or not any(finding.answer.fix for finding in verdict.findings):
         return None
-    return "Run these on the recorded machine, not here."
+    return "Run these commands on the recorded machine, not here."
 
 
 def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
@@ -93,7 +104,7 @@ def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
 
 
 def left_to_people(fix: Fix | None) -> str | None:
-    """Return the persistent part of the fix if it is prose, which must not be copied into a shell, else None."""
+    """Return the persistent part of the fix if it is prose, not to be copied into a shell, else None."""
     return printable(fix.persist) if fix is not None and fix.persist and not fix.persist_is_command else None
 
 
@@ -104,7 +115,7 @@ def label(finding: Finding, verdict: Verdict) -> str:
 
 def counts(verdict: Verdict) -> str:
     """Return the number of findings by gravity: `2 block, 9 warn, 14 note, 3 unknown, 61 pass`."""
-    number_of = Counter(each.gravity(verdict.is_strict) for each in verdict.findings)
+    number_of = Counter(finding.gravity(verdict.is_strict) for finding in verdict.findings)
     return tally(number_of) + (", strict" if verdict.is_strict else "")
 
 
@@ -116,7 +127,7 @@ def judged(verdict: Verdict) -> str:
 def measured(verdict: Verdict) -> str:
     """Return `3.0 s sample · 3.0 s calibration (native core)`.
 
-    For a long sample, add that settings may have changed in it.
+    A long sample has a note that settings were read after it.
     """
     case = verdict.case
     if case.calibrated is None:
@@ -126,7 +137,7 @@ def measured(verdict: Verdict) -> str:
     return printable(text)
 
 
-def seconds_measured(verdict: Verdict) -> str:
+def describe_seconds(verdict: Verdict) -> str:
     """Return `3 s sample, 3 s calibration`."""
     calibrated = verdict.case.calibrated
     calibration = "no" if calibrated is None else f"{calibrated.calibration.seconds:.0f} s"
@@ -150,5 +161,5 @@ def measured_seconds(verdict: Verdict) -> float:
 
 
 def describe_host(snapshot: Snapshot) -> str:
-    """Return the machine in a line that may be shown to strangers: without its host name."""
+    """Return the machine in one line that may be published: without its host name."""
     return printable(" · ".join(describe_machine(snapshot.platform)) or "unknown")

@@ -23,8 +23,8 @@ from noisewatch.text import clean
 from noisewatch.units import describe_names, long_duration, share_text
 
 FUTURE_S = 300.0  # how far clocks may differ: synchronized ones are within a second, others hours apart
-_TOGETHER_S = 300.0  # reports that lie closer may have been collected together, from several places
-_MOST_NAMESAKES = 2
+_TOGETHER_S = 300.0  # reports that are closer in time may have been collected together, from several folders
+_MAX_NAMESAKES = 2
 
 
 class Standing(StrEnum):
@@ -133,11 +133,11 @@ def _outliers(kinds: Mapping[str, MachineKind | None], reports: Mapping[str, Rep
         name: {figure: slowest.value for figure, slowest in report.slowest.items()} for name, report in reports.items()
     }
     for name, outliers in out_of_line(kinds, of_cpus).items():
-        own = {each.figure: each.distance for each in outliers_by_host.get(name, ())}
-        for each in outliers:
-            if each.distance > own.get(each.figure, 0.0) + TRAITS[each.figure].least_change:
-                cpu = reports[name].slowest[each.figure].cpu
-                outliers_by_host.setdefault(name, []).append(replace(each, cpu=cpu))
+        own = {outlier.figure: outlier.distance for outlier in outliers_by_host.get(name, ())}
+        for outlier in outliers:
+            if outlier.distance > own.get(outlier.figure, 0.0) + TRAITS[outlier.figure].least_change:
+                cpu = reports[name].slowest[outlier.figure].cpu
+                outliers_by_host.setdefault(name, []).append(replace(outlier, cpu=cpu))
     return outliers_by_host
 
 
@@ -149,7 +149,7 @@ def _order(host: FleetHost) -> tuple[int, bool, float, str]:
 
 
 def _missing(name: str, before: Report | None) -> FleetHost:
-    why = "has not reported" + ("" if before is None else f", said {before.outcome} in the baseline")
+    why = "has not reported" + ("" if before is None else f", was {before.outcome} in the baseline")
     return FleetHost(name=name, standing=Standing.MISSING, outcome=Outcome.UNKNOWN, why=why, earlier=before)
 
 
@@ -175,9 +175,9 @@ def _judged(reports: HostReports, max_age_s: float | None, now_s: float) -> _Jud
     if others := reports.of_other_machines:
         return _of_several([(report, own), *((other, _by_itself(other, None, max_age_s, now_s)) for other in others)])
     if before is not None and reports.may_be_of_two_machines and report.latest_s - before.latest_s < _TOGETHER_S:
-        reports_text = ", ".join(_describe(each, Standing.REPORTED) for each in (before, report))
-        apart = long_duration(_TOGETHER_S)
-        why = f"reports from two folders within {apart}, of one machine or of two with this name: {reports_text}"
+        reports_text = ", ".join(_describe(candidate, Standing.REPORTED) for candidate in (before, report))
+        duration = long_duration(_TOGETHER_S)
+        why = f"reports from two folders within {duration}, of one machine or of two with this name: {reports_text}"
         return _Judged(Standing.AMBIGUOUS, Outcome.UNKNOWN, why)
     return own
 
@@ -189,25 +189,25 @@ def _by_itself(report: Report, before: Report | None, max_age_s: float | None, n
 
 def _of_several(judged: Sequence[tuple[Report, _Judged]]) -> _Judged:
     """Return the judgement of several machines with one name, by the newest report of each, the newest of all first."""
-    worst_first = sorted(judged, key=lambda each: rank_of(each[1].outcome))
-    facts = _told_apart_by([report for report, _ in judged])
+    worst_first = sorted(judged, key=lambda pair: rank_of(pair[1].outcome))
+    facts = _distinguishing_facts([report for report, _ in judged])
     texts = [_describe(report, own.standing) for report, own in worst_first]
-    why = f"{len(texts)} machines have this name ({facts}): {describe_names(texts, _MOST_NAMESAKES)}"
+    why = f"{len(texts)} machines have this name ({facts}): {describe_names(texts, _MAX_NAMESAKES)}"
     return _Judged(Standing.AMBIGUOUS, worst_first[0][1].outcome, why)
 
 
-def _told_apart_by(reports: Sequence[Report]) -> str:
+def _distinguishing_facts(reports: Sequence[Report]) -> str:
     """Return the facts that distinguish the machines: `board Dell R640 or HP DL380`."""
-    names = {name: None for one, other in pairwise(reports) if (name := lasting_difference(one, other)) is not None}
+    names = {name: None for left, right in pairwise(reports) if (name := lasting_difference(left, right)) is not None}
     facts_by_name = {name: {report.facts[name] for report in reports} - {None} for name in names}
     return ", ".join(
-        f"{name} {' or '.join(sorted(filter(None, facts))[:_MOST_NAMESAKES])}" for name, facts in facts_by_name.items()
+        f"{name} {' or '.join(sorted(filter(None, facts))[:_MAX_NAMESAKES])}" for name, facts in facts_by_name.items()
     )
 
 
 def _describe(report: Report, standing: Standing) -> str:
-    """Return the report's outcome or standing as text: `a/web1.json said stable`."""
-    state = f"said {report.outcome}" if standing is Standing.REPORTED else f"is {standing}"
+    """Return the report's outcome or standing as text: `a/web1.json is stable`."""
+    state = f"is {report.outcome}" if standing is Standing.REPORTED else f"is {standing}"
     return f"{clean(report.source)} {state}"
 
 
@@ -221,11 +221,11 @@ def _standing(
     if report.at_s is not None and age_s < -FUTURE_S:
         return Standing.FUTURE, f"reported {long_duration(-age_s)} in the future: its clock or this one is wrong"
     if max_age_s is not None and age_s > max_age_s:
-        return Standing.STALE, f"reported {long_duration(age_s)} ago, said {report.outcome}"
+        return Standing.STALE, f"reported {report.outcome} {long_duration(age_s)} ago"
     if report.at_s is None and max_age_s is not None:
-        return Standing.UNDATED, f"no time in the report, so its age is unknown; said {report.outcome}"
+        return Standing.UNDATED, f"reported {report.outcome} without a time, so the age is unknown"
     if report.at_s is None and before is not None and before.outcome != report.outcome:
-        return Standing.UNDATED, "no time in the report, so which of this host's is the newest is unknown"
+        return Standing.UNDATED, "no time in the report: cannot tell which report of this host is the newest"
     return Standing.REPORTED, None
 
 
@@ -244,11 +244,11 @@ def named_reasons(fleet: Fleet) -> Iterator[tuple[str, int]]:
     yield from counts.most_common()
 
 
-FLOOR_NS = 100_000_000  # the length of samples whose noise floor is shown: the one that budgets have by default
+FLOOR_NS = 100_000_000  # the length of samples whose noise floor is shown, the default of budgets
 MachineKind = tuple[str, ...]
 BOARD = "board"
-_LASTING = (BOARD, "cpu model")  # what another machine under the same name has otherwise, and the same one never
-_KIND = ("cpu model", "kernel", "virtual", "loops")  # what has to be alike for figures to be compared
+_LASTING = (BOARD, "cpu model")  # never change on one machine, but may differ between machines of one name
+_KIND = ("cpu model", "kernel", "virtual", "loops")  # have to be equal for figures to be compared
 _RANK = {Outcome.UNSTABLE: 0, Outcome.UNKNOWN: 1, Outcome.STABLE: 2}
 
 
@@ -273,7 +273,7 @@ class Reason(Struct, frozen=True):
 
 
 class SlowestCpu(NamedTuple):
-    """The target CPU with the slowest value of a figure: in a mean of many CPUs it would not show."""
+    """The target CPU with the slowest value of a figure, which a mean of many CPUs would hide."""
 
     cpu: int
     value: float
@@ -288,7 +288,7 @@ class Report(Struct, frozen=True, kw_only=True):
     host: str
     source: str
     written_s: float
-    is_identified: bool = False  # whether it names its host itself, and not its file
+    is_identified: bool = False  # whether the report itself names its host, not only its file
     trouble: str | None = None
     outcome: Outcome = Outcome.UNKNOWN
     at_s: float | None = None
@@ -361,10 +361,10 @@ class HostReports(Struct):
     @property
     def may_be_of_two_machines(self) -> bool:
         """Whether the newest report is stable and may hide an unstable one of another machine."""
-        one, other = self.earlier, self.newest
-        if one is None or one.is_identified or other.is_identified or one.folder == other.folder:
+        before, after = self.earlier, self.newest
+        if before is None or before.is_identified or after.is_identified or before.folder == after.folder:
             return False
-        return other.outcome is Outcome.STABLE and one.outcome is not Outcome.STABLE
+        return after.outcome is Outcome.STABLE and before.outcome is not Outcome.STABLE
 
 
 def rank_of(outcome: Outcome) -> int:
@@ -372,9 +372,9 @@ def rank_of(outcome: Outcome) -> int:
     return _RANK[outcome]
 
 
-def lasting_difference(one: Report, other: Report) -> str | None:
+def lasting_difference(left: Report, right: Report) -> str | None:
     """Return the name of a fact that shows two different machines, or None."""
-    changed = {name for name, _, _ in changes(one.facts, other.facts)}
+    changed = {name for name, _, _ in changes(left.facts, right.facts)}
     return next((name for name in _LASTING if name in changed), None)
 
 
@@ -385,11 +385,12 @@ def changes_between(before: Report, after: Report) -> Iterator[str]:
     """
     if before.outcome != after.outcome:
         yield f"was {before.outcome}"
-    for word, these, those in (("new", after, before), ("settled", before, after)):
-        checks = [check for check in these.open_checks if check not in those.open_checks]
+    for word, having, lacking in (("new", after, before), ("settled", before, after)):
+        checks = [check for check in having.open_checks if check not in lacking.open_checks]
         if checks:
             yield f"{word}: {', '.join(checks)}"
-    one, other = before.floor, after.floor
-    if one is not None and other is not None and (one.low > other.high or other.low > one.high):
-        yield f"noise floor {share_text(one.expected)} → {share_text(other.expected)}"
+    old_floor, new_floor = before.floor, after.floor
+    if old_floor is not None and new_floor is not None:
+        is_apart = old_floor.low > new_floor.high or new_floor.low > old_floor.high
+        yield from [f"noise floor {share_text(old_floor.expected)} → {share_text(new_floor.expected)}"] * is_apart
     yield from (f"{name} {old} → {new}" for name, old, new in changes(before.facts, after.facts))

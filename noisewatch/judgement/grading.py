@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 AREA = Area.CALIBRATION
 MICROBENCHMARK = "the microbenchmark on each target CPU"
-_MOST_CULPRITS = 3
+_MAX_CULPRITS = 3
 
 
 def by_cpu(values: Mapping[int, T]) -> dict[str, T]:
@@ -40,29 +40,27 @@ def not_calibrated(case: Case) -> Answer:
 
 
 def culprits_on(case: Case, cpu: int) -> tuple[Disturbance, ...]:
-    """Return who made the CPU's gaps by the trace, else who was observed there meanwhile, or at least in the sample."""
+    """Return the culprits of the CPU's gaps: from the trace, else observed in the calibration, else in the sample."""
     attribution = case.attribution
     if attribution is not None and attribution.reason is None and cpu in attribution.culprits_by_cpu:
-        traced = [each.disturbance for each in attribution.culprits_by_cpu[cpu]]
+        traced = [culprit.disturbance for culprit in attribution.culprits_by_cpu[cpu]]
         return _with_quota(attribution.quota_by_cpu.get(cpu), traced)
     if attribution is not None and (attribution.suspects_by_cpu.get(cpu) or cpu in attribution.quota_by_cpu):
         return _with_quota(attribution.quota_by_cpu.get(cpu), attribution.suspects_by_cpu.get(cpu, ()))
     if case.interval is None:
         return ()
-    return tuple(disturbances_of(case.interval, cpu)[:_MOST_CULPRITS])
+    return tuple(disturbances_of(case.interval, cpu)[:_MAX_CULPRITS])
 
 
-def _with_quota(quota: Disturbance | None, found: Sequence[Disturbance]) -> tuple[Disturbance, ...]:
+def _with_quota(quota: Disturbance | None, culprits: Sequence[Disturbance]) -> tuple[Disturbance, ...]:
     """Return the costliest culprits, the quota among them.
 
-    A quota may have stopped the loops while no gaps were recorded, and so be missing in `found`.
+    A quota may have stopped the loops while no gaps were recorded, and so be missing in `culprits`.
     """
-    others = [culprit for culprit in found if quota is None or culprit.kind != quota.kind]
-    named = [each for each in found if each not in others]
-    known = (
-        [] if quota is None else [max(quota, *named, key=lambda culprit: culprit.share or 0.0)] if named else [quota]
-    )
-    return tuple(sorted([*known, *others], key=lambda culprit: -(culprit.share or 0.0))[:_MOST_CULPRITS])
+    others = [culprit for culprit in culprits if quota is None or culprit.kind != quota.kind]
+    quotas = [culprit for culprit in culprits if culprit not in others]
+    largest = [] if quota is None else [max([quota, *quotas], key=lambda culprit: culprit.share or 0.0)]
+    return tuple(sorted([*largest, *others], key=lambda culprit: -(culprit.share or 0.0))[:_MAX_CULPRITS])
 
 
 def why_incomplete(calibrated: Calibrated) -> str | None:
@@ -74,8 +72,8 @@ def why_incomplete(calibrated: Calibrated) -> str | None:
     return "; ".join(texts) or None
 
 
-def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, said: str, why_not: str) -> Answer:
-    """Return the answer by the worst calibrated CPU and two limits; `said` has places for the CPU and the value."""
+def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, template: str, why_not: str) -> Answer:
+    """Return the answer by the worst calibrated CPU and two limits; `template` has places for `cpu` and `value`."""
     calibrated = case.calibrated
     if calibrated is None:
         return not_calibrated(case)
@@ -85,13 +83,13 @@ def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, s
     if not value_by_cpu:
         return case.graded(evidence=evidence).unknown(why_incomplete(calibrated) or why_not)
     worst = max(value_by_cpu, key=lambda cpu: value_by_cpu[cpu])
-    sentence = said.format(cpu=worst, value=value_by_cpu[worst])
+    sentence = template.format(cpu=worst, value=value_by_cpu[worst])
     answer = grade_cpus(
         case,
         value_by_cpu,
         fails,
         passes,
-        said=lambda _: sentence,
+        describe=lambda _: sentence,
         calm=sentence,
         evidence=evidence,
         why_unknown=why_incomplete(calibrated) or (why_not if len(value_by_cpu) < len(values) else calibrated.doubt),
@@ -105,7 +103,7 @@ def grade_cpus(
     fails: Limit,
     passes: Limit | None = None,
     *,
-    said: Callable[[CpuSet], str],
+    describe: Callable[[CpuSet], str],
     calm: str,
     evidence: Mapping[str, Any],
     why_unknown: str | None,
@@ -114,23 +112,23 @@ def grade_cpus(
 ) -> Answer:
     """Return the answer by the worst CPU and two limits; without `passes` only 0 passes.
 
-    `said` and `culprits` are called with the CPUs above the limit. A value above the limit fails whatever else is
+    `describe` and `culprits` are called with the CPUs above the limit. A value above the limit fails whatever else is
     unknown. Without any value the answer is unknown.
     """
     observed = case.graded(evidence=evidence)
     if not value_by_cpu:
         return observed.unknown(why_unknown or NO_TARGET)
     worst = max(value_by_cpu.values())
-    most, bound = case.bound(passes) if passes is not None else 0.0, case.bound(fails)
+    passing, bound = case.bound(passes) if passes is not None else 0.0, case.bound(fails)
     if worst <= bound and why_unknown is not None:
         return observed.unknown(why_unknown)
-    over = frozenset(cpu for cpu, value in value_by_cpu.items() if value > (bound if worst > bound else most))
+    over = frozenset(cpu for cpu, value in value_by_cpu.items() if value > (bound if worst > bound else passing))
     graded = observed.by(fails, worst)
     if not over:
         return graded.passes(calm)
-    allowed = warns_and_fails(most, bound, passes.unit) if passes is not None and worst <= bound else ""
+    limits = warns_and_fails(passing, bound, passes.unit) if passes is not None and worst <= bound else ""
     status = Status.FAIL if worst > bound else Status.WARN
-    return graded.answer(status, said(over) + allowed, cpus=over, culprits=culprits(over), fix=fix)
+    return graded.answer(status, describe(over) + limits, cpus=over, culprits=culprits(over), fix=fix)
 
 
 def hardware_without(case: Case, what: str) -> Answer:
@@ -146,10 +144,10 @@ def unread(case: Case, knob: Knob) -> Answer:
     if knob in knobs.absent:
         return hardware_without(case, knob) if knob.is_of_hardware else not_applicable(f"this kernel has no {knob}")
     text = knobs.text_by_path.get(knob)
-    return unknown(case.why_unknown(knob) if text is None else f"{knob}: {quoted(text)} is not understood")
+    return unknown(case.why_unknown(knob) if text is None else f"{knob}: {quoted(text)} is not a valid value")
 
 
-def turned(case: Case, knob: Knob, value: str | int) -> Fix:
+def knob_fix(case: Case, knob: Knob, value: str | int) -> Fix:
     """Return the fix that writes the knob; undo restores the value that was read."""
     return set_for_good(Write((setting_of(case, knob, value),)))
 
@@ -159,18 +157,18 @@ def setting_of(case: Case, knob: Knob, value: str | int) -> Setting:
     return Setting(knob, str(value), case.snapshot.settings.knobs.word(knob))
 
 
-def judged_knob(
+def judge_knob(
     case: Case,
     knob: Knob,
-    said: str,
+    fault: str,
     quiet: int,
     is_quiet: Callable[[int], bool] = lambda value: value == 0,
 ) -> Answer:
-    """Return the answer for a knob that should be quiet; if not, `said` names the fault, with a place for the value."""
+    """Return the answer for a knob that should be quiet; `fault` is the text if it is not, with a place for `value`."""
     value = case.snapshot.settings.knobs.integer(knob)
     if value is None:
         return unread(case, knob)
     graded = case.graded(measured=value, evidence={knob.value: value})
     if is_quiet(value):
         return graded.passes(f"{knob.rsplit('/', 1)[1]} is {value}")
-    return graded.fails(said.format(value=value), fix=turned(case, knob, quiet))
+    return graded.fails(fault.format(value=value), fix=knob_fix(case, knob, quiet))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 
 from noisewatch.judgement.answer import Answer, unknown
-from noisewatch.judgement.case import KERNELS_NAME, Case
+from noisewatch.judgement.case import KERNEL_NAME_LENGTH, Case
 from noisewatch.judgement.fixes.actions import pids_of
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.system.platform import NONE
@@ -53,20 +53,20 @@ _NAMES_BY_KIND: Mapping[str, tuple[str, ...]] = {
         *("perf", "strace", "ltrace", "bpftrace", "valgrind", "memcheck-amd64-linux", "callgrind-amd64-linux", "vtune"),
     ),
 }
-_KIND_BY_CUT_NAME = {name[:KERNELS_NAME]: kind for kind, names in _NAMES_BY_KIND.items() for name in names}
+_KIND_BY_CUT_NAME = {name[:KERNEL_NAME_LENGTH]: kind for kind, names in _NAMES_BY_KIND.items() for name in names}
 
 
 def kind_of_program(name: str) -> str | None:
-    """Return what the program of that name does, or None if it is not a known one."""
-    return _KIND_BY_CUT_NAME.get(name[:KERNELS_NAME])
+    """Return the kind of the program with this name, or None if unknown."""
+    return _KIND_BY_CUT_NAME.get(name[:KERNEL_NAME_LENGTH])
 
 
 def running(case: Case, names: Set[str]) -> list[Task]:
     """Return the main thread of each process with one of these names, noisewatch's own left out."""
-    cut = {name[:KERNELS_NAME] for name in names}
+    cut = {name[:KERNEL_NAME_LENGTH] for name in names}
     if cut.isdisjoint(case.program_names):
         return []
-    return [task for task in case.programs if task.name[:KERNELS_NAME] in cut]
+    return [task for task in case.programs if task.name[:KERNEL_NAME_LENGTH] in cut]
 
 
 def as_culprits(tasks: Iterable[Task]) -> tuple[Disturbance, ...]:
@@ -79,14 +79,14 @@ def as_culprits(tasks: Iterable[Task]) -> tuple[Disturbance, ...]:
     )
 
 
-def passes_if_visible(case: Case, said: str) -> Answer:
+def passes_if_visible(case: Case, text: str) -> Answer:
     """Return the answer that no such process runs: it passes if all processes are visible, else it is unknown."""
     reason = why_unseen(case)
-    return case.graded().passes(said) if reason is None else unknown(reason)
+    return case.graded().passes(text) if reason is None else unknown(reason)
 
 
 def why_unseen(case: Case) -> str | None:
-    """Return why a process that was not found may run all the same, or None if all are visible."""
+    """Return why an unlisted process may be running, or None if all processes are visible."""
     tasks = case.snapshot.tasks
     if tasks is None:
         return case.why_unknown("/proc/PID")
@@ -114,7 +114,7 @@ _OURS = "noisewatch"  # also the beginning of the names that its helpers give th
 def other_noisewatches(case: Case) -> Mapping[int, int]:
     """Return, by process of another noisewatch or of a command that it runs, the pid of that noisewatch.
 
-    Neither this noisewatch nor the ones that started it are others.
+    This noisewatch and those that started it are left out.
     """
     tasks = case.snapshot.tasks
     if tasks is None or not any(name.startswith(_OURS) for name in case.program_names):
@@ -122,49 +122,52 @@ def other_noisewatches(case: Case) -> Mapping[int, int]:
     parents, started_us = parents_in(tasks), ancestors(case)
     others: dict[int, int] = {}
     for task in case.programs:
-        is_one = task.name == _OURS or task.name.startswith(f"{_OURS}-")
-        if is_one and task.pid not in started_us and task.pid not in others:  # the outermost replaces nested ones
+        is_noisewatch = task.name == _OURS or task.name.startswith(f"{_OURS}-")
+        if (
+            is_noisewatch and task.pid not in started_us and task.pid not in others
+        ):  # the outermost replaces nested ones
             others |= dict.fromkeys(descendants_in(parents, [task.pid]), task.pid)
     return others
 
 
-def named_by(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
+def names_in_fix(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
     """Return the processes and threads that a fix contains by number, each with its current name in the kernel."""
     pids = {pid for action in (fix.actions if fix is not None else ()) for pid in pids_of(action)}
     if not pids:
         return ()
     snapshots = [case.snapshot] if case.interval is None else [case.interval.after, case.snapshot]
-    task_tables = [each.tasks.by_tid for each in snapshots if each.tasks is not None]
+    task_tables = [snapshot.tasks.by_tid for snapshot in snapshots if snapshot.tasks is not None]
     task_by_pid = {pid: next((tasks[pid] for tasks in task_tables if pid in tasks), None) for pid in sorted(pids)}
-    name_by_pid = {pid: task.name.encode()[:KERNELS_NAME] for pid, task in task_by_pid.items() if task is not None}
+    name_by_pid = {
+        pid: task.name.encode()[:KERNEL_NAME_LENGTH] for pid, task in task_by_pid.items() if task is not None
+    }
     return tuple((pid, name.decode(errors="ignore")) for pid, name in name_by_pid.items())
 
 
 Members = tuple[Disturbance, ...]
 
 
-def many_threads(found: Iterable[Disturbance], tasks: Tasks | None, most: float) -> dict[Disturbance, Members]:
-    """Return groups of threads, merged, that together had more than `most` of a CPU though none of them did alone.
+def many_threads(threads: Iterable[Disturbance], tasks: Tasks | None, limit: float) -> dict[Disturbance, Members]:
+    """Return groups of threads, merged, that together used more than `limit` of a CPU though none did alone.
 
     Threads are grouped by process name, kind and CPU.
     """
     alike: dict[tuple[int, str, str], list[Disturbance]] = defaultdict(list)
-    for each in found:
-        if each.pid is not None and each.tid is not None and (each.share or 0.0) <= most:
-            first = tasks.by_tid.get(each.pid) if tasks is not None and each.pid in tasks.pids else None
-            alike[each.cpu, each.kind, each.name if first is None else first.name].append(each)
-    together = {_as_one(name, members): tuple(members) for (_, _, name), members in alike.items() if len(members) > 1}
-    return {one: members for one, members in together.items() if (one.share or 0.0) > most}
+    for thread in threads:
+        if thread.pid is not None and thread.tid is not None and (thread.share or 0.0) <= limit:
+            first = tasks.by_tid.get(thread.pid) if tasks is not None and thread.pid in tasks.pids else None
+            alike[thread.cpu, thread.kind, thread.name if first is None else first.name].append(thread)
+    groups = {_as_one(name, members): tuple(members) for (_, _, name), members in alike.items() if len(members) > 1}
+    return {group: members for group, members in groups.items() if (group.share or 0.0) > limit}
 
 
-def with_many_as_one(found: Iterable[Disturbance], tasks: Tasks | None, most: float) -> list[Disturbance]:
+def with_many_as_one(disturbances: Iterable[Disturbance], tasks: Tasks | None, limit: float) -> list[Disturbance]:
     """Return all disturbances, the costliest first, with `many_threads` in place of their members."""
-    all_found = tuple(found)
-    many = many_threads(all_found, tasks, most)
-    members = {each for together in many.values() for each in together}
-    return sorted(
-        (*many, *(each for each in all_found if each not in members)), key=lambda culprit: -(culprit.share or 0.0)
-    )
+    single = tuple(disturbances)
+    groups = many_threads(single, tasks, limit)
+    members = {member for group in groups.values() for member in group}
+    remaining = (disturbance for disturbance in single if disturbance not in members)
+    return sorted((*groups, *remaining), key=lambda culprit: -(culprit.share or 0.0))
 
 
 def _as_one(name: str, members: list[Disturbance]) -> Disturbance:
@@ -178,5 +181,5 @@ def _as_one(name: str, members: list[Disturbance]) -> Disturbance:
         share=sum(culprit.share or 0.0 for culprit in members),
         rate_per_s=None,
         pid=pids.pop() if len(pids) == 1 else None,
-        is_inferred=any(each.is_inferred for each in members),
+        is_inferred=any(thread.is_inferred for thread in members),
     )

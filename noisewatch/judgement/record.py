@@ -27,13 +27,13 @@ class Effect(StrEnum):
     """The effect of a finding on the decision whether a benchmark may start."""
 
     BLOCKS = "blocks"
-    OPEN = "open"  # nobody knows whether it would
+    OPEN = "open"  # unknown whether it blocks
     UNASKED = "not asked"
     NONE = "none"
 
 
 class FindingState(Struct, frozen=True):
-    """The answer of a check, as far as it is compared. `said` and `reason` are for people."""
+    """The compared parts of a check's answer. `said` and `reason` are for people."""
 
     status: Status
     severity: Severity
@@ -43,7 +43,7 @@ class FindingState(Struct, frozen=True):
 
     @property
     def effect(self) -> Effect:
-        """The effect on whether a benchmark may start: only blocking checks have one, and not if they warn."""
+        """The effect on whether a benchmark may start: only blocking checks have one, unless they warn."""
         if self.severity != Severity.BLOCKING:
             return Effect.NONE
         if self.status == Status.UNKNOWN:
@@ -57,7 +57,7 @@ class Condition(StrEnum):
 
     ALONE = ""  # on the target CPUs
     UNDER_LOAD = " under load"
-    AGAINST = " (--against)"  # on the CPUs that the target's were compared with
+    AGAINST = " (--against)"  # on the CPUs that the target CPUs were compared with
 
     def names_of(self, figures: Iterable[Figure]) -> frozenset[str]:
         """Return the names of these figures under the condition."""
@@ -67,7 +67,7 @@ class Condition(StrEnum):
 class MeasuredFigure(Struct, frozen=True):
     """A figure and its traits; `test` names the source of its chance. An `estimate` of None is unknown.
 
-    `by_cpu` is empty for a figure that is known of all CPUs together only.
+    `by_cpu` is empty for a figure that is only known for all CPUs together.
     """
 
     estimate: Estimate | None
@@ -78,10 +78,10 @@ class MeasuredFigure(Struct, frozen=True):
 
 
 class MachineRecord(Struct, frozen=True, kw_only=True):
-    """The facts, findings and figures of a machine in the file `source`; empty where it contains none.
+    """The facts, findings and figures of a machine in the file `source`; empty if it contains none.
 
-    `measured_by` must be equal for speeds to be compared, `noise_of` for noise floors. `against` are the CPUs of the
-    figures of that condition, `load` says what ran in parallel with those under load.
+    `measured_by` must be equal for speeds to be compared, `noise_of` for noise floors. `against` are the CPUs of
+    figures with the condition `AGAINST`; `load` describes the load of figures with `UNDER_LOAD`.
     """
 
     source: str
@@ -96,7 +96,7 @@ class MachineRecord(Struct, frozen=True, kw_only=True):
     against: CpuSet | None = None
     load: str | None = None
     commands: Mapping[str, str] = {}  # of a run: by `a` and `b`
-    remarks: tuple[str, ...] = ()  # what is doubtful in the file
+    remarks: tuple[str, ...] = ()  # doubts about the file
 
     @property
     def has_findings(self) -> bool:

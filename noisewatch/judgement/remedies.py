@@ -17,7 +17,7 @@ from noisewatch.judgement.checks.interrupts.devices import steer
 from noisewatch.judgement.checks.trace.observers import PROFILERS
 from noisewatch.judgement.fixes.actions import move
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.grading import turned
+from noisewatch.judgement.grading import knob_fix
 from noisewatch.judgement.programs import other_noisewatches, running
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kinds import Kind
@@ -26,44 +26,44 @@ from noisewatch.patterns import regex
 from noisewatch.program import as_root
 
 _OF_THE_WORK = (
-    "The process that works there causes these calls itself: another of its threads unmaps or protects memory, "
-    "for example."
+    "The process that works there causes these calls itself: for example, another of its threads unmaps or protects "
+    "memory."
 )
-_BESIDE_THE_WORK = "It belongs to the process that works there: give each of its threads its own CPU."
+_IN_THE_WORK = "It belongs to the process that works there: give each of its threads its own CPU."
 _OF_THE_HOST = (
     "The host or the firmware causes it: nothing inside this system helps. Use a dedicated host, or measure at "
     "another time."
 )
-TO_HOUSEKEEPING = "Move {} to the housekeeping CPUs; isolated CPUs only run what is pinned to them."
+TO_HOUSEKEEPING = "Move {} to the housekeeping CPUs; isolated CPUs only run pinned tasks."
 _NO_HOUSEKEEPING = "No CPU is left to move it to: stop it, or choose fewer target CPUs."
-_NOT_MOVED = "The kernel does not let it be moved: stop it, or what it works for."
+_NOT_MOVED = "The kernel does not allow moving it: stop it, or the work that it does."
 _OF_ONE_CPU = regex(r"(ksoftirqd|ktimers|migration|cpuhp|idle_inject|irq_work|kworker)/\d+\b")
 _QUOTA = regex(r"CPU quota of (?P<folder>/.*): (?P<quota_ms>[\d.]+) ms in each (?P<period_ms>[\d.]+) ms")
 _IRQ_THREAD = regex(r"irq/(\d+)-")
-_CALLBACKS_THREAD = regex(r"rcuc/\d+")  # rcuo… are what rcu_nocbs makes of them, to be moved as any thread
+_CALLBACKS_THREAD = regex(r"rcuc/\d+")  # rcu_nocbs replaces them by rcuo…, which can be moved
 
 
 class Remedy(Struct, frozen=True):
-    """A sentence on what helps, and the commands if there are any."""
+    """Advice against a disturbance, and the commands if there are any."""
 
     said: str
     fix: Fix | None = None
 
 
 def remedy_of(culprit: Culprit, case: Case, at_work: Collection[int] = ()) -> Remedy:
-    """Return what keeps this culprit away from the target CPUs. Processes `at_work` are those that the CPUs are for."""
+    """Return how to keep the culprit away from the target CPUs. `at_work` are the processes that the CPUs are for."""
     if culprit.pid is not None and culprit.pid in at_work:
-        return Remedy(_OF_THE_WORK if culprit.kind == Kind.IPI else _BESIDE_THE_WORK)
+        return Remedy(_OF_THE_WORK if culprit.kind == Kind.IPI else _IN_THE_WORK)
     other = other_noisewatches(case).get(culprit.pid) if culprit.pid is not None else None
     if other is not None:
-        return Remedy(f"It belongs to another noisewatch (pid {other}): end that, or wait.")
+        return Remedy(f"It belongs to another noisewatch (pid {other}): end it, or wait.")
     return _BY_KIND[culprit.kind](culprit, case)
 
 
 def common_remedy(culprits: Sequence[Culprit], case: Case, at_work: Collection[int] = ()) -> Remedy:
     """Return one remedy for a process with its threads and children, or for unattributed time on several CPUs."""
     if culprits[0].kind == Kind.UNATTRIBUTED:
-        return _unattributed({each.cpu for each in culprits}, case)
+        return _unattributed({culprit.cpu for culprit in culprits}, case)
     by_tid = {thread.tid: thread for thread in culprits if thread.tid is not None}
     first = next(iter(by_tid.values()), culprits[0])
     remedy = remedy_of(first, case, at_work)
@@ -73,7 +73,7 @@ def common_remedy(culprits: Sequence[Culprit], case: Case, at_work: Collection[i
     return Remedy(remedy.said, replace(process, lasting=moved.lasting) if process and moved else moved)
 
 
-def _irq_numbered(number: int | None, case: Case) -> Remedy:
+def _irq(number: int | None, case: Case) -> Remedy:
     irq_record = case.irqs_by_number.get(number) if number is not None else None
     if irq_record is None:
         return Remedy("Keep the device idle, or move its interrupt to other CPUs.")
@@ -94,14 +94,14 @@ def _thread(culprit: Culprit, case: Case) -> Remedy:
 
 
 def _why_not_moved(culprit: Culprit, case: Case) -> str:
-    """Return what helps instead of moving the culprit; for one that has ended, what would have helped."""
+    """Return advice instead of moving the culprit; for an ended culprit, what would have helped."""
     if not case.housekeeping:
         return _NO_HOUSEKEEPING
     elsewhere = cpu_list_argument(case.housekeeping)
     if culprit.pid == FIRST_PROCESS:
         return (
-            "All that it starts would inherit the pin: let it start its work on other CPUs "
-            f"(taskset -c {elsewhere} COMMAND; of systemd AllowedCPUs={elsewhere} in the unit)."
+            "Everything that it starts would inherit the pin: let it start its work on other CPUs "
+            f"(taskset -c {elsewhere} COMMAND; with systemd, AllowedCPUs={elsewhere} in the unit)."
         )
     task = case.tasks_by_tid.get(culprit.tid) if culprit.tid is not None else None
     return _NOT_MOVED if task is not None and task.is_bound else TO_HOUSEKEEPING.format("it")
@@ -112,7 +112,7 @@ def _kernel_thread(culprit: Culprit, case: Case) -> Remedy:
         return _callbacks(case)
     of_irq = _IRQ_THREAD.match(culprit.name)
     if of_irq:  # it runs where its interrupt arrives
-        return _irq_numbered(int(of_irq[1]), case)
+        return _irq(int(of_irq[1]), case)
     if culprit.name.startswith("kworker/u"):
         fix = confine_work(case, case.snapshot.settings.kernel.workqueues)
         return Remedy("Keep unbound kernel work on the housekeeping CPUs.", fix)
@@ -144,12 +144,12 @@ _WHOSE_TIMER = "More than the tick: a profiler that samples by the clock, or a p
 
 
 def _timer(culprit: Culprit, case: Case) -> Remedy:
-    advice = next((said for pattern, said in _TIMERS if re.search(pattern, culprit.name)), None)
+    advice = next((text for pattern, text in _TIMERS if re.search(pattern, culprit.name)), None)
     profilers = running(case, PROFILERS)
     profiler_text = f" {profilers[0].name} (pid {profilers[0].pid}) runs." if profilers else ""
     trace = as_root(f"trace --cpus {culprit.cpu}", case.snapshot.is_live)
-    asked = f" A trace shows which timers expire there: {trace}" if culprit.name == TIMER_INTERRUPTS else ""
-    return Remedy((advice or _WHOSE_TIMER) + profiler_text + asked)
+    trace_text = f" A trace shows which timers expire there: {trace}" if culprit.name == TIMER_INTERRUPTS else ""
+    return Remedy((advice or _WHOSE_TIMER) + profiler_text + trace_text)
 
 
 _SOFTIRQS = {
@@ -164,12 +164,12 @@ _SOFTIRQS = {
 
 
 def _softirq(culprit: Culprit, case: Case) -> Remedy:
-    return _callbacks(case) if culprit.name == "RCU" else Remedy(_SOFTIRQS.get(culprit.name, "Move what causes it."))
+    return _callbacks(case) if culprit.name == "RCU" else Remedy(_SOFTIRQS.get(culprit.name, "Move its cause."))
 
 
 def _ipi(culprit: Culprit, case: Case) -> Remedy:
     if culprit.pid is None:
-        return Remedy("Other CPUs call this one: a trace shows who and why (Linux 6.3 or later).")
+        return Remedy("Other CPUs call this one: a trace shows the callers and why (Linux 6.3 or later).")
     advice = "Keep all threads of the calling process on the housekeeping CPUs: it calls the CPUs that it has run on."
     return Remedy(advice, keep_away(case, culprit.pid))
 
@@ -189,7 +189,7 @@ def keep_away(case: Case, pid: int) -> Fix | None:
 def _nmi(culprit: Culprit, case: Case) -> Remedy:
     advice = "The hard lockup watchdog, or a profiler: switch it off."
     is_on = case.snapshot.settings.knobs.integer(Knob.NMI_WATCHDOG)
-    return Remedy(advice, turned(case, Knob.NMI_WATCHDOG, 0) if is_on else None)
+    return Remedy(advice, knob_fix(case, Knob.NMI_WATCHDOG, 0) if is_on else None)
 
 
 _LOCALS = (
@@ -237,7 +237,7 @@ def _unattributed(cpus: Collection[int], case: Case) -> Remedy:
 
 
 _BY_KIND: Mapping[Kind, Callable[[Culprit, Case], Remedy]] = {
-    Kind.IRQ: lambda culprit, case: _irq_numbered(culprit.irq, case),
+    Kind.IRQ: lambda culprit, case: _irq(culprit.irq, case),
     Kind.SOFTIRQ: _softirq,
     Kind.THREAD: _thread,
     Kind.KERNEL_THREAD: _kernel_thread,

@@ -1,7 +1,7 @@
-"""Results remembered from one case to the next, until settings are read anew (every ten seconds) or anything differs.
+"""Results remembered from one case to the next, until settings are read again (every ten seconds) or anything differs.
 
-Checks that read anything beyond `STILL`, such as rates, declare it (`Check.is_moving`), and are asked of each case. The
-answer of a check that lacks the declaration is never older than the settings.
+Checks that read anything beyond `STILL`, such as rates, declare it (`Check.is_moving`), and are evaluated for each
+case. The answer of a check that lacks the declaration is never older than the settings.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ _OF_SNAPSHOT = (
     *("machine_lock", "cgroup.folder", "jobs", "inventory", "commands", "reason_by_path"),
 )
 
-STILL = (  # paths from the case, as they are read: of settings that were read again, most are the same objects
+STILL = (  # attributes of the case; most settings that were read again are the same objects
     *_OF_CASE,
     *(f"snapshot.{name}" for name in _OF_SNAPSHOT),
-    *(f"snapshot.settings.{name}" for name in Settings.__struct_fields__),  # when they were read, too
+    *(f"snapshot.settings.{name}" for name in Settings.__struct_fields__),  # including their time
 )
 _still_values = attrgetter(*STILL)
 
 
 class Remembered:
-    """Results computed from the last cases of one machine, for judging case after case."""
+    """Results of previous cases of one machine, reused when case after case is judged."""
 
     def __init__(self) -> None:
         self._case: object | None = None
         self._still: tuple[object, ...] = ()
-        self._results: dict[Hashable, tuple[tuple[object, ...], Any]] = {}  # with what else they were made of
+        self._results: dict[Hashable, tuple[tuple[object, ...], Any]] = {}  # with their other inputs
 
     def turn_to(self, case: object) -> None:
-        """Make this the present case, and forget all results if anything is different that rarely is."""
+        """Make this the current case, and forget all results if a value that rarely changes has changed."""
         still = _still_values(case)
         if still != self._still:
             self._results.clear()
         self._case, self._still = case, still
 
     def is_at(self, case: object) -> bool:
-        """Return whether this is the present case itself, and not a case derived from it."""
+        """Return whether this is the current case itself, and not a case derived from it."""
         return case is self._case
 
     def get(self, key: Hashable, work: Callable[[Any], T], of: tuple[object, ...] = ()) -> T:
-        """Return the result of `work` for the present case; it may read what is still in it, and `of`."""
+        """Return the result of `work` for the current case; `work` may only read `STILL` values and `of`."""
         assert self._case is not None
         if key not in self._results or self._results[key][0] != of:
             self._results[key] = of, work(self._case)
@@ -60,5 +60,5 @@ class Remembered:
         return result
 
     def forget(self, key: Hashable) -> None:
-        """Have this result computed again for the next case."""
+        """Forget this result, so that it is computed again for the next case."""
         self._results.pop(key, None)

@@ -22,20 +22,20 @@ PROFILES: Mapping[str, str] = {
     LATENCY: "work that sleeps and is woken: timers, queues, network",
     MEMORY: "work that lives in memory, beyond the caches",
     IO: "files and disks",
-    SHARED: "a virtual machine or a container: judged by measurement, what a guest cannot know does not apply",
+    SHARED: "a virtual machine or a container: judged by measurement, without checks that a guest cannot answer",
     STRICT: "a dedicated laboratory machine: the strictest",
 }
 
-CONFIDENCE_IN: Mapping[str, float] = {SHARED: 0.70}  # if it is not the default; see tests/truth/gate
-WORK_OF_PROFILE: Mapping[str, Work] = {MEMORY: Work.MEMORY}  # others may be of any kind
+CONFIDENCE_IN: Mapping[str, float] = {SHARED: 0.70}  # of profiles without the default; see tests/truth/gate
+WORK_OF_PROFILE: Mapping[str, Work] = {MEMORY: Work.MEMORY}  # other profiles are for any kind
 
 
 class Rules(Struct, frozen=True):
     """The rules for a verdict. `selected` and `ignored` may contain both ids and areas."""
 
     profile: str = MICRO
-    is_profile_given: bool = True  # else the machine decides
-    profile_reason: str | None = None  # what the machine is, if that decided
+    is_profile_given: bool = True  # else the kind of machine decides
+    profile_reason: str | None = None  # the kind of machine, if it decided
     selected: frozenset[str] = frozenset()  # empty: all
     ignored: frozenset[str] = frozenset()
     severity_by_id: Mapping[str, Severity] = {}
@@ -47,7 +47,7 @@ class Rules(Struct, frozen=True):
     budget: Budget = Budget()  # the acceptable noise
 
     def is_made_blocking(self, check_id: str) -> bool:
-        """Return whether the user named the check as one that blocks."""
+        """Return whether the user made the check blocking."""
         return check_id in self.required or self.severity_by_id.get(check_id) == "blocking"
 
     def why_ignored(self, check_id: str, area: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The caches and nodes that the target CPUs share with others, and what runs there."""
+"""The caches and nodes that the target CPUs share with other CPUs, and the work there."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval
 
-_MOST_CULPRITS = 3
+_MAX_CULPRITS = 3
 
 
 def cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
     """Return by target CPU the CPUs that share, or may share, its last-level cache.
 
-    If only the core's own caches are exported, it is the whole package: firmware often describes no last-level cache.
-    None if the package of the CPU, or of any running CPU, is unknown too.
+    If only the core's own caches are exported, these are the CPUs of the whole package: firmware often describes no
+    last-level cache. None if the package of the CPU, or of any running CPU, is unknown too.
     """
     return case.kept("cache neighbourhoods", _cache_neighbourhoods)
 
@@ -29,9 +29,9 @@ def _cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
     by_package: dict[int | None, set[int]] = defaultdict(set)
     for cpu, place in topology.items():
         by_package[place.package].add(cpu)
-    is_each_placed = case.running <= topology.keys()
+    are_all_placed = case.running <= topology.keys()
     packages = {
-        package: frozenset(cpus) for package, cpus in by_package.items() if package is not None and is_each_placed
+        package: frozenset(cpus) for package, cpus in by_package.items() if package is not None and are_all_placed
     }
     return {cpu: _neighbourhood(topology.get(cpu), case.running, packages) for cpu in case.target}
 
@@ -52,11 +52,12 @@ def uncached(case: Case) -> list[int]:
 
 def _uncached(case: Case) -> list[int]:
     topology = case.snapshot.topology
-    return [cpu for cpu in sorted(case.target) if (at := topology.get(cpu)) is None or at.last_level_cache is None]
+    places = {cpu: topology.get(cpu) for cpu in sorted(case.target)}
+    return [cpu for cpu, place in places.items() if place is None or place.last_level_cache is None]
 
 
 def why_no_cache(case: Case, cpus: Iterable[int]) -> str:
-    """Return the reason why the caches of those CPUs, or of any, are unknown."""
+    """Return the reason why the caches of these CPUs, or of any CPU, are unknown."""
     return case.why_unknown(*(f"{CPUS}/cpu{cpu}/cache" for cpu in cpus), CPUS)
 
 
@@ -69,6 +70,6 @@ def nodes(case: Case) -> frozenset[int] | None:
 
 
 def busiest(interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
-    """Return what takes most of the time on those CPUs."""
+    """Return the culprits that take most of the time on these CPUs."""
     sources = [culprit for cpu in sorted(cpus) for culprit in disturbances_of(interval, cpu) if culprit.share]
-    return tuple(sorted(sources, key=lambda culprit: -(culprit.share or 0.0))[:_MOST_CULPRITS])
+    return tuple(sorted(sources, key=lambda culprit: -(culprit.share or 0.0))[:_MAX_CULPRITS])

@@ -1,6 +1,6 @@
 """The terms of a verdict, each a type, and the number of checks by status.
 
-Frames contain them before the first picture is drawn, so nothing of the checks is imported here.
+Frames contain them before the first picture is drawn, so this module imports no checks.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Ground(StrEnum):
     """Why a failure of a check can block; `explain verdict` has it for each."""
 
     INVALIDATES = "invalidates"  # nothing that is measured can be trusted: blocks whatever the effect
-    EFFECT = "takes time"  # blocks by what it takes, measured, against the budget
-    RISK = "risk"  # a short calibration cannot see it; in a guest a noise floor within the budget answers it
+    EFFECT = "takes time"  # blocks by the measured time that it takes, compared with the budget
+    RISK = "risk"  # a short calibration may miss it; in a guest a noise floor within the budget answers it
 
 
 FLOOR_CHECK = "noise-floor-above-budget"  # it measures what many other checks only infer

@@ -1,8 +1,8 @@
 """The verdict: all findings together, composed in this one place.
 
 A fail of a blocking check makes the machine unstable. An unknown blocking check makes it unknown, unless a
-measurement has answered the same question. A known failure outranks an unknown; warnings are allowed; what is only
-information never counts.
+measurement has answered the same question. A known failure outranks an unknown; warnings are allowed; information never
+counts.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Finding(Struct, frozen=True, dict=True):
 
     @property
     def weight(self) -> str:
-        """What the answer weighs: a severity, but for a question that is open and has been measured instead.
+        """The weight of the answer: a severity, or `ANSWERED` for an open question that was measured instead.
 
-        A blocking check that only warns does not block.
+        A blocking check that only warns weighs as a warning.
         """
         if self.status == Status.UNKNOWN and self.answered_by is not None:
             return ANSWERED
@@ -66,7 +66,7 @@ class Finding(Struct, frozen=True, dict=True):
 
     @property
     def is_unknown_to_guests(self) -> bool:
-        """Whether it is unknown as only the host can know it, and not as noisewatch failed."""
+        """Whether the answer is unknown because only the host has it, and not because noisewatch failed."""
         return self.status == Status.UNKNOWN and self.check.is_hidden_from_guests and not self.answer.is_fault
 
     @property
@@ -79,7 +79,7 @@ class Finding(Struct, frozen=True, dict=True):
 
     @property
     def is_note(self) -> bool:
-        """Worth knowing, and no more than that."""
+        """Whether the finding fails or warns, but is only information."""
         return self.status in (Status.WARN, Status.FAIL) and self.severity == Severity.INFORMATION
 
     @property
@@ -87,7 +87,7 @@ class Finding(Struct, frozen=True, dict=True):
         return self.status == Status.UNKNOWN and self.severity != Severity.INFORMATION
 
     def gravity(self, is_strict: bool) -> Gravity:
-        """What it does to the verdict, which `is_strict` makes out of warnings too."""
+        """Return the effect on the verdict; with `is_strict` warnings and unknowns decide it too."""
         status = self.status
         if status == Status.PASS:  # most of them
             return Gravity.PASSED
@@ -102,7 +102,7 @@ class Finding(Struct, frozen=True, dict=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What all surfaces derive from, the exit status included."""
+    """A verdict with its findings, from which all surfaces derive their output and the exit status."""
 
     verdict: Outcome
     findings: tuple[Finding, ...]
@@ -159,9 +159,9 @@ def _count(findings: tuple[Finding, ...]) -> Counts:
 def judge(
     case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False, remembered: Remembered | None = None
 ) -> Verdict:
-    """The verdict on the case. `strict` makes warnings and unknowns unstable.
+    """Return the verdict on the case. `strict` makes warnings and unknowns unstable.
 
-    `remembered` has the answers on the case before, for checks that cannot answer differently.
+    `remembered` has the answers of the previous case, for checks whose answers cannot differ.
     """
     if remembered is None:
         asked = [_finding_of(check, case) for check in checks]
@@ -170,12 +170,12 @@ def judge(
         asked = [_remembered_finding(check, case, remembered) for check in checks]
     findings = _answered_by_floor(link_measurements(asked), case)
     if case.rules.profile == SHARED and case.is_guest:
-        findings = [_excused(finding) for finding in findings]
+        findings = [_excuse(finding) for finding in findings]
     return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
 
 
 def _finding_of(check: Check, case: Case) -> Finding:
-    return _undecided(Finding(check, _over_calibration(check, case), None, case.rules))
+    return _with_doubt(Finding(check, _over_calibration(check, case), None, case.rules))
 
 
 def _remembered_finding(check: Check, case: Case, remembered: Remembered) -> Finding:
@@ -193,7 +193,7 @@ def _answer(check: Check, case: Case) -> Answer:
     if why_not is None:
         return _asked_answer(check, case)
     is_ignored = case.rules.why_ignored(check.id, check.area) is not None
-    if why_not == _SETTINGS_ONLY and check.tells_unsampled and case.under_load is not None and not is_ignored:
+    if why_not == _SETTINGS_ONLY and check.runs_unsampled and case.under_load is not None and not is_ignored:
         answer = _asked_answer(check, case)
         if answer.status == Status.FAIL:
             return answer
@@ -203,7 +203,7 @@ def _answer(check: Check, case: Case) -> Answer:
 def _asked_answer(check: Check, case: Case) -> Answer:
     if case.rules.profile in check.not_asked_in:
         return not_applicable(check.not_asked_in[case.rules.profile])
-    if check.asks_rates and not check.tells_unsampled and not _is_observed(check, case):
+    if check.asks_rates and not check.runs_unsampled and not _is_observed(check, case):
         return unknown(case.why_no_sample)
     given = case.rules.value_by_limit
     limits = {limit.key: given[check.id, limit.key] for limit in check.limits if (check.id, limit.key) in given}
@@ -214,7 +214,7 @@ def _asked_answer(check: Check, case: Case) -> Answer:
 
 
 def _over_calibration(check: Check, case: Case) -> Answer:
-    """Return the answer; a check that covers the calibration does not pass where no counters were read after it."""
+    """Return the answer; a check that covers the calibration does not pass if no counters were read after it."""
     answer = _answer(check, case)
     if not check.covers_calibration or case.calibrated is None or case.under_load is not None:
         return answer
@@ -224,13 +224,13 @@ def _over_calibration(check: Check, case: Case) -> Answer:
 
 
 def _without_starter(check: Check, case: Case) -> Answer:
-    """What the machine's own settings say; what only this process could say is not about the benchmark."""
+    """Return the answer by the machine's settings; it does not apply if only this process could answer it."""
     answer = contained_answer(check, case.without_own_process)
     return not_applicable(_ELSEWHERE) if answer.status == Status.UNKNOWN and not answer.is_fault else answer
 
 
-def _undecided(finding: Finding) -> Finding:
-    """A warning that may be a failure, as what would tell could not be read: where that would block, it is unknown."""
+def _with_doubt(finding: Finding) -> Finding:
+    """Return the finding, as unknown if it is a warning with a reason why it may be a blocking failure."""
     if finding.status != Status.WARN or finding.answer.reason is None or finding.severity != Severity.BLOCKING:
         return finding
     return replace(finding, answer=replace(finding.answer, status=Status.UNKNOWN))
@@ -252,7 +252,7 @@ def _why_not_asked(check: Check, case: Case) -> str | None:
 
 
 def link_measurements(findings: list[Finding]) -> list[Finding]:
-    """Return the findings, with unknowns marked that a measurement answered; a measurement that failed answers none."""
+    """Return the findings, with unknowns marked that a measurement answered; a failed measurement answers none."""
     measured = {finding.check.id for finding in findings if finding.status in (Status.PASS, Status.WARN)}
     return [
         replace(finding, answered_by=finding.check.answered_by)
@@ -263,11 +263,11 @@ def link_measurements(findings: list[Finding]) -> list[Finding]:
 
 
 def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
-    """Return the findings, with what a guest cannot know answered by the noise floor.
+    """Return the findings, with questions that a guest cannot answer answered by the noise floor.
 
-    What takes time, or may take it, is in the samples that the floor is made of: the clock, the host's load and its
-    heat. A floor that is above the budget, or not decided, answers too where that blocks by itself: it hides nothing
-    then. One that was not measured for such samples answers nothing, and none answers what the user made blocking.
+    The floor's samples include everything that takes time: the clock, the host's load and its heat. A floor that is
+    above the budget, or undecided, answers too if that blocks by itself, as it then hides nothing. A floor that was not
+    measured for such samples answers nothing, and no floor answers a check that the user made blocking.
     """
     floor = next((finding for finding in findings if finding.check.id == FLOOR_CHECK), None)
     calibrated = case.calibrated
@@ -292,16 +292,16 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
 _IN_SAMPLES = (Ground.EFFECT, Ground.RISK)  # unlike a wrong clock rate or errors of the memory
 
 
-def _excused(finding: Finding) -> Finding:
-    """Return the finding under the profile `shared`: what a guest cannot know does not apply, unless it would block."""
+def _excuse(finding: Finding) -> Finding:
+    """Return the finding under the profile `shared`: questions only for the host do not apply, unless they block."""
     if not finding.is_unknown_to_guests or finding.is_blocking_unknown:
         return finding
     by = f", but {finding.answered_by} has measured its effect" if finding.answered_by else ""
-    return replace(finding, answer=not_applicable(f"a guest cannot know this{by}"), answered_by=None)
+    return replace(finding, answer=not_applicable(f"a guest cannot answer this{by}"), answered_by=None)
 
 
 def compose(findings: Iterable[Finding], strict: bool = False) -> Outcome:
-    """What the findings come to; a machine about which nothing was answered is unknown."""
+    """Return the outcome of the findings; without any answer it is unknown."""
     findings = list(findings)
     if any(finding.is_blocking_failure for finding in findings):
         return Outcome.UNSTABLE

@@ -8,7 +8,7 @@ from noisewatch.errors import UsageError
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.plan.cores import online_of
 from noisewatch.judgement.plan.plan import Plan, plan_of
-from noisewatch.judgement.plan.proposal import given, propose
+from noisewatch.judgement.plan.proposal import proposal_of, propose
 from noisewatch.kernel.snapshot.placement import DevicePlace, find_device, read_placement
 from noisewatch.kernel.snapshot.snapshot import read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
@@ -44,7 +44,7 @@ def make_plan(machine: Machine, options: PlanOptions) -> Plan:
     case = Case(snapshot)
     readings = read_placement(machine, online_of(case), device)
     if asked.cpus is not None:
-        return plan_of(given(case, readings, asked.cpus))
+        return plan_of(proposal_of(case, readings, asked.cpus))
     return plan_of(propose(case, readings, DEFAULT_COUNT if options.count is None else options.count))
 
 

@@ -1,4 +1,4 @@
-"""The destination of an answer: standard output, with what it can show, or a file that is complete or absent."""
+"""The destination of an answer: standard output, or a file that is either complete or absent."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ AUTO, ALWAYS, NEVER = "auto", "always", "never"  # the values of --color
 _UTF8 = "utf8"
 _FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
 _WIDTH_WITHOUT_TERMINAL = 100
-_MOST_SUMMARY_BYTES = 1024 * 1024  # of a step's file; GitHub refuses longer ones
+_MOST_SUMMARY_BYTES = 1024 * 1024  # of a step's file; GitHub rejects longer files
 
 
 @contextmanager
 def opened_output(path: str | None) -> Iterator[BinaryIO]:
     """Yield the file to write to, opened before any measuring; the file at `path` appears only on success.
 
-    What is not a regular file (a pipe, /dev/stderr) is written directly. Raise UsageError if it cannot be written.
+    Other than regular files (a pipe, /dev/stderr) are written directly. Raise UsageError if it cannot be written.
     """
     if path == "":
         raise UsageError("--output '': no file name")
     if path in (None, "-"):
         if sys.stdout is None:
             raise UsageError("standard output is closed")
-        with _reported("standard output"):
+        with _report_errors("standard output"):
             try:
                 yield sys.stdout.buffer
                 sys.stdout.buffer.flush()
@@ -37,15 +37,15 @@ def opened_output(path: str | None) -> Iterator[BinaryIO]:
                 drop_unwritable(sys.stdout)
                 raise
     elif _is_special(path):
-        with _reported(path), open(path, "wb") as file:
+        with _report_errors(path), open(path, "wb") as file:
             yield file
     else:
-        with _reported(path):
-            yield from _replaced(path)
+        with _report_errors(path):
+            yield from _open_replacement(path)
 
 
 def drop_unwritable(stream: TextIO | None) -> None:
-    """Redirect a stream that cannot be written to /dev/null: the interpreter's own flush would exit with status 120."""
+    """Redirect a stream that cannot be written to /dev/null, else the interpreter's flush exits with status 120."""
     if stream is None:
         return
     try:
@@ -56,15 +56,15 @@ def drop_unwritable(stream: TextIO | None) -> None:
 
 
 def print_answer(text: str) -> None:
-    """Print to standard output what its encoding can express. Raise UsageError if it cannot be written."""
+    """Print the text, with `?` for characters that the encoding lacks. Raise UsageError if it cannot be written."""
     with opened_output(None) as output:
         output.write(text.encode(sys.stdout.encoding or "utf-8", "replace"))
 
 
 def fill_step_summary(render_markdown: Callable[[int], str]) -> str | None:
-    """Append at most that many bytes of Markdown to the file that GitHub shows below a workflow's step.
+    """Append Markdown to the file that GitHub shows below a workflow's step; return an error message, or None.
 
-    $GITHUB_STEP_SUMMARY names the file. Return an error message, or None.
+    $GITHUB_STEP_SUMMARY names the file. `render_markdown` takes the largest number of bytes that fit.
     https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#adding-a-job-summary
     """
     path = os.environ.get("GITHUB_STEP_SUMMARY")
@@ -86,7 +86,7 @@ def _is_special(path: str) -> bool:
         return False
 
 
-def _replaced(path: str) -> Iterator[BinaryIO]:
+def _open_replacement(path: str) -> Iterator[BinaryIO]:
     import tempfile  # most answers go to standard output
 
     target = os.path.realpath(path)
@@ -102,7 +102,7 @@ def _replaced(path: str) -> Iterator[BinaryIO]:
 
 
 def _target_mode(path: str) -> int:
-    """Return the mode of the file that is replaced, or else the default by the umask."""
+    """Return the mode of the replaced file, or the umask's default if there is none."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
@@ -112,7 +112,7 @@ def _target_mode(path: str) -> int:
 
 
 @contextmanager
-def _reported(path: str) -> Iterator[None]:
+def _report_errors(path: str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
@@ -122,14 +122,14 @@ def _reported(path: str) -> Iterator[None]:
 
 
 def width() -> int:
-    """Return the columns to wrap text at."""
+    """Return the number of columns at which to wrap text."""
     import shutil  # most of it deals with archives
 
     return shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
 
 
 def takes_colour(output: str | None, choice: str = AUTO) -> bool:
-    """Return whether a text answer has colours: by --color, in a file never by itself, else by `in_colour`."""
+    """Return whether a text answer has colours: by --color, by default never in a file, else by `in_colour`."""
     return choice == ALWAYS or (output is None and in_colour(sys.stdout, choice))
 
 
@@ -164,9 +164,9 @@ def is_utf8(stream: TextIO) -> bool:
 
 
 def encoding_of(stream: TextIO) -> str:
-    """Return the encoding of a stream: ASCII where the user's locale has a name that is not one of UTF-8.
+    """Return the encoding of a stream, or ASCII if the name of the user's locale is not a UTF-8 one.
 
-    Python itself writes UTF-8 in the locales C and POSIX, and in those that are not installed (PEP 538, PEP 540).
+    Python itself writes UTF-8 in the locales C and POSIX, and in locales that are not installed (PEP 538, PEP 540).
     """
     locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or "UTF-8"  # Python itself sets LC_CTYPE
     is_python_sure = not sys.flags.utf8_mode or any(name in os.environ for name in ("PYTHONUTF8", "PYTHONIOENCODING"))
@@ -174,7 +174,7 @@ def encoding_of(stream: TextIO) -> str:
 
 
 def can_move_cursor() -> bool:
-    """Return whether the terminal, by its type, can redraw what is already shown."""
+    """Return whether a terminal of this type can move the cursor."""
     return os.environ.get("TERM", "dumb") not in ("dumb", "")
 
 

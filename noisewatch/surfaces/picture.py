@@ -4,7 +4,7 @@ A picture looks the same everywhere, and needs no external resources. Line, bloc
 geometry, because fonts leave gaps between them or lack them. A cell is 12 wide and 24 high.
 https://www.unicode.org/charts/PDF/U2500.pdf, U2580.pdf and U2800.pdf
 
-The themes have a palette of their own: dark for screens and light for paper. The eight hues stay distinct for people
+The themes have their own palettes: dark for screens and light for paper. The eight hues stay distinct for people
 who confuse red and green, or blue and yellow (simulated after Machado et al., 2009), and each has a contrast of 4 or
 more with the background.
 
@@ -33,7 +33,7 @@ from noisewatch.surfaces.drawing.colours import ROW_STYLES
 
 Rgb = tuple[int, int, int]
 
-# The tones of levels on paper, by their numbers in a terminal: each is darker than the one before it.
+# The tones of levels on paper, by their numbers in a terminal, each darker than the one before.
 _TONES_ON_PAPER: Mapping[int, str] = {
     233: "#f4f6f8",
     235: "#e2e7ee",
@@ -55,7 +55,7 @@ class Look(Struct, frozen=True):
 
 
 class Theme(Struct, frozen=True):
-    """The colours of a terminal. `dim_share` is the share of its own colour that dim text keeps."""
+    """The colours of a terminal. Dim text keeps `dim_share` of its own colour."""
 
     background: str
     text: str
@@ -71,7 +71,7 @@ class Theme(Struct, frozen=True):
             return Look(self.text)
         colour, background = self._hex(style.color, self.text), self._hex(style.bgcolor, self.background)
         if style.dim:
-            colour = _mixed(colour, background, self.dim_share)
+            colour = _mix(colour, background, self.dim_share)
         if style.reverse:
             colour, background = background, colour
         return Look(
@@ -82,18 +82,18 @@ class Theme(Struct, frozen=True):
         if colour is None or colour.is_default:
             return default
         if colour.type == ColorType.STANDARD and colour.number is not None:
-            return self._of_sixteen(colour.number)
+            return self._basic_colour(colour.number)
         if self.is_light and colour.number is not None and colour.number in _TONES_ON_PAPER:
             return _TONES_ON_PAPER[colour.number]
         rgb = tuple(colour.get_truecolor())
-        return _hexed(_for_paper(rgb) if self.is_light else rgb)
+        return _hex_colour(_for_paper(rgb) if self.is_light else rgb)
 
-    def _of_sixteen(self, number: int) -> str:
-        """Return one of the sixteen colours; bright ones are a little nearer to the text's colour."""
+    def _basic_colour(self, number: int) -> str:
+        """Return one of the sixteen colours; bright ones are mixed with a little of the text's colour."""
         if number < len(self.hues):
             return self.hues[number]
         hue = self.hues[number - len(self.hues)]
-        return self.bright_black if number == len(self.hues) else _mixed(hue, self.text, 0.75)
+        return self.bright_black if number == len(self.hues) else _mix(hue, self.text, 0.75)
 
 
 DARK = Theme(
@@ -121,14 +121,14 @@ def _rgb(colour: str) -> Rgb:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-def _hexed(rgb: tuple[int, ...]) -> str:
+def _hex_colour(rgb: tuple[int, ...]) -> str:
     return "#" + "".join(f"{value:02x}" for value in rgb)
 
 
-def _mixed(colour: str, other: str, share: float) -> str:
-    """Mix two colours; `share` is that of the first one."""
+def _mix(colour: str, other: str, share: float) -> str:
+    """Mix two colours; `share` is the part of the first."""
     pairs = zip(_rgb(colour), _rgb(other), strict=True)
-    return _hexed(tuple(round(share * one + (1 - share) * two) for one, two in pairs))
+    return _hex_colour(tuple(round(share * first + (1 - share) * second) for first, second in pairs))
 
 
 def _for_paper(rgb: tuple[int, ...]) -> tuple[int, ...]:
@@ -195,7 +195,7 @@ def path_of(text: str, column: int, top: int) -> str:
         parts.append(
             _skyline(characters, x, top)
             if is_skyline
-            else "".join(_repeated(character, count, at, top) for character, count, at in _runs(characters, x))
+            else "".join(_repeat(character, count, at, top) for character, count, at in _runs(characters, x))
         )
         x += len(characters) * CELL_WIDTH
     return "".join(parts)
@@ -217,7 +217,7 @@ def _skyline(blocks: list[str], x: int, top: int) -> str:
     return f"{path}V{bottom}z"
 
 
-def _repeated(character: str, count: int, x: int, top: int) -> str:
+def _repeat(character: str, count: int, x: int, top: int) -> str:
     """Return `count` copies of a character; one that spans its cell's width becomes a single piece."""
     if character in "─━":
         thickness = _THIN if character == "─" else _THICK
@@ -318,17 +318,17 @@ class Classes:
     def text(self, look: Look) -> str:
         bold = ";font-weight:700" if look.is_bold else ""
         underlined = ";text-decoration:underline" if look.is_underlined else ""
-        return self._named(f"fill:{look.colour}{bold}{underlined}")
+        return self._class_of(f"fill:{look.colour}{bold}{underlined}")
 
     def shape(self, colour: str, kind: str = KIND_FILL) -> str:
         if kind == KIND_DOTS:
-            return self._named(f"stroke:{colour};stroke-width:3.4;stroke-linecap:round")
-        return self._named(f"fill:{colour}" + (f";opacity:{SHADES[kind]}" if kind in SHADES else ""))
+            return self._class_of(f"stroke:{colour};stroke-width:3.4;stroke-linecap:round")
+        return self._class_of(f"fill:{colour}" + (f";opacity:{SHADES[kind]}" if kind in SHADES else ""))
 
     def css(self) -> str:
         return "".join(f".{name}{{{rules}}}" for rules, name in self._name_by_rules.items())
 
-    def _named(self, rules: str) -> str:
+    def _class_of(self, rules: str) -> str:
         return self._name_by_rules.setdefault(rules, f"c{len(self._name_by_rules)}")
 
 
@@ -443,7 +443,7 @@ _Shown = tuple[bool, ...]  # whether an element is visible, for each frame
 
 
 class Still(Struct, frozen=True):
-    """A frame, and the seconds for which it is shown."""
+    """A frame of an animation, and the seconds for which it is shown."""
 
     lines: Sequence[Line]
     seconds: float
@@ -497,7 +497,7 @@ def _keyframes(patterns: dict[_Shown, str], seconds: Sequence[float]) -> str:
 
 
 def _changes(shown: _Shown) -> Iterator[tuple[int, str]]:
-    """Yield the frames at which an element becomes visible or hidden, and which of the two."""
+    """Yield the frames at which an element changes, with `visible` or `hidden`."""
     for number, is_shown in enumerate(shown):
         if number == 0 or is_shown != shown[number - 1]:
             yield number, "visible" if is_shown else "hidden"

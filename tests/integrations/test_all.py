@@ -148,4 +148,4 @@ def test_explain_prints_the_page(run: Run) -> None:
 def test_an_option_of_one_engine_needs_its_name(run: Run, option: str) -> None:
     result = run("integrations", option)
     assert (result.status, result.out) == (2, "")
-    assert "of which engine" in result.err
+    assert "need the name of an integration" in result.err

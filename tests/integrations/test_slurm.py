@@ -227,7 +227,7 @@ def test_a_job_starts_on_an_unstable_node_that_has_another_reason(node: Node) ->
     assert node.run("noisewatch-prolog", QUIET_JOB) == 0
     assert node.changes == []
     assert node.log_lines == [
-        f"n1: unstable, and has a reason of somebody else ({OTHER_REASON}), and job 7 starts: "
+        f"n1: unstable, and has a reason that is not from noisewatch ({OTHER_REASON}), and job 7 starts: "
         "CPU 2: thread hog (pid 900) 50.00% (tasks-on-target)"
     ]
 

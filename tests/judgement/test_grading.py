@@ -19,7 +19,7 @@ _FAILS = Limit(key="fails", name="what fails", value=2.0, unit="share", reason="
 def _grade(value_by_cpu: dict[int, float], why_unknown: str | None = None) -> Answer:
     case = Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions()))
     return grade_cpus(
-        case, value_by_cpu, _FAILS, _PASSES, said=name_cpus, calm="calm", evidence={}, why_unknown=why_unknown
+        case, value_by_cpu, _FAILS, _PASSES, describe=name_cpus, calm="calm", evidence={}, why_unknown=why_unknown
     )
 
 

@@ -79,7 +79,7 @@ def test_another_noisewatch_and_its_command_are_not_moved(kind: str) -> None:
     files |= process(810, "python3", 0, 5) | process(811, "noisewatch-spin", 2, 5, allowed="2", parent=810)
     for pid, noisewatch in ((801, 800), (811, 811)):
         remedy = remedy_of(_culprit(kind, tid=pid), _case(files))
-        assert remedy.said == f"It belongs to another noisewatch (pid {noisewatch}): end that, or wait."
+        assert remedy.said == f"It belongs to another noisewatch (pid {noisewatch}): end it, or wait."
         assert remedy.fix is None
 
 

@@ -20,14 +20,14 @@ def check_with_id(name: str) -> Check | None:
     """Return the check with this id, or None. Only modules whose source contains the id are imported."""
     for module in _modules():
         if f'id="{name}"' in _source_of(module):
-            for each in _checks_of(module):
-                if each.id == name:
-                    return each
+            for candidate in _checks_of(module):
+                if candidate.id == name:
+                    return candidate
     return None
 
 
 def _modules() -> Iterator[str]:
-    return (found.name for found in pkgutil.walk_packages(__path__, f"{__name__}."))
+    return (module.name for module in pkgutil.walk_packages(__path__, f"{__name__}."))
 
 
 def _source_of(module: str) -> str:
@@ -38,5 +38,5 @@ def _source_of(module: str) -> str:
 
 def _checks_of(module: str) -> Iterator[Check]:
     for value in vars(import_module(module)).values():
-        if isinstance(value, Check) and value.answer.__module__ == module:  # else it is imported there
+        if isinstance(value, Check) and value.answer.__module__ == module:  # not an import
             yield value

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_taskset_list
-from noisewatch.judgement.fixes.shell import run, tee
+from noisewatch.judgement.fixes.shell import run, write_values
 from noisewatch.kernel.cpus.online import CPUS
 
 
@@ -30,12 +30,12 @@ class Write(Struct, frozen=True):
 
     @property
     def do(self) -> str:
-        return tee({setting.path: setting.value for setting in self.settings})
+        return write_values({setting.path: setting.value for setting in self.settings})
 
     @property
     def undo(self) -> str | None:
         before = {setting.path: setting.before for setting in self.settings if setting.before is not None}
-        return tee(before) if len(before) == len(self.settings) else None
+        return write_values(before) if len(before) == len(self.settings) else None
 
 
 def write(path: str, value: str | int, before: str | int | None) -> Write:
@@ -98,7 +98,7 @@ class Move(Struct, frozen=True):
         """The commands that pin the threads, as lists of words."""
         if self.process is not None:
             return [_taskset(self.process, self.pins[0].cpus, "-apc")]
-        return _pinned((pin.tid, pin.cpus) for pin in self.pins)
+        return _pin_commands((pin.tid, pin.cpus) for pin in self.pins)
 
     @property
     def undone_by(self) -> list[tuple[str, ...]]:
@@ -109,7 +109,7 @@ class Move(Struct, frozen=True):
         allowed = {cpus for _, cpus in pinned_before}
         if self.process is not None and len(allowed) == 1:
             return [_taskset(self.process, allowed.pop(), "-apc")]
-        return _pinned(pinned_before)
+        return _pin_commands(pinned_before)
 
     @property
     def do(self) -> str:
@@ -143,7 +143,7 @@ class MoveProcesses(Struct, frozen=True):
         )
 
 
-def _pinned(cpus_by_tid: Iterable[tuple[int, CpuSet]]) -> list[tuple[str, ...]]:
+def _pin_commands(cpus_by_tid: Iterable[tuple[int, CpuSet]]) -> list[tuple[str, ...]]:
     ordered = sorted(cpus_by_tid, key=lambda item: sorted(item[1]))
     return [_taskset(tid, cpus, "-pc") for tid, cpus in ordered]
 
@@ -157,16 +157,16 @@ class MakePartition(Struct, frozen=True):
 
     folder: str
     cpus: CpuSet
-    delegate_in: str | None = None  # the file that has to delegate cpuset first; None: it does
+    delegate_in: str | None = None  # the file that has to delegate cpuset first; None if it is delegated
     earlier: tuple[str, CpuSet | None] | None = None
 
     @property
     def do(self) -> str:
         return " && ".join(
             [
-                *([tee({self.delegate_in: "+cpuset"})] if self.delegate_in is not None else []),
+                *([write_values({self.delegate_in: "+cpuset"})] if self.delegate_in is not None else []),
                 f"sudo mkdir -p {shlex.quote(self.folder)}",
-                self._made("isolated", self.cpus),
+                self._write("isolated", self.cpus),
             ]
         )
 
@@ -174,20 +174,22 @@ class MakePartition(Struct, frozen=True):
     def undo(self) -> str | None:
         if self.earlier is not None:
             kind, cpus = self.earlier
-            return self._made(kind, cpus) if cpus else None
+            return self._write(kind, cpus) if cpus else None
         folder = shlex.quote(self.folder)
         removed = f"{{ [ ! -d {folder} ] || sudo rmdir {folder}; }}"
-        return f"{removed} && {tee({self.delegate_in: '-cpuset'})}" if self.delegate_in is not None else removed
+        return (
+            f"{removed} && {write_values({self.delegate_in: '-cpuset'})}" if self.delegate_in is not None else removed
+        )
 
-    def _made(self, kind: str, cpus: CpuSet) -> str:
-        setting = tee({f"{self.folder}/cpuset.cpus": cpu_list_argument(cpus)})
-        return f"{setting} && {tee({f'{self.folder}/cpuset.cpus.partition': kind})}"
+    def _write(self, kind: str, cpus: CpuSet) -> str:
+        setting = write_values({f"{self.folder}/cpuset.cpus": cpu_list_argument(cpus)})
+        return f"{setting} && {write_values({f'{self.folder}/cpuset.cpus.partition': kind})}"
 
 
 class StopEvents(Struct, frozen=True):
-    """Trace events to remove from a list of the kernel, one a line; undo adds them again.
+    """Trace events to remove from a list of the kernel, one per line; undo adds them again.
 
-    `tee -a` seeks the end first, which tracefs refuses.
+    The shell appends them: `tee -a` seeks the end first, which tracefs refuses.
     """
 
     path: str
@@ -195,13 +197,13 @@ class StopEvents(Struct, frozen=True):
 
     @property
     def do(self) -> str:
-        return self._appended(f"!{event}" for event in self.events)
+        return self._append(f"!{event}" for event in self.events)
 
     @property
     def undo(self) -> str:
-        return self._appended(self.events)
+        return self._append(self.events)
 
-    def _appended(self, lines: Iterable[str]) -> str:
+    def _append(self, lines: Iterable[str]) -> str:
         command = f"printf '%s\\n' {' '.join(map(shlex.quote, lines))} >>{shlex.quote(self.path)}"
         return f"sudo sh -c {shlex.quote(command)}"
 

@@ -1,6 +1,6 @@
-"""A fix: actions for now, what makes them last, and how several fixes become one that does nothing twice.
+"""A fix: actions for now, their persistent counterparts, and merging several fixes into one that does nothing twice.
 
-All commands are renderings of these. What lasts is noisewatch's files that systemd reads at boot, kernel options, or
+All commands are rendered from these. Persistent are noisewatch's files that systemd reads at boot, kernel options, and
 manual steps.
 """
 
@@ -18,15 +18,14 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.fixes.actions import Action, Move, Run, Setting, Write
-from noisewatch.judgement.fixes.shell import NUMBER, Box, boxes_of_paths, glob_of, say, words_of
+from noisewatch.judgement.fixes.shell import NUMBER, Product, echo, glob_of, products_of_paths, words_of
 from noisewatch.patterns import regex
 
 
 class Fix(Struct, frozen=True):
     """Actions and their persistent counterparts. Each command may be run twice: the second run changes nothing.
 
-    A command that does not exist is None. Actions are done in order, each if the one before succeeded; all are undone,
-    whatever fails.
+    A missing command is None. Actions run in order until one fails; undo runs all, whatever fails.
     """
 
     actions: tuple[Action, ...] = ()
@@ -46,7 +45,7 @@ class Fix(Struct, frozen=True):
 
     @property
     def persist(self) -> str | None:
-        """What makes the fix last: a command, or prose for people."""
+        """The persistent part of the fix: a command, or prose for people."""
         return _all_of([action.do for action in self.lasting], " && " if self.persist_is_command else "; ")
 
     @property
@@ -114,7 +113,7 @@ def _all_of(commands: Sequence[str | None], separator: str = " && ") -> str | No
     return separator.join(command for command in commands if command) or None
 
 
-_TMPFILES, _SYSCTL = "/etc/tmpfiles.d/noisewatch-", "/etc/sysctl.d/90-noisewatch-"  # files of ours alone
+_TMPFILES, _SYSCTL = "/etc/tmpfiles.d/noisewatch-", "/etc/sysctl.d/90-noisewatch-"  # prefixes of our own files
 _SYSCTLS = "/proc/sys/"
 _ROOTS = regex(r"/proc/sys/|/sys/devices/system/cpu/|/sys/class/|/sys/(devices/(system|virtual)/)?")
 _PLAIN_NAME = regex(r"[\w.,-]+", re.ASCII)
@@ -124,7 +123,7 @@ _LONGEST = 110  # characters of paths and file name; beyond it the name is short
 class AtBoot(Struct, frozen=True):
     """Settings that systemd makes at each boot, in order: by sysctl.d below /proc/sys, else by systemd-tmpfiles.
 
-    Each set of paths has its own files, so that settings for other CPUs or queues stay. Files are written as a whole:
+    Each set of paths has its own files, so settings for other CPUs or queues stay. Files are written as a whole:
     writing them again changes nothing. `about` distinguishes checks that write the same paths.
     """
 
@@ -166,33 +165,33 @@ def _tmpfiles_lines(settings: Iterable[Setting]) -> list[str]:
     for setting in settings:
         paths_by_value[setting.value].append(setting.path)
     return [
-        f"w {glob_of(box).replace('%', '%%')} - - - - {value.replace('%', '%%')}"
+        f"w {glob_of(product).replace('%', '%%')} - - - - {value.replace('%', '%%')}"
         for value, paths in paths_by_value.items()
-        for box in boxes_of_paths(paths)
+        for product in products_of_paths(paths)
     ]
 
 
 def _print(lines: Sequence[str]) -> str:
-    return say(lines[0]) if len(lines) == 1 else f"printf '%s\\n' {' '.join(map(shlex.quote, lines))}"
+    return echo(lines[0]) if len(lines) == 1 else f"printf '%s\\n' {' '.join(map(shlex.quote, lines))}"
 
 
 def _name(paths: Sequence[str]) -> str:
-    """Return the name for a file on these paths: the paths in short, else their checksum."""
-    boxes = boxes_of_paths(paths)
-    name = _dotted(boxes[0]) if len(boxes) == 1 else ""
-    total = f"{crc32(' '.join(sorted(paths)).encode()):08x}"
-    length = sum(len(glob_of(box)) for box in boxes)
-    candidates = (name, f"{paths[0].rsplit('/', 1)[1]}.{total}")
+    """Return the name for a file on these paths: the abbreviated paths, else their checksum."""
+    products = products_of_paths(paths)
+    name = _abbreviate_paths(products[0]) if len(products) == 1 else ""
+    checksum = f"{crc32(' '.join(sorted(paths)).encode()):08x}"
+    length = sum(len(glob_of(product)) for product in products)
+    candidates = (name, f"{paths[0].rsplit('/', 1)[1]}.{checksum}")
     fitting = (name for name in candidates if _PLAIN_NAME.fullmatch(name) and len(name) + length <= _LONGEST)
-    return next(fitting, total)
+    return next(fitting, checksum)
 
 
-def _dotted(box: Box) -> str:
-    """Return the paths of the box in short: `cpu2-3.cpufreq.scaling_governor`."""
-    return _ROOTS.sub("", "/".join(map(_in_short, box)), count=1).replace("/", ".")
+def _abbreviate_paths(product: Product) -> str:
+    """Return the paths of the product in short: `cpu2-3.cpufreq.scaling_governor`."""
+    return _ROOTS.sub("", "/".join(map(_abbreviate, product)), count=1).replace("/", ".")
 
 
-def _in_short(alternatives: Sequence[str]) -> str:
+def _abbreviate(alternatives: Sequence[str]) -> str:
     before, values, after = words_of(alternatives)
     if len(values) > 1 and all(map(NUMBER.fullmatch, values)):
         return f"{before}{format_cpu_list(map(int, values))}{after}"
@@ -244,11 +243,11 @@ def _pieces(action: Action) -> Sequence[Step]:
     return action.commands if isinstance(action, Run) and not action.undone_by else [action]
 
 
-def share_steps(one: Fix, other: Fix) -> bool:
+def share_steps(left: Fix, right: Fix) -> bool:
     """Return whether both fixes share a piece. Shared kernel options count only if one fix has no actions."""
-    if steps_of(one) & steps_of(other):
+    if steps_of(left) & steps_of(right):
         return True
-    return (not one.actions or not other.actions) and bool(_options(one) & _options(other))
+    return (not left.actions or not right.actions) and bool(_options(left) & _options(right))
 
 
 def _options(fix: Fix) -> frozenset[Step]:
@@ -257,10 +256,10 @@ def _options(fix: Fix) -> frozenset[Step]:
     return frozenset((name, frozenset(value.split(","))) for name, _, value in pairs)
 
 
-def conflict(one: Fix, other: Fix) -> bool:
+def conflict(left: Fix, right: Fix) -> bool:
     """Return whether the fixes write different values to one file."""
-    mine, theirs = _last_values(one), _last_values(other)
-    return any(theirs.get(path, value) != value for path, value in mine.items())
+    right_values = _last_values(right)
+    return any(right_values.get(path, value) != value for path, value in _last_values(left).items())
 
 
 def _last_values(fix: Fix) -> dict[str, str]:
@@ -272,7 +271,7 @@ def _last_values(fix: Fix) -> dict[str, str]:
     }
 
 
-@lru_cache(maxsize=64)  # a monitor asks for the same ones every second
+@lru_cache(maxsize=64)  # a monitor merges the same fixes every second
 def merged(*fixes: Fix) -> Fix | None:
     """Return one fix that does all of them, or None without any: each step once, in order.
 
@@ -283,35 +282,36 @@ def merged(*fixes: Fix) -> Fix | None:
     if not whole:
         return None
     done: set[Step] = set()
-    actions = tuple(rest for fix in whole for action in fix.actions if (rest := _rest(action, done)) is not None)
-    needed = tuple(need for need in map(_needed, actions) if need is not None)
+    remaining = (_without_done(action, done) for fix in whole for action in fix.actions)
+    actions = tuple(action for action in remaining if action is not None)
+    needed = tuple(action for action in map(_without_unchanged, actions) if action is not None)
     return Fix(needed or actions, tuple(_lasting(fix.lasting for fix in whole)), any(fix.needs_root for fix in whole))
 
 
-def _rest(action: Action, done: set[Step]) -> Action | None:
+def _without_done(action: Action, done: set[Step]) -> Action | None:
     """Return the action without its pieces in `done`, or None if nothing remains; its pieces are added to `done`."""
     pieces = [piece for piece in _pieces(action) if piece not in done]
     if isinstance(action, Write):
-        rest: Action = Write(tuple(setting for setting in action.settings if setting not in done))
+        remaining: Action = Write(tuple(setting for setting in action.settings if setting not in done))
     elif isinstance(action, Move):
-        kept = tuple(pin for pin in action.pins if (pin.tid, pin.cpus) not in done)
-        rest = replace(action, pins=kept)
+        pins = tuple(pin for pin in action.pins if (pin.tid, pin.cpus) not in done)
+        remaining = replace(action, pins=pins)
     else:
-        rest = action
+        remaining = action
     done.update(pieces)
-    return rest if pieces else None
+    return remaining if pieces else None
 
 
-def _needed(action: Action) -> Action | None:
+def _without_unchanged(action: Action) -> Action | None:
     if not isinstance(action, Write):
         return action
     settings = tuple(setting for setting in action.settings if setting.before != setting.value)
     return Write(settings) if settings else None
 
 
-def _lasting(given: Iterable[Sequence[Lasting]]) -> Iterator[Lasting]:
+def _lasting(parts: Iterable[Sequence[Lasting]]) -> Iterator[Lasting]:
     """Yield each persistent part once, and all kernel options as one line."""
-    actions = list(dict.fromkeys(each for lasting in given for each in lasting))
+    actions = list(dict.fromkeys(action for lasting in parts for action in lasting))
     options = [action.options for action in actions if isinstance(action, BootOptions)]
     for action in actions:
         if not isinstance(action, BootOptions):

@@ -11,36 +11,38 @@ from itertools import takewhile
 from noisewatch.patterns import regex
 
 _NO_PLACE = -1  # of a group with a single command
-_FEWEST = 3  # numbers that make a progression
+_MIN_PROGRESSION = 3  # numbers
 _DIGITS = tuple("0123456789")
-_PIECE = regex(r"([0-9]+|(?<=_)[a-z]+(?=_))")  # a number, or what stands between underscores
+_PIECE = regex(r"([0-9]+|(?<=_)[a-z]+(?=_))")  # a number, or letters between underscores
 NUMBER = regex(r"0|[1-9][0-9]*")
 _NOT_FOR_ECHO = regex(r"-[neE]+|.*\\.*", re.DOTALL)
 _SPECIAL_IN_QUOTES = regex(r'([\\"$`])')
 _SPECIAL_IN_GLOBS = regex(r"([*?[{])")
 
-Box = tuple[tuple[str, ...], ...]  # the possible words at each place; a box is all their combinations
+Product = tuple[tuple[str, ...], ...]  # the alternatives at each place; it stands for all their combinations
 
 
-def say(text: str) -> str:
+def echo(text: str) -> str:
     """Return the command that prints the text as a line: `printf` if `echo` would change it."""
     program = "printf '%s\\n'" if _NOT_FOR_ECHO.fullmatch(text) else "echo"
     return f"{program} {shlex.quote(text)}"
 
 
-def tee(value_by_path: Mapping[str, str]) -> str:
-    """Return the commands that write to each file its value; files with the same value share a command."""
+def write_values(value_by_path: Mapping[str, str]) -> str:
+    """Return the commands that write the values to the files; files with the same value share a command."""
     paths_by_value: dict[str, list[str]] = defaultdict(list)
     for path, value in value_by_path.items():
         paths_by_value[value].append(path)
-    return "; ".join(_tee(value, box) for value, paths in paths_by_value.items() for box in boxes_of_paths(paths))
+    return "; ".join(
+        _write_value(value, product) for value, paths in paths_by_value.items() for product in products_of_paths(paths)
+    )
 
 
-def _tee(value: str, box: Box) -> str:
-    loops, places = _split_box(box)
-    quoted = '"' + "/".join(map(_quoted_in_part, places)) + '"'
+def _write_value(value: str, product: Product) -> str:
+    loops, places = _split_product(product)
+    quoted = '"' + "/".join(map(_double_quoted, places)) + '"'
     path = quoted if loops else shlex.quote("/".join(before for before, _, _ in places))
-    return _looped(loops, f"{say(value)} | sudo tee {path}")
+    return _wrap_in_loops(loops, f"{echo(value)} | sudo tee {path}")
 
 
 def run(commands: Iterable[tuple[str, ...]], as_root: bool) -> str:
@@ -53,112 +55,114 @@ def run(commands: Iterable[tuple[str, ...]], as_root: bool) -> str:
         else:
             groups[-1] = (differing, groups[-1][1])
             groups[-1][1].append(command)
-    return "; ".join(_run(boxes(group)[0], as_root) for _, group in groups)
+    return "; ".join(_run(products(group)[0], as_root) for _, group in groups)
 
 
-def _differing_place(one: Sequence[str], other: Sequence[str]) -> int | None:
+def _differing_place(left: Sequence[str], right: Sequence[str]) -> int | None:
     """Return the only place at which the words differ, or None if the commands differ otherwise."""
-    if len(one) != len(other):
+    if len(left) != len(right):
         return None
-    places = [at for at, words in enumerate(zip(one, other, strict=True)) if words[0] != words[1]]
+    places = [place for place, words in enumerate(zip(left, right, strict=True)) if words[0] != words[1]]
     return places[0] if len(places) == 1 else None
 
 
-def _run(box: Box, as_root: bool) -> str:
-    loops, places = _split_box(box)
-    words = [f'"{_quoted_in_part(place)}"' if place[1] else shlex.quote(place[0]) for place in places]
-    return _looped(loops, " ".join(["sudo", *words] if as_root else words))
+def _run(product: Product, as_root: bool) -> str:
+    loops, places = _split_product(product)
+    words = [f'"{_double_quoted(place)}"' if place[1] else shlex.quote(place[0]) for place in places]
+    return _wrap_in_loops(loops, " ".join(["sudo", *words] if as_root else words))
 
 
-def boxes_of_paths(paths: Iterable[str]) -> list[Box]:
-    """Return the paths as boxes, split at their slashes."""
+def products_of_paths(paths: Iterable[str]) -> list[Product]:
+    """Return the paths as products, split at their slashes."""
     rows_by_depth: dict[int, list[tuple[str, ...]]] = defaultdict(list)
     for path in dict.fromkeys(paths):
         row = tuple(path.split("/"))
         rows_by_depth[len(row)].append(row)
-    return [box for rows in rows_by_depth.values() for box in boxes(rows)]
+    return [product for rows in rows_by_depth.values() for product in products(rows)]
 
 
-def boxes(rows: Sequence[tuple[str, ...]]) -> list[Box]:
-    """Return the rows, all of one length, as a few boxes that contain each row once, and nothing else."""
+def products(rows: Sequence[tuple[str, ...]]) -> list[Product]:
+    """Return the rows, all of one length, as a few products that contain each row once, and no other row."""
     if not rows or not rows[0]:
         return [()] if rows else []
-    rests: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-    for head, *rest in rows:
-        rests[head].append(tuple(rest))
-    heads_by_rests: dict[frozenset[tuple[str, ...]], list[str]] = defaultdict(list)
-    for head, own in rests.items():
-        heads_by_rests[frozenset(own)].append(head)
-    return [(tuple(heads), *box) for heads in heads_by_rests.values() for box in boxes(rests[heads[0]])]
+    tails_by_head: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for head, *tail in rows:
+        tails_by_head[head].append(tuple(tail))
+    heads_by_tails: dict[frozenset[tuple[str, ...]], list[str]] = defaultdict(list)
+    for head, tails in tails_by_head.items():
+        heads_by_tails[frozenset(tails)].append(head)
+    return [
+        (tuple(heads), *product) for heads in heads_by_tails.values() for product in products(tails_by_head[heads[0]])
+    ]
 
 
 def list_of_numbers(numbers: Iterable[int]) -> str:
     """Return the numbers for a loop, as short as possible: `2 3`, `$(seq 0 19)`, `$(seq 0 2 94; seq 96 143)`."""
     ordered = sorted(set(numbers))
     commands: list[str] = []
-    at = 0
-    while at < len(ordered):
-        count = _length_of_progression(ordered, at)
-        if count >= _FEWEST:
-            step = ordered[at + 1] - ordered[at]
-            commands.append(f"seq {ordered[at]} {f'{step} ' if step > 1 else ''}{ordered[at + count - 1]}")
-            at += count
+    index = 0
+    while index < len(ordered):
+        count = _length_of_progression(ordered, index)
+        if count >= _MIN_PROGRESSION:
+            step = ordered[index + 1] - ordered[index]
+            commands.append(f"seq {ordered[index]} {f'{step} ' if step > 1 else ''}{ordered[index + count - 1]}")
+            index += count
             continue
         if commands and commands[-1].startswith("echo"):
-            commands[-1] += f" {ordered[at]}"
+            commands[-1] += f" {ordered[index]}"
         else:
-            commands.append(f"echo {ordered[at]}")
-        at += 1
+            commands.append(f"echo {ordered[index]}")
+        index += 1
     return min(" ".join(map(str, ordered)), f"$({'; '.join(commands)})", key=len)
 
 
-def _length_of_progression(ordered: Sequence[int], at: int) -> int:
-    """Return how many numbers from place `at` on are equally far apart."""
-    steps = (ordered[after] - ordered[after - 1] for after in range(at + 1, len(ordered)))
+def _length_of_progression(ordered: Sequence[int], start: int) -> int:
+    """Return how many numbers from the index `start` are equally spaced."""
+    steps = (ordered[index] - ordered[index - 1] for index in range(start + 1, len(ordered)))
     first = next(steps, None)
-    return min(2 + sum(1 for _ in takewhile(lambda step: step == first, steps)), len(ordered) - at)
+    return min(2 + sum(1 for _ in takewhile(lambda step: step == first, steps)), len(ordered) - start)
 
 
-def glob_of(box: Box) -> str:
-    """Return the box as one glob with braces for systemd-tmpfiles; it matches no other CPU than the box."""
-    return "/".join(_glob_of_word(alternatives) for alternatives in box)
+def glob_of(product: Product) -> str:
+    """Return the product as one glob with braces for systemd-tmpfiles; it matches no CPU outside of the product."""
+    return "/".join(_glob_of_word(alternatives) for alternatives in product)
 
 
 def _glob_of_word(alternatives: Sequence[str]) -> str:
     before, values, after = words_of(alternatives)
-    patterns = [_literally(value) for value in values]
+    patterns = [_escape_glob(value) for value in values]
     if len(values) > 1 and all(map(NUMBER.fullmatch, values)):
         patterns = []
         for length in sorted({len(value) for value in values}):
             rows = [tuple(value) for value in sorted(values) if len(value) == length]
-            patterns += [_digits(box[0]) + "".join(map(_further_digits, box[1:])) for box in boxes(rows)]
+            patterns += [_digits(first) + "".join(map(_further_digits, others)) for first, *others in products(rows)]
     middle = f"{{{','.join(patterns)}}}" if len(patterns) > 1 else patterns[0]
-    return _literally(before) + middle + _literally(after)
+    return _escape_glob(before) + middle + _escape_glob(after)
 
 
-def _literally(text: str) -> str:
+def _escape_glob(text: str) -> str:
     return _SPECIAL_IN_GLOBS.sub(r"[\1]", text)
 
 
 def _further_digits(digits: Sequence[str]) -> str:
     """Return the pattern for digits after the first: `?` if all digits are possible.
 
-    A name that ends with a number has nothing but digits there.
+    A name that ends with a number has only digits there.
     """
     return "?" if tuple(digits) == _DIGITS else _digits(digits)
 
 
 def _digits(digits: Sequence[str]) -> str:
     """Return a pattern for one of the digits: `4`, `[4-9]`, `[02468]`."""
-    is_range = len(digits) >= _FEWEST and int(digits[-1]) - int(digits[0]) == len(digits) - 1
+    is_range = len(digits) >= _MIN_PROGRESSION and int(digits[-1]) - int(digits[0]) == len(digits) - 1
     return digits[0] if len(digits) == 1 else f"[{f'{digits[0]}-{digits[-1]}' if is_range else ''.join(digits)}]"
 
 
-def _split_box(box: Box) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
-    """Return the loops (values by variable), and each place of the box as (prefix, variable, suffix)."""
+def _split_product(product: Product) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
+    """Return the loops (values by variable), and each place of the product as (prefix, variable, suffix)."""
     loops: dict[str, str] = {}
     places = []
-    for alternatives in box:
+    for alternatives in product:
         if len(alternatives) == 1:
             places.append((alternatives[0], "", ""))
             continue
@@ -174,17 +178,17 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 
 
 def words_of(alternatives: Sequence[str]) -> tuple[str, list[str], str]:
-    """Return the common prefix, the one piece that differs, and the common suffix; else the whole words."""
+    """Return the common prefix, the single piece that differs, and the common suffix; else the whole words."""
     rows = [_PIECE.split(word) for word in alternatives]
     if len({len(row) for row in rows}) == 1:
-        differing = [at for at, column in enumerate(zip(*rows, strict=True)) if len(set(column)) > 1]
+        differing = [index for index, column in enumerate(zip(*rows, strict=True)) if len(set(column)) > 1]
         if len(differing) == 1 and differing[0] % 2:
-            at, first = differing[0], rows[0]
-            return "".join(first[:at]), [row[at] for row in rows], "".join(first[at + 1 :])
+            index, first = differing[0], rows[0]
+            return "".join(first[:index]), [row[index] for row in rows], "".join(first[index + 1 :])
     return "", list(alternatives), ""
 
 
-def _quoted_in_part(place: tuple[str, str, str]) -> str:
+def _double_quoted(place: tuple[str, str, str]) -> str:
     """Return the place as text for use between double quotes."""
     before, name, after = (_SPECIAL_IN_QUOTES.sub(r"\\\1", part) for part in place)
     if not name:
@@ -193,7 +197,7 @@ def _quoted_in_part(place: tuple[str, str, str]) -> str:
     return f"{before}${name}{after}" if is_bounded else f"{before}${{{name}}}{after}"
 
 
-def _looped(loops: Mapping[str, str], command: str) -> str:
+def _wrap_in_loops(loops: Mapping[str, str], command: str) -> str:
     for name, listed in reversed([*loops.items()]):
         command = f"for {name} in {listed}; do {command}; done"
     return command

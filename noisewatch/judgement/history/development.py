@@ -28,7 +28,7 @@ from noisewatch.units import describe_figure, describe_minute
 class FigureMove(Struct, frozen=True):
     """A figure that reached another level between two entries, and the facts that differ between them.
 
-    Of a drift, `before` are the first few entries, and `after` all entries with the value of the newest few.
+    For a drift, `before` are the first few entries, and `after` are all entries, with the value of the newest few.
     """
 
     figure: Figure
@@ -37,7 +37,7 @@ class FigureMove(Struct, frozen=True):
     last_old: Entry
     first_new: Entry
     changed: tuple[FactDifference, ...]
-    unknown: tuple[str, ...]  # facts that only one of the two entries has: they may have changed as well
+    unknown: tuple[str, ...]  # facts that only one of the two entries has: they may have changed too
     is_drift: bool = False
 
     @property
@@ -82,21 +82,21 @@ class Alternation(NamedTuple):
 
 
 class Development(Struct, frozen=True, kw_only=True):
-    """The development by comparable entries, the oldest first.
+    """The changes of a machine's figures over comparable entries, the oldest entry first.
 
-    The usual value of a figure is its level with the most entries, the oldest of equal ones.
+    A figure's usual level is the one with the most entries; of equal ones, the oldest.
     """
 
     entries: tuple[Entry, ...] = ()
-    moves: tuple[FigureMove, ...] = ()  # from one level to the next, the newest first
-    departures: tuple[FigureMove, ...] = ()  # from what is usual to what is now
-    drifts: tuple[FigureMove, ...] = ()  # neither moves nor departures: each entry a little farther
-    apart: tuple[FigureMove, ...] = ()  # the newest entries lie apart, too few of them to be a level
+    moves: tuple[FigureMove, ...] = ()  # changes from one level to the next, the newest first
+    departures: tuple[FigureMove, ...] = ()  # changes from the usual level to the current one
+    drifts: tuple[FigureMove, ...] = ()  # gradual changes, without moves and departures
+    apart: tuple[FigureMove, ...] = ()  # newest entries off the current level, too few to be a level
     alternations: tuple[Alternation, ...] = ()
-    unjudged: tuple[Figure, ...] = ()  # too few entries have them
+    unjudged: tuple[Figure, ...] = ()  # figures with too few entries
 
 
-class _OfFigure(NamedTuple):
+class _FigureDevelopment(NamedTuple):
     """The development of one figure."""
 
     moves: list[FigureMove]
@@ -107,7 +107,7 @@ class _OfFigure(NamedTuple):
 
 def development_of(entries: Sequence[Entry]) -> Development:
     """Return the development of the machine up to the newest entry."""
-    developments: list[_OfFigure] = []
+    developments: list[_FigureDevelopment] = []
     alternations: list[Alternation] = []
     unjudged: list[Figure] = []
     for figure in Figure:
@@ -117,9 +117,9 @@ def development_of(entries: Sequence[Entry]) -> Development:
         if len(measured) <= LEAST_BEFORE:
             unjudged.append(figure)
         elif (modes := modes_of(values, least)) is None:
-            developments.append(_of_figure(figure, measured, values))
+            developments.append(_develop_levels(figure, measured, values))
         else:
-            developments.append(_of_modes(figure, measured, values, modes))
+            developments.append(_develop_modes(figure, measured, values, modes))
             alternations += [] if modes.stays else [Alternation(figure, modes)]
     place = {id(entry): number for number, entry in enumerate(entries)}
     moves = [move for development in developments for move in development.moves]
@@ -134,14 +134,18 @@ def development_of(entries: Sequence[Entry]) -> Development:
     )
 
 
-def _of_modes(figure: Figure, entries: Sequence[Entry], values: Sequence[float], modes: Modes) -> _OfFigure:
-    """Return the development of a figure with two levels, by the entries on the side of the newest one.
+def _develop_modes(
+    figure: Figure, entries: Sequence[Entry], values: Sequence[float], modes: Modes
+) -> _FigureDevelopment:
+    """Return the development of a figure with two levels, by the entries on the newest entry's side.
 
-    It is a move if the figure stays there.
+    If the figure stays on that side, the change to it is a move.
     """
     is_high = values[-1] >= modes.border
-    here = [number for number, value in enumerate(values) if (value >= modes.border) == is_high]
-    development = _of_figure(figure, [entries[number] for number in here], [values[number] for number in here])
+    same_side = [number for number, value in enumerate(values) if (value >= modes.border) == is_high]
+    development = _develop_levels(
+        figure, [entries[number] for number in same_side], [values[number] for number in same_side]
+    )
     if not modes.stays:
         return development
     begin = len(values) - modes.lasting
@@ -153,7 +157,7 @@ def _of_modes(figure: Figure, entries: Sequence[Entry], values: Sequence[float],
     )
 
 
-def _of_figure(figure: Figure, entries: Sequence[Entry], values: Sequence[float]) -> _OfFigure:
+def _develop_levels(figure: Figure, entries: Sequence[Entry], values: Sequence[float]) -> _FigureDevelopment:
     least = TRAITS[figure].least_change
     levels = levels_of(values, least)
     moves = [_move(figure, entries, before, after) for before, after in pairwise(levels)]
@@ -164,7 +168,7 @@ def _of_figure(figure: Figure, entries: Sequence[Entry], values: Sequence[float]
     drift = _drift(figure, entries, values, now) if departure is None else None
     newest = newest_apart(values, now, least)
     apart = _move(figure, entries, Level(now.begin, newest.begin, now.middle), newest) if newest is not None else None
-    return _OfFigure(moves, departure, drift, apart)
+    return _FigureDevelopment(moves, departure, drift, apart)
 
 
 def _drift(figure: Figure, entries: Sequence[Entry], values: Sequence[float], level: Level) -> FigureMove | None:
@@ -192,11 +196,11 @@ def _move(figure: Figure, entries: Sequence[Entry], before: Level, after: Level,
 
 
 NOTHING_CHANGED = (
-    "no recorded fact changed: what is left is what is not recorded, such as cooling, a limit set in firmware, a "
-    "memory module, or what else the host of a virtual machine does"
+    "no recorded fact changed: the cause is not recorded, such as cooling, a limit set in firmware, a memory module, "
+    "or other work of a virtual machine's host"
 )
-FACTS_UNKNOWN = "what changed then is unknown: the entries do not tell what the machine was"
-_MOST_CHANGES = 6
+FACTS_UNKNOWN = "cannot tell what changed then: the entries contain no facts"
+_MAX_CHANGES = 6
 
 
 def words_of_change(nature: Nature, change: float) -> str:
@@ -232,16 +236,16 @@ def apart_words(move: FigureMove) -> str:
     """Return text on the newest few entries, which may be outliers."""
     count, change = move.after.count, move.change_words
     if count < LEAST_AT_A_LEVEL:
-        whose = "the newest entry alone" if count == 1 else "the newest two entries alone"
-        return f"{move.figure}: {change} in {whose}, so an outlier or a move: the next entries tell"
-    of_all = f"the newest {count} entries alone, after {move.before.count}"
-    return f"{move.figure}: {change} in {of_all}, which are too few to prove a move: the next entries tell"
+        newest = "the newest entry alone" if count == 1 else "the newest two entries alone"
+        return f"{move.figure}: {change} in {newest}, an outlier or a move; the next entries decide"
+    newest = f"the newest {count} entries alone, after {move.before.count}"
+    return f"{move.figure}: {change} in {newest}, too few to prove a move; the next entries decide"
 
 
 def difference_words(changed: Sequence[FactDifference]) -> list[str]:
     """Return the changed facts as text, the most significant first, and the number of the rest."""
-    words = [str(change) for change in changed[:_MOST_CHANGES]]
-    return [*words, f"and {len(changed) - _MOST_CHANGES} more"] if len(changed) > _MOST_CHANGES else words
+    words = [str(change) for change in changed[:_MAX_CHANGES]]
+    return [*words, f"and {len(changed) - _MAX_CHANGES} more"] if len(changed) > _MAX_CHANGES else words
 
 
 def attribution_words(move: FigureMove) -> str:
@@ -251,7 +255,7 @@ def attribution_words(move: FigureMove) -> str:
     """
     if not move.has_facts:
         return FACTS_UNKNOWN
-    doubt = f"; may have changed, as only one side knows it: {', '.join(move.unknown)}" if move.unknown else ""
+    doubt = f"; may have changed, but known on one side only: {', '.join(move.unknown)}" if move.unknown else ""
     if move.changed:
         when = "meanwhile" if move.is_drift else "just then"
         return f"changed {when}: {'; '.join(difference_words(move.changed))}{doubt or '; no other recorded fact'}"

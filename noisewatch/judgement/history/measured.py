@@ -18,7 +18,7 @@ from noisewatch.model.history.figures import NOISE_NS, SLOWEST, Figure, gap_rate
 
 
 def entry_of(calibrated: Calibrated, snapshot: Snapshot, at_s: float, boot: str | None) -> Entry | None:
-    """Return the history entry of a calibration, or None if it is in doubt or predicts nothing."""
+    """Return the history entry of a calibration, or None if it is in doubt or has no predictions."""
     cvs = _cvs_of(calibrated)
     if not cvs or calibrated.doubt or calibrated.troubles:
         return None
@@ -49,7 +49,7 @@ def _default_floors(calibrated: Calibrated) -> Sequence[NoiseFloor]:
     """Return the floors under the default budget, whatever the user's is, so that entries are comparable."""
     own, default = calibrated.budget, Budget()
     if (own.work, own.at_ns, own.samples) == (default.work, default.at_ns, default.samples):
-        return calibrated.floors  # drawing them anew takes long
+        return calibrated.floors  # computing them again is slow
     return worst_floors(floors_by_cpu([calibrated.calibration.samples], default, calibrated.drift))
 
 

@@ -11,7 +11,7 @@ from noisewatch.kinds import Work
 DEFAULT_MAX_CV = 0.01
 CONFIDENCE = 0.90
 LOSES_TOO_MUCH = 0.005  # share of the time that is lost in gaps: half of a change of 1%
-ALONE = "interruptions"  # of work that nothing else slows
+ALONE = "interruptions"  # the noise of work that only interruptions slow
 
 
 class NoiseFloor(Struct, frozen=True):
@@ -41,7 +41,7 @@ class Budget(Struct, frozen=True):
 
     `work` is what the time of the benchmark depends on; None if not given. `confidence` is the requested chance of
     staying within the budget; None if the profile decides. `detect` is the change (share of the mean) that the
-    benchmark has to show; None if not given.
+    benchmark has to detect; None if not given.
     """
 
     at_ns: int = 100_000_000
@@ -54,7 +54,7 @@ class Budget(Struct, frozen=True):
 
     @property
     def least_chance(self) -> float:
-        """The chance from which on a noise floor passes."""
+        """The smallest chance with which a noise floor passes."""
         return CONFIDENCE if self.confidence is None else self.confidence
 
     def is_unlikely(self, chance: float | None) -> bool:

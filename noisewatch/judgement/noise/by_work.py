@@ -93,7 +93,7 @@ class FloorsByWork(Struct, frozen=True):
             return f"extrapolated, the calibration was too short for samples of this length ({kinds}); calibrate longer"
         least = min(floor.chance or 0.0 for floor in floors)
         if least < self.budget.least_chance:
-            return f"passes from {describe_chance(self.budget.least_chance)} ({kinds}: {describe_chance(least)})"
+            return f"needs a chance of {describe_chance(self.budget.least_chance)} ({kinds}: {describe_chance(least)})"
         return f"{self.budget.why_unbounded(floors)} ({kinds})"
 
 
@@ -130,8 +130,8 @@ class Chance(NamedTuple):
 def chance_within_budget(calibrated: Calibrated) -> Chance:
     """Return the chance of the requested kind of work, else the least of all kinds.
 
-    It is None if too little of a kind was measured, or nothing that a benchmark would meet, unless the chance is low
-    enough to fail.
+    It is None if too little of a kind was measured or the calibration does not represent a benchmark, unless the chance
+    is low enough to fail.
     """
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     if by_work is not None:
@@ -165,10 +165,10 @@ def chance_line(calibrated: Calibrated) -> str:
     The chance is that of the requested kind of work, else the smallest of all kinds.
     """
     budget = calibrated.budget
-    samples, most = f"{budget.samples} samples of {describe_ns(budget.at_ns)}", share_text(budget.max_cv)
+    samples, max_cv = f"{budget.samples} samples of {describe_ns(budget.at_ns)}", share_text(budget.max_cv)
     chance, of_what = chance_within_budget(calibrated)
     chance_text = "unknown" if chance is None else describe_chance(chance)
-    return f"{samples} stay within {most}: chance {chance_text} ({of_what})"
+    return f"{samples} stay within {max_cv}: chance {chance_text} ({of_what})"
 
 
 def options_to_try(calibrated: Calibrated) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ def options_to_try(calibrated: Calibrated) -> tuple[str, ...]:
 def _options(
     calibrated: Calibrated, floor: NoiseFloor, by_length: Sequence[NoiseFloor], by_work: Mapping[Work, NoiseFloor]
 ) -> Iterator[str]:
-    """Yield the options for the floor that decides, which is one of `by_length` and one of `by_work`."""
+    """Yield the options for the deciding floor, which is one of `by_length` and one of `by_work`."""
     budget = calibrated.budget
     is_exceeded = budget.is_exceeded_by(floor)
     if floor.extrapolated or not is_exceeded:
@@ -202,8 +202,8 @@ def _options(
     longest = max(lengths, key=lambda floor: (floor.chance or 0.0, floor.sample_ns), default=None)
     if longest is not None and longest.chance is not None and longest.chance >= least:
         yield f"--at {describe_ns(longest.sample_ns).replace(' ', '')} ({describe_chance(longest.chance)})"
-    for most in _BUDGETS:
-        chance = calibrated.drift.chance_within(most, floor.cv_expected, floor.sample_ns)
-        if most > budget.max_cv and chance >= least and not floor.extrapolated:
-            yield f"--max-cv {share_text(most)} ({describe_chance(chance)})"
+    for max_cv in _BUDGETS:
+        chance = calibrated.drift.chance_within(max_cv, floor.cv_expected, floor.sample_ns)
+        if max_cv > budget.max_cv and chance >= least and not floor.extrapolated:
+            yield f"--max-cv {share_text(max_cv)} ({describe_chance(chance)})"
             break

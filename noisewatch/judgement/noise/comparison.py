@@ -68,35 +68,38 @@ def noise_share_of(calibrated: Calibrated) -> float | None:
 
 def compare(first: Calibrated, second: Calibrated) -> Comparison:
     """Return whether the second side is noisier, quieter or the same; unknown if a CPU was not measured to the end."""
-    one, other = noise_share_of(first), noise_share_of(second)
+    first_share, second_share = noise_share_of(first), noise_share_of(second)
     apart, longest = _are_apart(first, second), _longest_ratio(first, second)
-    if one is None or other is None or first.troubles or second.troubles:
+    if first_share is None or second_share is None or first.troubles or second.troubles:
         return Comparison(Difference.UNKNOWN, None, apart, longest)
-    ratio = other / one if one else None
-    if other > one * _DIFFERS:
+    ratio = second_share / first_share if first_share else None
+    if second_share > first_share * _DIFFERS:
         return Comparison(Difference.NOISIER, ratio, apart, longest)
-    return Comparison(Difference.QUIETER if other * _DIFFERS < one else Difference.SAME, ratio, apart, longest)
+    difference = Difference.QUIETER if second_share * _DIFFERS < first_share else Difference.SAME
+    return Comparison(difference, ratio, apart, longest)
 
 
-def loud_cpus(calibrated: Calibrated) -> CpuSet:
+def noisy_cpus(calibrated: Calibrated) -> CpuSet:
     """Return the CPUs that lost too much to gaps, or whose samples vary too much for the budget."""
     lost = {figures.cpu for figures in calibrated.complete if (figures.stolen_share or 0.0) > LOSES_TOO_MUCH}
     return calibrated.cpus_above_budget | lost
 
 
 def _longest_ratio(first: Calibrated, second: Calibrated) -> float | None:
-    one, other = (max((figures.gap_max_ns or 0 for figures in side.complete), default=0) for side in (first, second))
-    return other / one if one else None
+    first_ns, second_ns = (
+        max((figures.gap_max_ns or 0 for figures in side.complete), default=0) for side in (first, second)
+    )
+    return second_ns / first_ns if first_ns else None
 
 
 def _are_apart(first: Calibrated, second: Calibrated) -> bool | None:
-    one, other = first.floor, second.floor
-    if one is None or other is None:
+    first_floor, second_floor = first.floor, second.floor
+    if first_floor is None or second_floor is None:
         return None
-    return one.cv_high < other.cv_low or other.cv_high < one.cv_low
+    return first_floor.cv_high < second_floor.cv_low or second_floor.cv_high < first_floor.cv_low
 
 
-MOST_CHANGE = 0.01
+_MAX_SPEED_CHANGE = 0.01
 
 
 class SpeedChange(Struct, frozen=True):
@@ -107,7 +110,7 @@ class SpeedChange(Struct, frozen=True):
 
     @property
     def is_too_much(self) -> bool:
-        return abs(self.share) > MOST_CHANGE
+        return abs(self.share) > _MAX_SPEED_CHANGE
 
 
 def speed_changes(opening: Calibrated, closing: Calibrated) -> list[SpeedChange]:

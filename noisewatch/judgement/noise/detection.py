@@ -1,4 +1,4 @@
-"""The changes that a benchmark can show on this machine, and the number of samples that show a given change."""
+"""The changes that a benchmark can detect on this machine, and the number of samples that detect a given change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOO_MANY = f"more than {MOST_SAMPLES:,} samples"
 
 
 class Needed(NamedTuple):
-    """The number of samples of `sample_ns` that show a change in one kind of work; None with the reason."""
+    """The number of samples of `sample_ns` that detect a change in one kind of work, or None with the reason."""
 
     work: str
     sample_ns: int
@@ -32,7 +32,7 @@ class Needed(NamedTuple):
 
 
 class SmallestChange(NamedTuple):
-    """The floor that determines the smallest change that the budget's samples show, and its kind of work.
+    """The floor that determines the smallest change that the budget's samples detect, and its kind of work.
 
     An unknown floor is None with the reason; then `work` names the unknown kinds, and is empty if all are.
     """
@@ -43,7 +43,7 @@ class SmallestChange(NamedTuple):
 
 
 def needed_samples(calibrated: Calibrated, share: float) -> list[Needed]:
-    """Return how many samples of each of two versions show a change of `share`, by kind of work and length.
+    """Return how many samples of each of two versions detect a change of `share`, by kind of work and length.
 
     Only the requested kind of work, or the workload, is included if there is one, else all kinds. Each length is judged
     by the end of the interval (`cv_high`) of the CPU that varies most.
@@ -51,7 +51,7 @@ def needed_samples(calibrated: Calibrated, share: float) -> list[Needed]:
     lengths_ns = sorted({*SAMPLE_LENGTHS_NS, calibrated.budget.at_ns})
     by_work, doubt = _floors_by_work(calibrated), _doubt(calibrated)
     return [
-        _needed(work, length_ns, floors, share, doubt or _missing(calibrated, work))
+        _samples_needed(work, length_ns, floors, share, doubt or _missing(calibrated, work))
         for work, floors in by_work.items()
         for length_ns in lengths_ns
     ]
@@ -60,7 +60,7 @@ def needed_samples(calibrated: Calibrated, share: float) -> list[Needed]:
 def smallest_change_of(calibrated: Calibrated) -> SmallestChange:
     """Return the floor of the budget's samples: of the requested kind of work, else of the kind that varies most.
 
-    It is unknown if it is unknown for one of the kinds, as that may be the benchmark's.
+    It is unknown if the floor of one kind is unknown, as that may be the benchmark's kind.
     """
     at_budget = _floor_at_budget_by_work(calibrated)
     doubt = _doubt(calibrated)
@@ -81,7 +81,9 @@ def on_cpus(calibrated: Calibrated, cpus: CpuSet) -> Calibrated:
     return replace(part_of(calibrated, cpus), floors_by_work=by_work)
 
 
-def _needed(work: str, length_ns: int, floors: Mapping[int, NoiseFloor], share: float, doubt: str | None) -> Needed:
+def _samples_needed(
+    work: str, length_ns: int, floors: Mapping[int, NoiseFloor], share: float, doubt: str | None
+) -> Needed:
     floor = floors.get(length_ns)
     reason = doubt or _why_unusable(floor)
     if reason is not None or floor is None:
@@ -97,9 +99,9 @@ def _why_unusable(floor: NoiseFloor | None) -> str | None:
 
 
 def _doubt(calibrated: Calibrated) -> str | None:
-    """Return why nothing follows from the calibration, or None.
+    """Return why the calibration proves nothing, or None.
 
-    That it measured the workload is not a doubt about the workload.
+    Having measured the workload is not a doubt about the workload.
     """
     incomplete = why_incomplete(calibrated)
     has_workload = calibrated.calibration.samples.command and not calibrated.calibration.samples.is_realtime

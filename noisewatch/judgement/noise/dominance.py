@@ -26,24 +26,23 @@ class NoisePart(Struct, frozen=True):
 
 
 QUOTA = NoisePart("quota", "a CPU quota, which stops the group's threads until its next period", has_culprits=True)
-INTERRUPTIONS = NoisePart("interruptions", "interruptions: move what shares this CPU", has_culprits=True)
+INTERRUPTIONS = NoisePart("interruptions", "interruptions: move other work off this CPU", has_culprits=True)
 FREQUENCY = NoisePart("frequency", "a moving clock: set governor performance, switch turbo off")
 MEMORY = NoisePart("memory", "a neighbour in the last-level cache or on the memory bus")
 THROUGHPUT = NoisePart("throughput", "a sibling or a neighbour that takes throughput, perhaps another virtual machine")
 _OF_MEMORY = (Work.CACHE, Work.MEMORY)
 _HALF = 0.5
 _TWOFOLD, _FOURFOLD = 2, 4
-_LEAST_QUOTA = 0.001  # of the time: a thousandth in one piece is the most of what samples of any length vary by
-_LEAST_CLOCK = 0.005  # variation of a chain of multiplications at a constant clock
+_MIN_QUOTA = 0.001  # of the time; a thousandth in one piece dominates the variation of samples of any length
+_MIN_CLOCK = 0.005  # variation of a chain of multiplications at a constant clock
 
 
 def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | None = None) -> NoisePart:
-    """Return the cause of most of the variance of the floor, which is of that kind of work.
+    """Return the main cause of the variance of the floor, which is of this kind of work.
 
-    A quota, if it stopped the loops for longer than anything else interrupted them: its stops lengthen all
-    measurements, so that nothing follows about the clock or memory. Interruptions, if half of the variance would be
-    gone without them. Of the rest: the clock, if it varied half as much as the work did; memory, if the work uses it
-    and it varied by far more; else throughput.
+    A quota, if it stopped the loops for longer than anything else did: its stops lengthen all measurements, which then
+    prove nothing about the clock or memory. Interruptions, if they cause half of the variance. Otherwise the clock, if
+    it varied half as much as the work; memory, if the work uses it and it varied far more; else throughput.
     """
     (samples,) = [candidate for candidate in calibrated.calibration.samples.cpus if candidate.cpu == floor.cpu]
     (figures,) = [candidate for candidate in calibrated.calibration.cpus if candidate.cpu == floor.cpu]
@@ -53,7 +52,7 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | Non
         return INTERRUPTIONS
     clock, own = figures.effective_khz_spread_share, _own_spread(figures, work)
     memory = figures.main_memory if work == Work.MEMORY else figures.memory
-    if clock is not None and own is not None and clock > max(_HALF * own.width_share, _LEAST_CLOCK):
+    if clock is not None and own is not None and clock > max(_HALF * own.width_share, _MIN_CLOCK):
         return FREQUENCY
     usual, times = figures.work, _TWOFOLD if work in _OF_MEMORY else _FOURFOLD
     is_in_registers = work in (Work.LATENCY, Work.THROUGHPUT)
@@ -81,7 +80,7 @@ def is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
     culprits = [culprit.disturbance for culprit in attribution.culprits_by_cpu.get(figures.cpu, ())]
     named = [attribution.quota_by_cpu[figures.cpu], *(culprit for culprit in culprits if culprit.kind == Kind.QUOTA)]
     share = max(culprit.share or 0.0 for culprit in named)
-    return share > max(_LEAST_QUOTA, _HALF * (figures.stolen_share or 0.0))
+    return share > max(_MIN_QUOTA, _HALF * (figures.stolen_share or 0.0))
 
 
 def _share_of_interruptions(samples: CpuSamples, floor: NoiseFloor, work: Work | None) -> float:
@@ -94,6 +93,6 @@ def _share_of_interruptions(samples: CpuSamples, floor: NoiseFloor, work: Work |
     length_ns = min(floor.sample_ns, interrupted.useful_ns / FEWEST_SAMPLES)
     if length_ns <= 0:
         return 0.0
-    all_of_it = expected_cv(interrupted, length_ns, floor.samples)
-    rest = expected_cv(timelines_of([samples], series, are_interrupted=False), length_ns, floor.samples)
-    return 1 - rest**2 / all_of_it**2 if all_of_it > 0 else 0.0
+    whole = expected_cv(interrupted, length_ns, floor.samples)
+    uninterrupted = expected_cv(timelines_of([samples], series, are_interrupted=False), length_ns, floor.samples)
+    return 1 - uninterrupted**2 / whole**2 if whole > 0 else 0.0

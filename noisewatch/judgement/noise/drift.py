@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _FREEDOM = 4
 _MEASURED_OF_EXPECTED = 0.87  # the median over the held-out conditions of tests/truth
-_LEAST_DEVIATION = 0.05
-_LEAST_CV = 1e-4  # smaller CVs count as this, whatever their ratio
+_MIN_DEVIATION = 0.05
+_MIN_CV = 1e-4  # smaller CVs count as this value
 WEIGHT = 5  # changes
-ENDS = 1.645  # standard deviations, between which nine of ten lie
+ENDS = 1.645  # standard deviations; nine of ten values lie within them
 
 
 class _Usual(NamedTuple):
-    """The standard deviation of the logarithm of measured by expected CV, for samples up to this length.
+    """The standard deviation of log(measured CV / expected CV), for samples up to this length.
 
     From tests/truth, on a virtual machine with changing neighbours, where two halves of one calibration differ by as
     much: nine of ten benchmarks lie within ends that are moved apart by it.
@@ -69,27 +69,27 @@ class Drift(Struct, frozen=True):
         return math.exp(ENDS * self.deviation_at(length_ns))
 
     def deviation_at(self, length_ns: int) -> float:
-        """Return the standard deviation of the logarithm of measured by expected CV."""
+        """Return the standard deviation of log(measured CV / expected CV)."""
         usual = _usual_at(length_ns)
         learned = self._learned_at(usual)
         square = (WEIGHT * usual.deviation**2 + learned.changes * learned.mean_square) / (WEIGHT + learned.changes)
         return math.sqrt(square)
 
-    def chance_within(self, most: float, cv: float, length_ns: int) -> float:
-        """Return the chance (0 to 1) that samples with the expected CV `cv` vary by no more than `most`.
+    def chance_within(self, max_cv: float, cv: float, length_ns: int) -> float:
+        """Return the chance (0 to 1) that samples with the expected CV `cv` vary by no more than `max_cv`.
 
-        Its tails are those of Student's t with four degrees of freedom: a host's noise now and then changes altogether
-        (tests/truth/gate compares the chances with what benchmarks then showed).
+        The tails are those of Student's t with four degrees of freedom, as a host's noise sometimes changes completely
+        (tests/truth/gate compares the chances with the results of benchmarks).
         """
-        likely = max(cv * _MEASURED_OF_EXPECTED, _LEAST_CV)
-        apart = math.log(max(most, _LEAST_CV) / likely) / max(self.deviation_at(length_ns), _LEAST_DEVIATION)
-        outside = t_outside(apart, _FREEDOM)
-        return 1 - outside / 2 if apart > 0 else outside / 2
+        likely = max(cv * _MEASURED_OF_EXPECTED, _MIN_CV)
+        distance = math.log(max(max_cv, _MIN_CV) / likely) / max(self.deviation_at(length_ns), _MIN_DEVIATION)
+        outside = t_outside(distance, _FREEDOM)
+        return 1 - outside / 2 if distance > 0 else outside / 2
 
     def widened(self, low: float, high: float, length_ns: int) -> tuple[float, float]:
         """Return the ends of the interval of the CV at this length, moved apart."""
         margin = self.margin_at(length_ns)
-        return low / margin, max(high, _LEAST_CV) * margin
+        return low / margin, max(high, _MIN_CV) * margin
 
     def _learned_at(self, usual: _Usual) -> Learned:
         return self.learned.get(usual.length_ns, _NOTHING)
@@ -105,17 +105,17 @@ def drift_of(changes: Sequence[tuple[Cvs, Cvs]]) -> Drift:
 
     learned = {}
     for usual in _USUAL:
-        logarithms = (_logarithms(one, other, usual.length_ns) for one, other in changes)
+        logarithms = (_logarithms(before, after, usual.length_ns) for before, after in changes)
         squares = [statistics.fmean(logarithm**2 for logarithm in of_pair) for of_pair in logarithms if of_pair]
         if squares:
             learned[usual.length_ns] = Learned(len(squares), statistics.fmean(squares))
     return Drift(learned)
 
 
-def _logarithms(one: Cvs, other: Cvs, length_ns: int) -> list[float]:
+def _logarithms(before: Cvs, after: Cvs, length_ns: int) -> list[float]:
     """Return the logarithm of the ratio of the CVs, for each kind of work that both have."""
     return [
-        math.log(max(other[work][length_ns], _LEAST_CV) / max(cvs[length_ns], _LEAST_CV))
-        for work, cvs in one.items()
-        if length_ns in cvs and length_ns in other.get(work, {})
+        math.log(max(after[work][length_ns], _MIN_CV) / max(cvs[length_ns], _MIN_CV))
+        for work, cvs in before.items()
+        if length_ns in cvs and length_ns in after.get(work, {})
     ]

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 MOST_DRAWS, FEWEST_DRAWS, _DRAWN_SAMPLES = 200, 50, 10_000
 _SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for JIT compilers
-FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # in the calibration; of longer samples the prediction is extrapolated
-_FEWEST_IN_LOOKS, _FEWEST_LOOKS = 0.5, 4  # enough work if observed at this many times
+FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # in the calibration; for longer samples the prediction is extrapolated
+_FEWEST_IN_LOOKS, _FEWEST_LOOKS = 0.5, 4  # suffice if work was observed at this many times
 _FEWEST_PIECES = 2  # units of work in a sample: shorter ones would be interpolated, and look too steady
 
 
@@ -42,9 +42,9 @@ def floors_by_cpu(
 ) -> dict[int, list[NoiseFloor]]:
     """Return the floors of each CPU that was measured to the end, sorted by length.
 
-    The budget's own length is among them. They are of the budget's kind of work, else of the user's command if that was
-    measured, else of mixed work. Several calibrations, such as before and after a benchmark, are combined. A CPU with
-    too few measurements has no floors.
+    The budget's own length is included. The floors are of the budget's kind of work, else of the user's command if it
+    was measured, else of mixed work. Several calibrations, such as before and after a benchmark, are combined. A CPU
+    with too few measurements has no floors.
     """
     return floors_of(replays_by_cpu(calibrations), budget, drift)
 
@@ -109,11 +109,11 @@ def _floors_of(
     floors: list[NoiseFloor] = []
     for length_ns in lengths_ns:
         if _is_enough(timelines, length_ns):
-            floor = _predicted(timelines, cpu, length_ns, budget, drift, draws)
+            floor = _predict(timelines, cpu, length_ns, budget, drift, draws)
             is_coarse = length_ns < _FEWEST_PIECES * timelines.piece_ns
             floors.append(replace(floor, extrapolated=True, chance=None) if is_coarse else floor)
         elif floors:
-            floors.append(_extrapolated(floors, length_ns, timelines))
+            floors.append(_extrapolate(floors, length_ns, timelines))
     return floors
 
 
@@ -127,7 +127,7 @@ def _is_enough(timelines: Timelines, length_ns: int) -> bool:
     return is_worked and timelines.steady.useful_ns >= length_ns and timelines.useful_ns >= FEWEST_SAMPLES * length_ns
 
 
-def _predicted(timelines: Timelines, cpu: int, length_ns: int, budget: Budget, drift: Drift, draws: int) -> NoiseFloor:
+def _predict(timelines: Timelines, cpu: int, length_ns: int, budget: Budget, drift: Drift, draws: int) -> NoiseFloor:
     samples = budget.samples
     cvs, maxima = _draw(timelines, length_ns, samples, draws)
     low, high = drift.widened(*shortest_interval(cvs, CONFIDENCE), length_ns)
@@ -153,12 +153,12 @@ def expected_cv(timelines: Timelines, length_ns: float, samples: int) -> float:
 
 
 def _draw(
-    timelines: Timelines, length_ns: float, samples: int, most: int = MOST_DRAWS
+    timelines: Timelines, length_ns: float, samples: int, max_draws: int = MOST_DRAWS
 ) -> tuple[list[float], list[float]]:
     """Return for each draw the relative standard deviation, and the largest sample relative to the median."""
     rng = random.Random(_SEED)
     cvs, maxima = [], []
-    for _ in range(max(min(_DRAWN_SAMPLES // samples, most), FEWEST_DRAWS)):
+    for _ in range(max(min(_DRAWN_SAMPLES // samples, max_draws), FEWEST_DRAWS)):
         drawn: list[float] = []
         while len(drawn) < samples:
             drawn += timelines.run_times(length_ns, _SAMPLES_PER_PROCESS, rng)
@@ -180,11 +180,11 @@ def shortest_interval(values: Sequence[float], share: float) -> tuple[float, flo
     """
     ordered = sorted(values)
     kept = max(math.ceil(len(ordered) * share), 1)
-    pairs = [(ordered[at], ordered[at + kept - 1]) for at in range(len(ordered) - kept + 1)]
+    pairs = [(ordered[start], ordered[start + kept - 1]) for start in range(len(ordered) - kept + 1)]
     return min(pairs, key=lambda pair: pair[1] / pair[0] if pair[0] > 0 else math.inf if pair[1] > 0 else 1.0)
 
 
-def _extrapolated(floors: Sequence[NoiseFloor], length_ns: int, timelines: Timelines) -> NoiseFloor:
+def _extrapolate(floors: Sequence[NoiseFloor], length_ns: int, timelines: Timelines) -> NoiseFloor:
     """Return the floor at a length extrapolated from the longest predicted sample.
 
     The variation of independent noise falls with the square root of the sample's length, that of drift does not: the
@@ -206,16 +206,16 @@ def _extrapolated(floors: Sequence[NoiseFloor], length_ns: int, timelines: Timel
 class WorkFloors:
     """The floors of one kind of work, computed on demand: not every verdict shows all of them."""
 
-    def __init__(self, made: _Made, series: Sequence[str]) -> None:
-        self._made = made
+    def __init__(self, inputs: _FloorInputs, series: Sequence[str]) -> None:
+        self._inputs = inputs
         self._series = series
 
     @cached_property
     def at_budget_by_cpu(self) -> Mapping[int, NoiseFloor]:
         """The floors at the budget's length by CPU; a CPU on which too little was measured has none."""
-        made = self._made
+        inputs = self._inputs
         floor_by_cpu = {
-            cpu: floors_by_length(timeline, cpu, made.budget, made.drift, made.draws, is_all=False)
+            cpu: floors_by_length(timeline, cpu, inputs.budget, inputs.drift, inputs.draws, is_all=False)
             for cpu, timeline in self._timelines.items()
         }
         return {cpu: floors[-1] for cpu, floors in floor_by_cpu.items() if floors}
@@ -228,34 +228,34 @@ class WorkFloors:
     @cached_property
     def floors(self) -> tuple[NoiseFloor, ...]:
         """The floors by length: `worst` at the budget's length, else of the CPU whose interval ends highest there."""
-        made, worst, by_cpu = self._made, self.worst, self.at_budget_by_cpu
+        inputs, worst, by_cpu = self._inputs, self.worst, self.at_budget_by_cpu
         if worst is None:
             return ()
         cpu = max(by_cpu, key=lambda cpu: by_cpu[cpu].cv_high)
-        floors = floors_by_length(self._timelines[cpu], cpu, made.budget, made.drift, made.draws)
-        return tuple(worst if floor.sample_ns == made.budget.at_ns else floor for floor in floors)
+        floors = floors_by_length(self._timelines[cpu], cpu, inputs.budget, inputs.drift, inputs.draws)
+        return tuple(worst if floor.sample_ns == inputs.budget.at_ns else floor for floor in floors)
 
     @cached_property
     def worst_by_length(self) -> tuple[NoiseFloor, ...]:
         """The worst of every figure of all CPUs by length, without CPUs on which too little was measured."""
-        made = self._made
+        inputs = self._inputs
         by_cpu = {
-            cpu: floors_by_length(timelines, cpu, made.budget, made.drift, made.draws)
+            cpu: floors_by_length(timelines, cpu, inputs.budget, inputs.drift, inputs.draws)
             for cpu, timelines in self._timelines.items()
         }
         return tuple(worst_floors(by_cpu))
 
     def part_of(self, cpus: CpuSet) -> WorkFloors:
         """Return the floors of these CPUs alone."""
-        replays = {cpu: replay for cpu, replay in self._made.replays.items() if cpu in cpus}
-        return WorkFloors(replace(self._made, replays=replays), self._series)
+        replays = {cpu: replay for cpu, replay in self._inputs.replays.items() if cpu in cpus}
+        return WorkFloors(replace(self._inputs, replays=replays), self._series)
 
     @cached_property
     def _timelines(self) -> Mapping[int, Timelines]:
-        return {cpu: replay.timelines(self._series) for cpu, replay in self._made.replays.items()}
+        return {cpu: replay.timelines(self._series) for cpu, replay in self._inputs.replays.items()}
 
 
-class _Made(Struct, frozen=True):
+class _FloorInputs(Struct, frozen=True):
     """The inputs of the floors of all kinds."""
 
     replays: Mapping[int, Replay]
@@ -276,10 +276,10 @@ def floors_by_work(
 ) -> dict[str, WorkFloors]:
     """Return the floors of each kind of work but the mixed one, and of `ALONE`; empty for the user's command.
 
-    `replays` are those of the calibration if they exist already: computing them takes long.
+    `replays` are those of the calibration if they exist already: computing them is slow.
     """
     if calibration.command:
         return {}
-    made = _Made(replays if replays is not None else replays_by_cpu([calibration]), budget, drift)
-    kinds = {str(work): WorkFloors(made, series) for work, series in SERIES_OF.items() if work != Work.MIXED}
-    return {ALONE: WorkFloors(made, INTERRUPTIONS), **kinds}
+    inputs = _FloorInputs(replays if replays is not None else replays_by_cpu([calibration]), budget, drift)
+    kinds = {str(work): WorkFloors(inputs, series) for work, series in SERIES_OF.items() if work != Work.MIXED}
+    return {ALONE: WorkFloors(inputs, INTERRUPTIONS), **kinds}

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from noisewatch.judgement.noise.drift import Drift
     from noisewatch.kernel.calibration import CalibrationSamples
 
-_NARROW = 1.25  # times what the benchmark's own samples leave open
-_ENDS = 1.645  # standard deviations, between which nine of ten lie
+_NARROW = 1.25  # times the uncertainty of the benchmark's own samples
+_ENDS = 1.645  # standard deviations; nine of ten values lie within them
 
 
 def is_settled(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> bool:
@@ -38,15 +38,15 @@ def _judged_floors(calibration: CalibrationSamples, budget: Budget, drift: Drift
 
 
 def _is_precise(floor: NoiseFloor, budget: Budget, drift: Drift) -> bool:
-    """Return whether the verdict is clear, or only the drift keeps the interval wide: no calibration narrows that."""
+    """Return whether the verdict is clear, or only the drift keeps the interval wide, which no calibration narrows."""
     if budget.is_exceeded_by(floor) or budget.is_met_by(floor):
         return True
     is_open = floor.extrapolated or (budget.max_inflation is not None and not floor.bounded)
-    widest = _NARROW * _left_open_by(floor.samples) * drift.margin_at(floor.sample_ns) ** 2
+    widest = _NARROW * _interval_ratio(floor.samples) * drift.margin_at(floor.sample_ns) ** 2
     return not is_open and floor.cv_high <= widest * floor.cv_low
 
 
-def _left_open_by(samples: int) -> float:
+def _interval_ratio(samples: int) -> float:
     """Return the ratio of the ends of the 90% interval of the CV of `samples` samples on a well-known machine.
 
     The standard error of a sample's standard deviation is 1 / √(2(n - 1)) of it: Ahn and Fessler, "Standard Errors of

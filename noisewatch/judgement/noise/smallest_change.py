@@ -1,4 +1,4 @@
-"""The smallest difference of two means that a test will show, given the variation of samples."""
+"""The smallest difference of two means that a test detects, given the variation of samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TEST = "Welch's t-test, two-sided 5%, power 0.8"
 
 
 def smallest_change(cv: float, samples: int) -> float:
-    """Return the smallest relative difference of two means that `samples` samples each will show, by `TEST`.
+    """Return the smallest relative difference of two means that `samples` samples each detect, by `TEST`.
 
     (t(1 - α/2) + t(power)) · CV · √(2/n), with 2n - 2 degrees of freedom. Infinite for fewer than two samples.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import permutations
 
 from msgspec import Struct, field
 
@@ -97,79 +98,80 @@ _FAR = 1 << 16  # an unknown distance
 Cores = tuple[Core, ...]
 
 
-class Wishes(Struct, frozen=True):
-    """The criteria that decide between cores. `near` is None if it does not matter, or is unknown."""
+class Preferences(Struct, frozen=True):
+    """The inputs that decide between cores. `near` is None if it does not matter, or is unknown."""
 
     near: CpuSet | None = None
     isolated: CpuSet = frozenset()
-    fixed_irqs_by_cpu: Mapping[int, int] = {}  # that only the kernel moves
+    fixed_irqs_by_cpu: Mapping[int, int] = {}  # only the kernel can move them
     nodes: MemoryNodes = field(default_factory=lambda: MemoryNodes(None, {}))
-    busy: CpuSet = frozenset()  # that do the housekeeping
+    busy: CpuSet = frozenset()  # with housekeeping
 
 
-def choose(cores: Sequence[Core], count: int, wishes: Wishes) -> Cores:
+def choose(cores: Sequence[Core], count: int, preferences: Preferences) -> Cores:
     """Return the best `count` of the cores, of which there are enough."""
-    pools = [pool for pool in _pools(cores, wishes) if len(pool) >= count]
-    return best_of((_picked(pool, count, wishes) for pool in pools), wishes)
+    pools = [pool for pool in _pools(cores, preferences) if len(pool) >= count]
+    return best_of((_pick(pool, count, preferences) for pool in pools), preferences)
 
 
-def best_of(selections: Iterable[Cores], wishes: Wishes) -> Cores:
+def best_of(selections: Iterable[Cores], preferences: Preferences) -> Cores:
     """Return the first of the selections in the order; there is at least one."""
-    return min(selections, key=lambda cores: _rank(cores, wishes))
+    return min(selections, key=lambda cores: _rank(cores, preferences))
 
 
-def _rank(cores: Cores, wishes: Wishes) -> tuple[object, ...]:
+def _rank(cores: Cores, preferences: Preferences) -> tuple[object, ...]:
     """Return the sort key of a selection: permanent faults come before mere preferences."""
     nodes, caches = {core.node for core in cores}, {core.cache for core in cores}
     neighbours = sum(len(cache) for cache in caches if cache is not None) - sum(len(core.cpus) for core in cores)
     return (
-        sum(not _is_near(core, wishes) for core in cores),
-        sum(_lacks_memory(core, wishes) for core in cores),
+        sum(not _is_near(core, preferences) for core in cores),
+        sum(_lacks_memory(core, preferences) for core in cores),
         len({(core.kind, core.design) for core in cores}),
         -min(core.speed_of_kind for core in cores),
         len(nodes),
         len(caches),
-        _spread(nodes, wishes.nodes),
-        _differ(cores),
-        -sum(core.cpus <= wishes.isolated for core in cores),
+        _spread(nodes, preferences.nodes),
+        _are_unequal(cores),
+        -sum(core.cpus <= preferences.isolated for core in cores),
         tuple(-part for part in min(core.strength for core in cores)),
-        sum(_fixed_irqs(core, wishes) for core in cores),
-        any(cache & wishes.busy for cache in caches if cache is not None),
+        sum(_fixed_irqs(core, preferences) for core in cores),
+        any(cache & preferences.busy for cache in caches if cache is not None),
         neighbours,
         tuple(sorted(core.first for core in cores)),
     )
 
 
-def _is_near(core: Core, wishes: Wishes) -> bool:
-    return wishes.near is None or core.cpus <= wishes.near
+def _is_near(core: Core, preferences: Preferences) -> bool:
+    return preferences.near is None or core.cpus <= preferences.near
 
 
-def _lacks_memory(core: Core, wishes: Wishes) -> bool:
-    has_memory = wishes.nodes.with_memory
+def _lacks_memory(core: Core, preferences: Preferences) -> bool:
+    has_memory = preferences.nodes.with_memory
     return has_memory is not None and core.node is not None and core.node not in has_memory
 
 
-def _fixed_irqs(core: Core, wishes: Wishes) -> int:
-    return sum(wishes.fixed_irqs_by_cpu.get(cpu, 0) for cpu in core.cpus)
+def _fixed_irqs(core: Core, preferences: Preferences) -> int:
+    return sum(preferences.fixed_irqs_by_cpu.get(cpu, 0) for cpu in core.cpus)
 
 
 def _spread(nodes: set[int | None], distances: MemoryNodes) -> int:
     """Return the longest distance between two of the nodes."""
     numbers = sorted(node for node in nodes if node is not None)
-    ways = (distances.distance(one, other) for one in numbers for other in numbers if one != other)
-    return max((_FAR if way is None else way for way in ways), default=0)
+    pairs = permutations(numbers, 2)
+    known = (distances.distance(start, end) for start, end in pairs)
+    return max((_FAR if distance is None else distance for distance in known), default=0)
 
 
-def _differ(cores: Cores) -> bool:
+def _are_unequal(cores: Cores) -> bool:
     """Return whether some cores are stronger than others, by more than counts as alike."""
     parts = zip(*(core.strength for core in cores), strict=True)
     return any(1 - min(part) / max(part) > ALIKE.value for part in parts if max(part))
 
 
-def _pools(cores: Sequence[Core], wishes: Wishes) -> Iterator[Sequence[Core]]:
-    """Yield all cores, and the groups that share properties which nothing can change."""
-    near = [core for core in cores if _is_near(core, wishes)]
-    with_memory = [[core for core in pool if not _lacks_memory(core, wishes)] for pool in (near, cores)]
+def _pools(cores: Sequence[Core], preferences: Preferences) -> Iterator[Sequence[Core]]:
+    """Yield all cores, and the groups of cores that share unchangeable properties."""
+    near = [core for core in cores if _is_near(core, preferences)]
+    with_memory = [[core for core in pool if not _lacks_memory(core, preferences)] for pool in (near, cores)]
     for pool in (cores, near, *with_memory):
         yield pool
         for kind in grouped(pool, lambda core: (core.kind, core.design)):
@@ -178,44 +180,48 @@ def _pools(cores: Sequence[Core], wishes: Wishes) -> Iterator[Sequence[Core]]:
 
 
 def _equally_strong(cores: Sequence[Core]) -> Iterator[Sequence[Core]]:
-    """Yield for each strength the cores that count as equally strong, with it as the maximum."""
+    """Yield for each strength the cores that count as equally strong, and are no stronger."""
     for strength in {core.strength for core in cores}:
-        least = [part * (1 - ALIKE.value) for part in strength]
+        minimum = [part * (1 - ALIKE.value) for part in strength]
         yield [
             core
             for core in cores
-            if all(low <= part <= high for low, part, high in zip(least, core.strength, strength, strict=True))
+            if all(low <= part <= high for low, part, high in zip(minimum, core.strength, strength, strict=True))
         ]
 
 
-def _picked(cores: Sequence[Core], count: int, wishes: Wishes) -> Cores:
+def _pick(cores: Sequence[Core], count: int, preferences: Preferences) -> Cores:
     """Return `count` cores of the pool, from one node that has enough of them, else from neighbouring nodes."""
     nodes = grouped(cores, lambda core: core.node)
     enough = [node for node in nodes if len(node) >= count]
     if enough:
-        return best_of((_picked_in_node(node, count, wishes) for node in enough), wishes)
-    return best_of((_picked_from(start, nodes, count, wishes) for start in nodes), wishes)
+        return best_of((_pick_in_node(node, count, preferences) for node in enough), preferences)
+    return best_of((_pick_from(start, nodes, count, preferences) for start in nodes), preferences)
 
 
-def _picked_from(start: list[Core], nodes: list[list[Core]], count: int, wishes: Wishes) -> Cores:
+def _pick_from(start: list[Core], nodes: list[list[Core]], count: int, preferences: Preferences) -> Cores:
     """Return all cores of the node `start`, and the missing ones from the nearest other nodes."""
 
-    def way_to(node: list[Core]) -> tuple[int, int]:
-        here, there = start[0].node, node[0].node
-        distance = wishes.nodes.distance(here, there) if here is not None and there is not None else None
-        return (-1 if node is start else _FAR if distance is None else distance), -len(node)
+    def order(node: list[Core]) -> tuple[int, int]:
+        start_node, end_node = start[0].node, node[0].node
+        if node is start:
+            return -1, -len(node)
+        distance = None
+        if start_node is not None and end_node is not None:
+            distance = preferences.nodes.distance(start_node, end_node)
+        return _FAR if distance is None else distance, -len(node)
 
     chosen: list[Core] = []
-    for node in sorted(nodes, key=way_to):
+    for node in sorted(nodes, key=order):
         missing = count - len(chosen)
-        chosen += _picked_in_node(node, min(missing, len(node)), wishes) if missing else ()
+        chosen += _pick_in_node(node, min(missing, len(node)), preferences) if missing else ()
     return tuple(chosen)
 
 
-def _picked_in_node(cores: list[Core], count: int, wishes: Wishes) -> Cores:
+def _pick_in_node(cores: list[Core], count: int, preferences: Preferences) -> Cores:
     """Return `count` cores from one last-level cache if one has enough, else from several.
 
-    Then whole caches are taken, the largest first, until one cache has the rest.
+    Whole caches are then taken, the largest first, until one cache has the missing cores.
     """
     caches = sorted(grouped(cores, lambda core: core.cache), key=lambda cache: -len(cache))
     chosen: list[Core] = []
@@ -223,13 +229,13 @@ def _picked_in_node(cores: list[Core], count: int, wishes: Wishes) -> Cores:
         missing = count - len(chosen)
         enough = [cache for cache in caches if len(cache) >= missing]
         if enough:
-            return best_of(((*chosen, *_picked_in_cache(cache, missing, wishes)) for cache in enough), wishes)
+            return best_of(((*chosen, *_pick_in_cache(cache, missing, preferences)) for cache in enough), preferences)
         chosen += caches.pop(0)
 
 
-def _picked_in_cache(cores: list[Core], count: int, wishes: Wishes) -> Cores:
+def _pick_in_cache(cores: list[Core], count: int, preferences: Preferences) -> Cores:
     def order(core: Core) -> tuple[object, ...]:
         strength = tuple(-part for part in core.strength)
-        return not core.cpus <= wishes.isolated, strength, _fixed_irqs(core, wishes), core.first
+        return not core.cpus <= preferences.isolated, strength, _fixed_irqs(core, preferences), core.first
 
     return tuple(sorted(cores, key=order)[:count])

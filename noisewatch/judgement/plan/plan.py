@@ -1,7 +1,7 @@
 """A plan: the target CPUs, the criteria for and against them, the steps, and the commands that start the benchmark.
 
 Each criterion has its status, a sentence and the evidence. The steps are fixes of preflight's checks that keep other
-work off the CPUs, and what is unknown."""
+work off the CPUs; checks with an unknown answer are listed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from noisewatch.judgement.checks.cpus.target import (
     highest_clocks,
     target_cores_differ,
     target_cpu_unusable,
-    why_no_kind,
+    why_core_kind_unknown,
 )
 from noisewatch.judgement.checks.interrupts.devices import (
     default_irq_affinity_includes_target,
@@ -109,9 +109,9 @@ def _whole_cores(proposal: Proposal) -> Answer:
         first = frozenset(core.first for core in shared)
         text = f"{name_cpus(cpus)} share cores: run on {format_cpu_list(first)}, and leave {{}} idle"
         return graded.warns(text.format(format_cpu_list(cpus - first)), cpus=cpus)
-    silent = next((core.first for core in proposal.cores if not core.has_siblings), None)
-    if silent is not None:
-        return graded.unknown(case.why_unknown(f"{CPUS}/cpu{silent}/topology/thread_siblings_list"))
+    unreadable = next((core.first for core in proposal.cores if not core.has_siblings), None)
+    if unreadable is not None:
+        return graded.unknown(case.why_unknown(f"{CPUS}/cpu{unreadable}/topology/thread_siblings_list"))
     if case.snapshot.platform.virtual != NONE:
         return graded.unknown(f"{case.guest_words} {CANNOT_SEE}")
     idle = f"; {name_cpus(proposal.idle)}, their other threads, stay idle" if proposal.idle else ", one thread each"
@@ -133,7 +133,7 @@ def _housekeeping(proposal: Proposal) -> Answer:
         sharing = boot_core.cpus & proposal.run
         return graded.fails(f"{name_cpus(sharing)} shares a core with CPU 0", cpus=sharing)
     if any(not core.has_siblings for core in proposal.cores):
-        return graded.unknown("which CPUs share a core with them is not known")
+        return graded.unknown("cannot tell which CPUs share a core with them")
     cores = cores_of(case, left)
     boot = ", CPU 0 among them" if BOOT_CPU in left and len(left) > 1 else ""
     text = f"{name_cpus(left)} ({describe_count(len(cores), 'core')}) for all other work{boot}"
@@ -141,7 +141,7 @@ def _housekeeping(proposal: Proposal) -> Answer:
 
 
 def _fastest_kind(proposal: Proposal) -> Answer:
-    """Return the answer of `target-cores-differ` and, where that passes, the kind."""
+    """Return the answer of `target-cores-differ` and, if it passes, the kind."""
     answer = target_cores_differ.answer(proposal.case)
     own = {core.kind for core in proposal.cores}
     kinds = {str(cpu): core.kind for core in proposal.cores for cpu in sorted(core.cpus & proposal.run)}
@@ -150,7 +150,7 @@ def _fastest_kind(proposal: Proposal) -> Answer:
         return replace(answer, fix=None, evidence=evidence)
     graded = proposal.case.graded(evidence=evidence)
     if None in own:
-        return graded.unknown(why_no_kind(proposal.case, proposal.run))
+        return graded.unknown(why_core_kind_unknown(proposal.case, proposal.run))
     clocks = highest_clocks(proposal.case)
     least = min((clocks[cpu] for cpu in proposal.run if cpu in clocks), default=0) * (1 - ALIKE.value)
     slower = frozenset(cpu for cpu, khz in clocks.items() if khz < least)
@@ -168,7 +168,7 @@ def _with_strength(answer: Answer, proposal: Proposal) -> Answer:
     evidence = {**answer.evidence, "capacity_khz_rank": list(own), "best_capacity_khz_rank": list(best)}
     stronger = frozenset(core.first for core in others if core.strength == best)
     parts = list(zip(own, best, strict=True))
-    share = max((1 - mine / most for mine, most in parts if most), default=0.0)
+    share = max((1 - part / best_part for part, best_part in parts if best_part), default=0.0)
     if share > ALIKE.value:
         text = f"{answer.said}; {name_cpus(stronger)} would be up to {share:.0%} stronger"
         return replace(answer, said=text, evidence=evidence)
@@ -195,13 +195,14 @@ def _one_node(proposal: Proposal) -> Answer:
     numbers = sorted(node for node in nodes if node is not None)
     graded = case.graded(evidence={"node_by_cpu": {str(core.first): core.node for core in proposal.cores}})
     if len(numbers) > 1:
-        ways = [proposal.readings.nodes.distance(numbers[0], other) for other in numbers[1:]]
-        far = f", at a distance of up to {max(way for way in ways if way is not None)}" if None not in ways else ""
+        distances = [proposal.readings.nodes.distance(numbers[0], other) for other in numbers[1:]]
+        known = [distance for distance in distances if distance is not None]
+        far = f", at a distance of up to {max(known)}" if len(known) == len(distances) else ""
         return graded.warns(f"{_nodes(numbers)}{far}", cpus=proposal.run)
     if None not in nodes:
         return graded.passes(_nodes(numbers))
     if Knob.ZONE_RECLAIM in case.snapshot.settings.knobs.absent:
-        return graded.not_applicable("this kernel knows no memory nodes")
+        return graded.not_applicable("this kernel has no memory nodes")
     return graded.unknown(case.why_unknown(NODES))
 
 
@@ -217,7 +218,7 @@ def _memory(proposal: Proposal) -> Answer:
     empty = sorted(own - with_memory)
     if not empty:
         return graded.passes(f"{_nodes(own)} {'has' if len(own) == 1 else 'have'} memory")
-    nearest = f"; the nearest that has is {_nodes(proposal.memory_nodes)}" * bool(proposal.memory_nodes)
+    nearest = f"; the nearest with memory is {_nodes(proposal.memory_nodes)}" * bool(proposal.memory_nodes)
     text = f"no memory at {_nodes(empty)}{nearest}"
     return graded.fails(text, cpus=proposal.run)
 
@@ -235,9 +236,9 @@ def _near_device(proposal: Proposal) -> Answer:
         return graded.passes("this machine has one node")
     if device.node is None:
         reason = "numa_node is -1" if device.path is not None else "its bus has no numa_node"
-        return graded.unknown(f"this machine does not tell at which node {device.name} is: {reason}")
+        return graded.unknown(f"this machine does not report the node of {device.name}: {reason}")
     if near is None:
-        return graded.unknown(f"{device.name} is at node {device.node}, and no CPU is known to be")
+        return graded.unknown(f"{device.name} is at node {device.node}, and no CPU is known to be at that node")
     far = proposal.run - near
     if far:
         text = f"{device.name} is at node {device.node}; {name_cpus(far)} are not (near it: {format_cpu_list(near)})"
@@ -257,7 +258,7 @@ def _isolated(proposal: Proposal) -> Answer:
     if case.snapshot.isolation.doubt is not None:
         return unknown(case.snapshot.isolation.doubt)
     if not some:
-        others = f"; isolated are {name_cpus(isolated)}" if isolated else ""
+        others = f"; isolated: {name_cpus(isolated)}" if isolated else ""
         return graded.not_applicable(f"not isolated so far{others}")
     return graded.warns(f"{name_cpus(proposal.taken - isolated)}: not isolated so far")
 
@@ -302,17 +303,17 @@ class Plan(Struct, frozen=True):
 
     @property
     def headline(self) -> str:
-        """The text `CPUs 2-3 (2 cores of node 0, L3 of CPUs 0-7, performance cores)`, without what is unknown."""
+        """The text `CPUs 2-3 (2 cores of node 0, L3 of CPUs 0-7, performance cores)`, without unknown parts."""
         proposal = self.proposal
         words = [_cores_and_nodes(proposal), *_caches(proposal), *_kinds(proposal)]
         return f"{name_cpus(proposal.run)} ({', '.join(words)})"
 
     @property
     def cost(self) -> str:
-        """The text `takes 4 of 16 CPUs from everybody else`."""
+        """The text `takes 4 of 16 CPUs from other work`."""
         proposal = self.proposal
         lost = len(proposal.taken & proposal.case.online)
-        return f"takes {lost} of {len(proposal.case.online)} CPUs from everybody else"
+        return f"takes {lost} of {len(proposal.case.online)} CPUs from other work"
 
     @property
     def is_isolated(self) -> bool:
@@ -330,13 +331,11 @@ class Plan(Struct, frozen=True):
         case = self.proposal.case
         if case.snapshot.isolation.partition is None:
             why = case.why_unknown(_CGROUPS, "/proc/self/mounts", "/proc")
-            return f"Whether the CPUs can be isolated without a reboot is not known: {why}"
+            return f"Cannot tell whether the CPUs can be isolated without a reboot: {why}"
         needs = partition_needs(case)
-        had = f" (it has {' and '.join(needs.had)})" if needs.had else ""
-        return (
-            "The CPUs cannot be isolated without a reboot: for that this machine lacks "
-            f"{' and '.join(needs.missing)}{had}."
-        )
+        met = f" (it has {' and '.join(needs.met)})" if needs.met else ""
+        missing = " and ".join(needs.missing)
+        return f"The CPUs cannot be isolated without a reboot, as this machine lacks {missing}{met}."
 
     @property
     def partition(self) -> str | None:
@@ -354,7 +353,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def membind(self) -> str:
-        """The nodes to take memory from, as a list; empty if there is one node, or none is known."""
+        """The nodes to take memory from, as a list; empty with a single node, or if none is known."""
         proposal = self.proposal
         nodes = proposal.readings.nodes.with_memory or proposal.case.snapshot.settings.memory_nodes or frozenset()
         return format_cpu_list(proposal.memory_nodes) if len(nodes) > 1 else ""
@@ -429,17 +428,17 @@ def _notes(plan: Plan) -> list[str]:
     notes = []
     if len(plan.proposal.run) > 1:
         notes.append(
-            "The scheduler does not spread threads over isolated CPUs: pin each to one of its own (noisewatch run "
+            "The scheduler does not spread threads over isolated CPUs: pin each to its own CPU (noisewatch run "
             "--spread, taskset, OMP_PLACES)."
         )
     notes.append(
-        "Real-time (chrt) only where other tasks cannot be kept away: the kernel stops such tasks for 50 ms in each "
-        "second, unless kernel.sched_rt_runtime_us is -1."
+        "Use real-time priority (chrt) only if other tasks cannot be kept away: the kernel stops such tasks for 50 ms "
+        "in each second, unless kernel.sched_rt_runtime_us is -1."
     )
     return notes
 
 
-_ASKED: tuple[tuple[Check, str], ...] = (
+_STEP_CHECKS: tuple[tuple[Check, str], ...] = (
     (target_cpu_unusable, "bring the CPUs online"),
     (irqbalance_may_move_irqs, "keep irqbalance from moving interrupts back"),
     (irq_routed_to_target, "move devices' interrupts away"),
@@ -465,7 +464,7 @@ class Steps(Struct, frozen=True):
 
     all: tuple[Step, ...]
     unknown: Mapping[str, str]
-    left_out: Mapping[str, str]  # what this kernel cannot do, or has no command, by check
+    left_out: Mapping[str, str]  # reasons of steps that this kernel cannot do or that have no command, by check
 
     @property
     def now(self) -> Sequence[Step]:
@@ -480,7 +479,7 @@ class Steps(Struct, frozen=True):
     @property
     def lasting(self) -> Sequence[Step]:
         """The steps that persist by other means than the kernel's command line."""
-        return [step for step in self.all if any(not isinstance(one, BootOptions) for one in step.fix.lasting)]
+        return [step for step in self.all if any(not isinstance(part, BootOptions) for part in step.fix.lasting)]
 
     @property
     def partition(self) -> MakePartition | None:
@@ -495,7 +494,7 @@ def steps_for(proposal: Proposal) -> Steps:
     steps: list[Step] = []
     unknown_by_id: dict[str, str] = {}
     left_out: dict[str, str] = {}
-    for check, about in _ASKED:
+    for check, about in _STEP_CHECKS:
         answer = contained_answer(check, case)
         fix = _fix_of(check, answer, case)
         if fix is not None:
@@ -508,7 +507,7 @@ def steps_for(proposal: Proposal) -> Steps:
 
 
 def _fix_of(check: Check, answer: Answer, case: Case) -> Fix | None:
-    """Return the check's fix. The plan's purpose is isolation, so that it is included even if its state is unknown."""
+    """Return the check's fix. Isolation, the plan's purpose, is included even if its state is unknown."""
     if check == target_not_isolated and answer.status == Status.UNKNOWN:
         return isolate(case)
     return answer.fix

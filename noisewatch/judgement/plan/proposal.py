@@ -13,7 +13,7 @@ from noisewatch.errors import UsageError
 from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.interrupts.devices import delivered_to
-from noisewatch.judgement.plan.cores import BOOT_CPU, Core, Wishes, choose, cores_of, for_housekeeping, online_of
+from noisewatch.judgement.plan.cores import BOOT_CPU, Core, Preferences, choose, cores_of, for_housekeeping, online_of
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.target import Target
 from noisewatch.kernel.interrupts.irqs import FOLDER
@@ -83,7 +83,7 @@ class Proposal(Struct, frozen=True):
         return replace(self.case, snapshot=snapshot).why_unknown(*paths)
 
 
-def given(case: Case, readings: PlacementReadings, cpus: CpuSet) -> Proposal:
+def proposal_of(case: Case, readings: PlacementReadings, cpus: CpuSet) -> Proposal:
     """Return the proposal of these CPUs, whatever they are."""
     return _proposal(case, readings, cpus, is_given=True)
 
@@ -100,14 +100,14 @@ def propose(case: Case, readings: PlacementReadings, count: int) -> Proposal:
     free = [core for core in cores if core not in kept and (usable is None or core.cpus <= usable)]
     if count > len(free):
         raise UsageError(_why_not(count, len(free), cores, kept, usable))
-    wishes = Wishes(
+    preferences = Preferences(
         near=near_device(case, readings),
         isolated=isolated,
         fixed_irqs_by_cpu=fixed_irqs_by_cpu(case),
         nodes=readings.nodes,
         busy=frozenset().union(*(core.cpus for core in kept)),
     )
-    chosen = choose(free, count, wishes)
+    chosen = choose(free, count, preferences)
     return _proposal(case, readings, frozenset(core.first for core in chosen), is_given=False)
 
 
@@ -125,7 +125,7 @@ def _with_target(case: Case, cpus: CpuSet, chosen_by: str) -> Case:
 def _usable(case: Case, readings: PlacementReadings) -> CpuSet | None:
     """Return the CPUs that this process, or one inside a partition, can be pinned to, or None if unknown.
 
-    Where pinning was not tried, they are the CPUs in its affinity and the isolated ones, which an affinity leaves out.
+    If pinning was not tried, they are the CPUs in its affinity and the isolated ones, which an affinity leaves out.
     """
     granted, own, isolation = readings.pin_trial.granted, case.snapshot.own_affinity, case.snapshot.isolation
     if granted is not None:
@@ -133,13 +133,13 @@ def _usable(case: Case, readings: PlacementReadings) -> CpuSet | None:
     return None if own is None else own | (isolation.isolated or frozenset())
 
 
-def _why_not(count: int, most: int, cores: list[Core], kept: list[Core], usable: CpuSet | None) -> str:
+def _why_not(count: int, available: int, cores: list[Core], kept: list[Core], usable: CpuSet | None) -> str:
     has = f"the machine has {describe_count(len(cores), 'core')} online"
     outside = sum(not core.cpus <= usable for core in cores) if usable is not None else 0
     refused = f", {outside} of them outside this process's cpuset" if outside else ""
     needed = ", ".join(str(core.first) for core in kept)
-    kept_words = f", and that of CPU {needed} is needed for all other work" if needed else ""
-    can = f"at most {most} can be taken" if most else "none can be taken"
+    kept_words = f", and the core of CPU {needed} is needed for all other work" if needed else ""
+    can = f"at most {available} can be taken" if available else "none can be taken"
     return f"{describe_count(count, 'core')}: {can} ({has}{refused}{kept_words})"
 
 
@@ -157,9 +157,9 @@ def ranking_of(readings: PlacementReadings) -> Mapping[int, int]:
     return readings.core_ranking or readings.highest_performance
 
 
-READS = (f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity (its mode, from Linux 6.12 on)")
-_MOST_NAMED = 4
-_CANNOT_MOVE_UNKNOWN = "this kernel does not tell which interrupts cannot be moved (Linux 6.12 does)"
+READS = (f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity (its mode, since Linux 6.12)")
+_MAX_NAMED = 4
+_CANNOT_MOVE_UNKNOWN = "this kernel does not report which interrupts cannot be moved (Linux 6.12 and newer do)"
 
 
 def fixed_irqs_by_cpu(case: Case) -> Mapping[int, int]:
@@ -176,11 +176,11 @@ def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
     graded = case.graded(evidence={"irqs": [irq.irq for irq in fixed]})
     if fixed:
         hit = frozenset().union(*map(delivered_to, fixed)) & cpus
-        named = ", ".join(f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in fixed[:_MOST_NAMED])
-        more = ", …" if len(fixed) > _MOST_NAMED else ""
+        named = ", ".join(f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in fixed[:_MAX_NAMED])
+        more = ", …" if len(fixed) > _MAX_NAMED else ""
         count = describe_count(len(fixed), "interrupt")
         text = f"{count} on {name_cpus(hit)} that only the kernel can move: {named}{more}"
         return graded.warns(text, cpus=hit)
     if any(irq.is_managed is None for irq in coming):
         return graded.unknown(_CANNOT_MOVE_UNKNOWN)
-    return graded.passes("no interrupt comes to them that cannot be moved")
+    return graded.passes("no interrupt of theirs is fixed")

@@ -1,7 +1,7 @@
-"""What a repetition may meet and still count as undisturbed: the machine's own noise, and the kernel's work for it.
+"""The noise of a repetition that still counts as undisturbed: the machine's own, and the kernel's work for the command.
 
 The machine's own noise is what it adds when left alone. The kernel works for the command in kernel threads and in RCU's
-softirq; as much of that counts as the command can have needed.
+softirq; this work is allowed up to the amount that the command can have needed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from noisewatch.kinds import Kind
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.patterns import regex
 
-# A machine that adds more to samples of 10 ms is not left alone. Noise that comes at random adds up more slowly than
-# the time does, by its square root: of a second it may take a tenth of that share.
-_MOST_SHARE = 0.03
-_MOST_AT_NS = 10_000_000
-_MOST_AT_ALL = 0.1
+# A machine that adds more to samples of 10 ms is not left alone. Random noise grows only with the square root of the
+# time: of a second it may take a tenth of this share.
+_MAX_SHARE = 0.03
+_SHARE_AT_NS = 10_000_000
+_MAX_SHARE_OF_ANY = 0.1
 
 
 class Allowance(Struct, frozen=True):
@@ -44,7 +44,7 @@ def allowance_for(length_ns: int, floors: Sequence[NoiseFloor] = ()) -> Allowanc
     """Return the allowance for repetitions of this length.
 
     It is derived from the `floors` of interruptions alone of each target CPU. The expected worst sample is within the
-    machine's own noise. It matters less the longer a sample is: the floor of the next shorter samples bounds it. Of
+    machine's own noise. Its share falls with the length of samples: the floor of the next shorter samples bounds it. Of
     several CPUs the quietest counts.
     """
     if not floors:
@@ -52,18 +52,18 @@ def allowance_for(length_ns: int, floors: Sequence[NoiseFloor] = ()) -> Allowanc
     shortest_ns = min(floor.sample_ns for floor in floors)
     sample_ns = max((floor.sample_ns for floor in floors if floor.sample_ns <= length_ns), default=shortest_ns)
     added = min(floor.max_inflation for floor in floors if floor.sample_ns == sample_ns) - 1
-    most = min(_MOST_SHARE * math.sqrt(_MOST_AT_NS / max(length_ns, 1)), _MOST_AT_ALL)
-    return Allowance(max(LOSES_TOO_MUCH, min(most, added)), True)
+    limit = min(_MAX_SHARE * math.sqrt(_SHARE_AT_NS / max(length_ns, 1)), _MAX_SHARE_OF_ANY)
+    return Allowance(max(LOSES_TOO_MUCH, min(limit, added)), True)
 
 
-_BLOCKS_PER_IO = 8  # of 512 bytes: nothing smaller than a page goes to disk, as a rule
+_BLOCKS_PER_IO = 8  # of 512 bytes: usually at least a page goes to disk
 _NS_PER_IO = 10_000  # of a page: to compress or encrypt it, to write it and the journal
 # RCU's callbacks free what a command gave back in the kernel. They took 4 to 9% of its system time where it forked 200
 # and 1,000 processes, started 2,000 threads and unmapped 30,000 pages, and 7 to 18% of a shell's that started 100
 # commands (Linux 6.18 in a virtual machine).
 _FREEING_SHARE = 0.25
-_MOST_FREEING_SHARE = 0.1  # of the repetition: 7% where it did nothing but unmap pages
-_MOST_FREEING_SHARE_OF_THREADS = 0.02  # ksoftirqd has other work too
+_MAX_FREEING_SHARE = 0.1  # of the repetition: 7% if it only unmapped pages
+_MAX_FREEING_SHARE_OF_THREADS = 0.02  # ksoftirqd has other work too
 _WRITERS = regex(
     r"kworker/.*(?:flush-|writeback|kblockd|ext4|xfs|btrfs|kcryptd|dm-|loop)\S*|jbd2/.*|xfsaild/.*|btrfs-.*"
     r"|loop\d+|dmcrypt_write\S*|md\d+_raid\d+"
@@ -74,8 +74,8 @@ _RECLAIMERS = regex(r"ksoftirqd/\d+|rcu_(?:preempt|sched)|rcu(?:c|og|op|os)/\d+"
 class OwnWork(Struct, frozen=True):
     """The upper bounds of the kernel's work for a command.
 
-    `ios` is how many disk reads and writes it did, `freeing_ns` how long freeing what it gave back took, in RCU's
-    softirq and in threads together, `freeing_by_threads_ns` in threads alone.
+    `ios` is the number of its disk reads and writes, `freeing_ns` the time to free what it returned, in RCU's softirq
+    and in threads together, `freeing_by_threads_ns` in threads alone.
     """
 
     ios: int
@@ -84,16 +84,16 @@ class OwnWork(Struct, frozen=True):
 
     @classmethod
     def of(cls, repetition: Repetition) -> OwnWork:
-        """Return the bounds by the repetition's resource usage."""
+        """Return the bounds from the repetition's resource usage."""
         use = repetition.use
-        freeing_ns = round(min(use.system_ns * _FREEING_SHARE, repetition.length_ns * _MOST_FREEING_SHARE))
+        freeing_ns = round(min(use.system_ns * _FREEING_SHARE, repetition.length_ns * _MAX_FREEING_SHARE))
         return cls(
             ios=-(-(use.blocks_in + use.blocks_out) // _BLOCKS_PER_IO),
             freeing_ns=freeing_ns,
-            freeing_by_threads_ns=min(freeing_ns, round(repetition.length_ns * _MOST_FREEING_SHARE_OF_THREADS)),
+            freeing_by_threads_ns=min(freeing_ns, round(repetition.length_ns * _MAX_FREEING_SHARE_OF_THREADS)),
         )
 
-    def beside(self, own: Iterable[RunReason]) -> OwnWork:
+    def remaining_after(self, own: Iterable[RunReason]) -> OwnWork:
         """Return what remains of the bounds after the work that kernel threads did for the command."""
         freed_ns = sum(reason.ns or 0 for reason in own if _is_by(_RECLAIMERS, reason))
         return replace(self, freeing_ns=max(self.freeing_ns - freed_ns, 0))
@@ -101,7 +101,7 @@ class OwnWork(Struct, frozen=True):
     def split(self, threads: Iterable[RunReason]) -> tuple[list[RunReason], list[RunReason]]:
         """Return the threads that disturbed the command, and the work that threads did for it.
 
-        Only kernel threads that write, or free memory, for others can work for it.
+        Only kernel threads that write to disks or free memory can work for it.
         """
         foreign: list[RunReason] = []
         own: list[RunReason] = []

@@ -20,15 +20,15 @@ from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import printable
 
-_CLOCKS_NS = 1_000_000  # further apart, a time of day has no place on CLOCK_MONOTONIC
-_CLOCKS_DRIFT_NS = 10_000_000  # one is slewed by 0.5 ms a second at the most
-_NO_DATE = "the file does not say when it ended (metadata: date)"
-_NO_LENGTH = "the file does not say how long it took (metadata: duration)"
+_CLOCKS_NS = 1_000_000  # after a larger step, a time of day has no place on CLOCK_MONOTONIC
+_CLOCKS_DRIFT_NS = 10_000_000  # clocks are slewed by at most 0.5 ms per second
+_NO_DATE = "the file does not contain its end (metadata: date)"
+_NO_LENGTH = "the file does not contain its duration (metadata: duration)"
 _NOT_WATCHED = "it did not run while the command was watched"
-_CLOCKS_MOVED = "the clock was set, or the machine slept, meanwhile: when it ran is not known"
-_NO_LOOKS = "there was no look at the machine before or after it"
-_MOVED = "{} moved to another memory node or kind of core: whether while this run measured is not known"
-_MATTERS = 0.1  # of a run's length: a thread that had as much may have been what it measured
+_CLOCKS_MOVED = "the clock was set, or the machine slept, meanwhile: cannot tell when it ran"
+_NO_LOOKS = "the machine was not read before or after it"
+_MOVED = "{} moved to another memory node or kind of core: cannot tell whether during this run"
+_MATTERS = 0.1  # share of a run's length: a thread that used as much may have been measured
 
 
 class WatchedCommand(Struct, frozen=True, kw_only=True):
@@ -66,12 +66,12 @@ def mark_run(run: BenchmarkRun, watched: WatchedCommand) -> MarkedRun:
             ended_ns = repetition.began_ns + ended_wall_ns - repetition.began_wall_ns
             began_ns = ended_ns - run.length_ns
             if repetition.began_ns <= began_ns and ended_ns <= repetition.ended_ns:
-                marked = _marked(run, repetition, began_ns, ended_ns, watched)
-                return _placed(marked, placement, run.length_ns)
+                marked = _mark(run, repetition, began_ns, ended_ns, watched)
+                return _with_placement(marked, placement, run.length_ns)
     return _unknown(run, _NOT_WATCHED)
 
 
-def _marked(
+def _mark(
     run: BenchmarkRun, repetition: Repetition, began_ns: int, ended_ns: int, watched: WatchedCommand
 ) -> MarkedRun:
     hooked = run.hooked
@@ -86,12 +86,12 @@ def _marked(
     allowance = allowance_for(part.length_ns, watched.floors)
     verdict = judge_repetition(part, watched.siblings, allowance, watched.khz_by_cpu)
     if hooked is not None:
-        verdict = _with_hooked(verdict, hooked, part, allowance)
+        verdict = _with_own_waits(verdict, hooked, part, allowance)
     return MarkedRun(run, verdict, began_ns, ended_ns)
 
 
-def _placed(marked: MarkedRun, placement: Placement, length_ns: int) -> MarkedRun:
-    """Return the run with the placement of the whole repetition: in which of its parts a thread moved is unknown."""
+def _with_placement(marked: MarkedRun, placement: Placement, length_ns: int) -> MarkedRun:
+    """Return the run judged by the placement of the whole repetition: it is unknown in which part a thread moved."""
     unknown = _why_moves_unknown(placement, length_ns)
     if unknown is None:
         return marked
@@ -109,12 +109,12 @@ def _why_moves_unknown(placement: Placement, length_ns: int) -> str | None:
     return why_placement_unknown(placement)
 
 
-def _with_hooked(
+def _with_own_waits(
     verdict: RepetitionVerdict, hooked: HookedRun, part: Repetition, allowance: Allowance
 ) -> RepetitionVerdict:
     """Return the verdict combined with the run's own measurement of its waits.
 
-    That settles what the looks leave in doubt about foreign time.
+    It settles doubts of the looks about foreign time.
     """
     if hooked.verdict == RunOutcome.DISTURBED:
         reason = RunReason(kind=ReasonKind.FOREIGN, name=hooked.reasons)

@@ -22,12 +22,12 @@ from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.repetition import Repetition
 
 _NAME = "a clock below that of the opening calibration"
-LEAST_SHARE = 0.95  # of the calibrated clock: the steps of 100 MHz are 2 to 5% of it, and a calibration is off by 1%
+LEAST_SHARE = 0.95  # of the calibrated clock: its steps of 100 MHz are 2 to 5%, and a calibration is off by 1%
 _BUSY_SHARE = 0.9  # of the window: an idle CPU's clock is not the command's
-_MOSTLY = 0.5  # of the repetition: the part that looks with a clock have to cover
+_MOSTLY = 0.5  # share of the repetition that looks with a clock have to cover
 _WHAT = "the clock"
 _OWN = "a command of several threads or processes may lower it by itself"
-_NO_LOOK = "no look at the machine came while it ran"
+_NO_LOOK = "the machine was not read while it ran"
 _IDLE = "no target CPU was busy all along between two looks"
 
 
@@ -62,7 +62,7 @@ def clock_reasons(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> tu
 
 
 def why_clock_unwatched(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> Unwatched | None:
-    """Return why no clock was compared for most of the repetition; None if one was, or if no repetition has one."""
+    """Return why no clock was compared for most of the repetition; None if one was, or if the kernel reports none."""
     if not _reported_khz(repetition.span.after, repetition.target & khz_by_cpu.keys()):
         return None  # not_watched reports it for the machine
     if _may_lower_it(repetition):
@@ -85,7 +85,7 @@ def _looked_at(repetition: Repetition) -> list[Interval]:
 
 
 def _clocks(repetition: Repetition, window: Interval, khz_by_cpu: Mapping[int, float]) -> dict[int, int]:
-    """Return the clocks (kHz) of the CPUs that tasks used throughout the window, so that the clock was theirs."""
+    """Return the clocks (kHz) of the CPUs that tasks used throughout the window: an idle CPU has another clock."""
     clocks = _reported_khz(window.after, repetition.target & khz_by_cpu.keys())
     loads = {cpu: window.load_by_cpu.get(cpu) for cpu in clocks}
     busy = {cpu for cpu, load in loads.items() if load is not None and load.ran_ns >= _BUSY_SHARE * window.length_ns}
@@ -95,6 +95,6 @@ def _clocks(repetition: Repetition, window: Interval, khz_by_cpu: Mapping[int, f
 def _reported_khz(snapshot: Snapshot, cpus: CpuSet) -> dict[int, int]:
     """Return the clocks that the kernel measures: those of CPUs with a tick."""
     clocks = snapshot.frequency.cpus
-    there = cpus - (snapshot.isolation.nohz_full or frozenset()) & clocks.keys()
-    khz_by_cpu = {cpu: clocks[cpu].current_khz for cpu in there}
+    ticking = cpus - (snapshot.isolation.nohz_full or frozenset()) & clocks.keys()
+    khz_by_cpu = {cpu: clocks[cpu].current_khz for cpu in ticking}
     return {cpu: khz for cpu, khz in khz_by_cpu.items() if khz is not None}

@@ -1,7 +1,7 @@
-"""The time that other tasks had on the target CPUs and their siblings during a repetition.
+"""The time that other tasks used on the target CPUs and their siblings during a repetition.
 
-The kernel's trace settles it. Without one, looks identify the threads, with the time that they certainly had, and the
-books give the sum.
+The kernel's trace settles it. Without one, looks identify the threads, with a lower bound of their time, and the books
+give the sum.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.run.allowance import Allowance, OwnWork
-from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
+from noisewatch.judgement.run.reasons import ReasonKind, RunReason, above_allowance
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.tasks.task import descendants_in, parents_in
 from noisewatch.kernel.trace.runs import TraceWindow
@@ -27,18 +27,18 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.trace.culprits import TracedCulprit, threads_in
 from noisewatch.units import describe_ns
 
-UNSEEN = "a task that no look at the threads has seen"
+UNSEEN = "an unobserved task"
 _WAITED = "another task: the command waited for its CPU"
-_TOO_COARSE = "the kernel counts the time of CPUs in ticks here: what runs between two of them is not in it"
+_TOO_COARSE = "this kernel counts the time of CPUs in ticks, which miss tasks that run between two ticks"
 _UNSETTLED = (
     "{} on the target CPUs were not the command's, but the counts may be off by {}: the repetition is too short for "
-    "them (the kernel's trace would tell)"
+    "them (the kernel's trace is exact)"
 )
-_WAS_ELSEWHERE = "the command was seen on CPUs other than the target CPUs for {}"
-_MAY_HAVE_LEFT = "the command set its affinity to {}: how long it ran on CPUs other than the target CPUs is not known"
-_NO_AFFINITY = "whether the command changed its affinity, to run on CPUs other than the target CPUs, is not known"
-_LATE_NS = 2 * TICK_NS  # of a CPU: a task that has it at the end may be counted when it leaves
-_ALL_ALONG = 0.5  # of the repetition: a thread that is likely to have had more of a CPU where none left it has stayed
+_WAS_ELSEWHERE = "the command ran on CPUs other than the target CPUs for {}"
+_MAY_HAVE_LEFT = "the command set its affinity to {}: cannot tell how long it ran on CPUs other than the target CPUs"
+_NO_AFFINITY = "cannot tell whether the command changed its affinity, to run on CPUs other than the target CPUs"
+_LATE_NS = 2 * TICK_NS  # of a CPU: a task that uses it at the end may be counted when it leaves
+_ALL_ALONG = 0.5  # share of the repetition: a thread that probably used more of a CPU that no task left has stayed
 
 
 class ForeignTime(Struct, frozen=True):
@@ -55,7 +55,7 @@ class ForeignTime(Struct, frozen=True):
 
 
 def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: OwnWork) -> ForeignTime:
-    """Return by CPU who ran there next to the command, and the time that no observed thread explains.
+    """Return by CPU the tasks that ran there next to the command, and the time that no observed thread explains.
 
     The kernel's trace settles it. Without one, looks identify the threads, the books give the sum, and a
     single-threaded command's own waiting time is known.
@@ -68,13 +68,13 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: Ow
         return ForeignTime(traced.reasons, traced.slight, traced.own, unknown)
     sightings = _sightings(repetition)
     certain_ns = sum(sighting.certain_ns for sighting in sightings)
-    missing_ns = _least_foreign_ns(repetition) - certain_ns
+    missing_ns = _min_foreign_ns(repetition) - certain_ns
     known_foreign_ns = _sum(own_work.split(reasons_of(sightings, repetition))[0])
     if missing_ns > allowed_ns:
         sightings = share_out(sightings, missing_ns)
     foreign, own = own_work.split(reasons_of(sightings, repetition))
     own_ns, named_ns = _sum(own), _sum(foreign) + _sum(own)
-    reasons = loud(foreign, allowed_ns)
+    reasons = above_allowance(foreign, allowed_ns)
     if _sum(foreign) - known_foreign_ns > allowed_ns:  # on which CPU is not known
         reasons = reasons or foreign
     unseen_ns = certain_ns + missing_ns - named_ns
@@ -93,7 +93,7 @@ def _sum(reasons: Iterable[RunReason]) -> int:
 
 
 def _waited_for(repetition: Repetition, waited_ns: int, foreign: list[RunReason]) -> list[RunReason]:
-    """Return who was, or may have been, running while the command waited."""
+    """Return the tasks that were, or may have been, running while the command waited."""
     likely = foreign_threads(repetition, repetition.target, ReasonKind.FOREIGN)
     named = reasons_of(share_out((replace(sighting, certain_ns=0) for sighting in likely), waited_ns), repetition)
     rest_ns = waited_ns - _sum(named)
@@ -101,9 +101,9 @@ def _waited_for(repetition: Repetition, waited_ns: int, foreign: list[RunReason]
 
 
 def late_ns(repetition: Repetition, cpu: int, sightings: Iterable[Sighting]) -> int:
-    """Return the time that ran on a CPU whose time is only counted when a task leaves it, if none has left.
+    """Return the used time of a CPU whose time is only counted when a task leaves it, if none has left.
 
-    It was idle, or one task had all of it: the looks show which.
+    Either the CPU was idle or one task used all of it: the looks show which.
     """
     ran = ran_between(repetition.span.before, repetition.span.after, cpu)
     if ran is None or not ran.is_late:
@@ -113,12 +113,12 @@ def late_ns(repetition: Repetition, cpu: int, sightings: Iterable[Sighting]) -> 
 
 
 def waited_ns_of(repetition: Repetition) -> int | None:
-    """Return how long the command waited for a CPU, or None if its own threads may have had the CPU meanwhile."""
+    """Return how long the command waited for a CPU, or None if its own threads may have used the CPU meanwhile."""
     return repetition.use.waited_ns if repetition.use.ran_alone else None
 
 
 def waited_for_none_ns(repetition: Repetition) -> int:
-    """Return how much longer a thread waited for a CPU than all others can have had one; 0 if unknown.
+    """Return how much longer a thread waited for a CPU than all others can have used one; 0 if unknown.
 
     Threads other than the first are known by looks, the last of which may be long before the end.
     """
@@ -144,8 +144,8 @@ def _sightings(repetition: Repetition) -> list[Sighting]:
     ]
 
 
-def _least_foreign_ns(repetition: Repetition) -> int:
-    """Return the least foreign time by the books: less their error, and less that of others just before and after."""
+def _min_foreign_ns(repetition: Repetition) -> int:
+    """Return a lower bound of foreign time by the books: less their error, and less time just before and after."""
     books = repetition.books
     return max((books.foreign_ns or 0) - books.doubt_ns - _slack_ns(repetition), 0)
 
@@ -203,7 +203,7 @@ class Sighting(Struct, frozen=True):
 
 
 def foreign_threads(repetition: Repetition, cpus: CpuSet, kind: ReasonKind) -> list[Sighting]:
-    """Return all threads that belong neither to the command nor to its children, noisewatch among them."""
+    """Return all threads that belong neither to the command nor to its children, noisewatch included."""
     runs_by_key: dict[_Key, list[tuple[Interval, TaskRun]]] = defaultdict(list)
     for window in repetition.windows:
         for run in _foreign_runs(repetition, window, cpus):
@@ -223,7 +223,7 @@ def time_elsewhere_ns(repetition: Repetition) -> int:
 
 
 def within_books(sightings: Iterable[Sighting], most_ns: int) -> list[Sighting]:
-    """Return the sightings with estimates cut so that all together fit in the books."""
+    """Return the sightings with estimates reduced until all together fit in the books."""
     listed = list(sightings)
     measured_ns = sum(sighting.certain_ns for sighting in listed if not sighting.reason.is_estimate)
     estimated_ns = sum(sighting.certain_ns for sighting in listed) - measured_ns
@@ -277,7 +277,7 @@ def _runs(repetition: Repetition, window: Interval) -> Iterator[TaskRun]:
 
 
 def _foreign_runs(repetition: Repetition, window: Interval, cpus: CpuSet) -> Iterator[TaskRun]:
-    """Yield the foreign runs on these CPUs. noisewatch itself is noise as well; its ended children were the command."""
+    """Yield the foreign runs on these CPUs. noisewatch itself is noise too; its ended children were the command."""
     watchers = _watchers(window)
     part = _part_of_crowds(repetition, window)
     for run in _runs(repetition, window):
@@ -296,11 +296,11 @@ def _is_crowd(run: TaskRun) -> bool:
 def _part_of_crowds(repetition: Repetition, window: Interval) -> float:
     """Return the share of the time attributed to ended tasks that fits on the target CPUs.
 
-    Ended tasks are attributed all unexplained time, and so also that of a command that has ended.
+    All unexplained time is attributed to ended tasks, including the time of a command that has ended.
     """
-    there = [run for run in _runs(repetition, window) if run.cpu in repetition.target]
-    crowds_ns = sum(run.ran_ns for run in there if _is_crowd(run) and not run.is_own)
-    others_ns = _exited_commands_ns(window) + sum(run.ran_ns for run in there if not _is_crowd(run))
+    runs = [run for run in _runs(repetition, window) if run.cpu in repetition.target]
+    crowds_ns = sum(run.ran_ns for run in runs if _is_crowd(run) and not run.is_own)
+    others_ns = _exited_commands_ns(window) + sum(run.ran_ns for run in runs if not _is_crowd(run))
     loads = [window.load_by_cpu.get(cpu) for cpu in repetition.target]
     if not crowds_ns or None in loads:
         return 1.0
@@ -351,21 +351,21 @@ def _sighting(
 
 
 def _certain_ns(repetition: Repetition, window: Interval, run: TaskRun) -> int:
-    """Return the time (ns) that the thread cannot have had before or after the repetition."""
+    """Return the time (ns) that the thread cannot have used before or after the repetition."""
     return min(max(run.ran_ns - repetition.outside(window), 0), repetition.within(window))
 
 
 _EXACT_SHARE = 0.05  # a smaller share in doubt is negligible
-_IN_DOUBT = "the trace has not seen all switches between threads"
+_IN_DOUBT = "the trace does not contain all switches between threads"
 _NOT_ALL = "{} was not traced: it came online later"
-_WAITED_LONGER = "the command waited {} for its CPU, of which the trace shows {}"
+_WAITED_LONGER = "the command waited {} for its CPU, but the trace shows only {}"
 WAKE_NS = 100_000  # an idle CPU takes some time to start
 
 
 class TracedForeign(Struct, frozen=True):
     """The foreign time of a repetition by the trace; `slight` and `own` as in ForeignTime.
 
-    `elsewhere_ns` is what the command certainly had on CPUs that are not target CPUs.
+    `elsewhere_ns` is a lower bound of the command's time on CPUs that are not target CPUs.
     """
 
     reasons: list[RunReason]
@@ -374,14 +374,14 @@ class TracedForeign(Struct, frozen=True):
     elsewhere_ns: int
 
 
-def why_not_believed(repetition: Repetition, allowance: Allowance) -> str | None:
+def why_trace_unusable(repetition: Repetition, allowance: Allowance) -> str | None:
     """Return why the trace is unusable, or None: there is none, it lacks a CPU, or other measurements contradict it."""
     window = repetition.trace
     if isinstance(window, str):
         return window
     online = [snapshot.online.online for snapshot in (repetition.span.before, repetition.span.after)]
-    there = repetition.target if None in online else repetition.target & frozenset().union(*(o or () for o in online))
-    untraced = there - window.traced
+    listed = frozenset().union(*(cpus or () for cpus in online))
+    untraced = (repetition.target if None in online else repetition.target & listed) - window.traced
     if untraced:
         return _NOT_ALL.format(name_cpus(untraced))
     use = repetition.use
@@ -393,9 +393,9 @@ def why_not_believed(repetition: Repetition, allowance: Allowance) -> str | None
     return None
 
 
-def why_not_settled(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
-    """Return why the counters have to decide, or None if the trace does."""
-    doubt = why_not_believed(repetition, allowance)
+def why_trace_insufficient(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
+    """Return why the counters have to decide, or None if the trace suffices."""
+    doubt = why_trace_unusable(repetition, allowance)
     if doubt is not None:
         return doubt
     is_settled = find_traced(repetition, allowance, OwnWork.of(repetition)) is not None
@@ -403,14 +403,14 @@ def why_not_settled(repetition: Repetition, siblings: CpuSet, allowance: Allowan
 
 
 def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork) -> TracedForeign | None:
-    """Return what ran on the target CPUs next to the command, or None if no trace settles that."""
+    """Return the tasks that ran on the target CPUs next to the command, or None if no trace settles them."""
     window = repetition.trace
     allowed_ns = allowance.ns(repetition.length_ns)
-    if isinstance(window, str) or why_not_believed(repetition, allowance) is not None:
+    if isinstance(window, str) or why_trace_unusable(repetition, allowance) is not None:
         return None
     culprits = threads_in(window, repetition.target)
     foreign, own = own_work.split(_reasons(repetition, culprits, ReasonKind.FOREIGN))
-    disturbing = loud(foreign, allowed_ns)
+    disturbing = above_allowance(foreign, allowed_ns)
     if not disturbing and _is_in_doubt(culprits, foreign, _hidden_ns(repetition, window), allowed_ns):
         return None
     slight = [reason for reason in foreign if reason not in disturbing]
@@ -419,7 +419,7 @@ def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork)
 
 
 def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> list[RunReason] | None:
-    """Return what ran on the siblings for longer than allowed on each, or None if no trace settles that."""
+    """Return the tasks that ran on a sibling for longer than allowed, or None if no trace settles them."""
     window = repetition.trace
     allowed_ns = allowance.ns(repetition.length_ns)
     online = repetition.span.after.online.online
@@ -428,12 +428,12 @@ def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Al
         return None
     culprits = threads_in(window, siblings)
     reasons = _reasons(repetition, culprits, ReasonKind.SIBLING)
-    disturbing = loud(reasons, allowed_ns)
+    disturbing = above_allowance(reasons, allowed_ns)
     return disturbing if disturbing or not _is_in_doubt(culprits, reasons, 0, allowed_ns) else None
 
 
 def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: ReasonKind) -> list[RunReason]:
-    """Return the culprits as reasons, with the time that they certainly had."""
+    """Return the culprits as reasons, with a lower bound of their time."""
     return [
         RunReason(
             kind=kind,
@@ -455,20 +455,20 @@ def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: Re
 def _is_in_doubt(
     culprits: Iterable[TracedCulprit], reasons: Iterable[RunReason], hidden_ns: int, allowed_ns: float
 ) -> bool:
-    """Return whether a CPU is quiet only if all culprits had no more than their certain time.
+    """Return whether a CPU is quiet only if all culprits used no more than their certain time.
 
-    `hidden_ns`: what they may have had of the command's time, on any CPU.
+    `hidden_ns`: the part of the command's time, on any CPU, that they may have used.
     """
-    most_by_cpu: Counter[int | None] = Counter()
+    max_ns_by_cpu: Counter[int | None] = Counter()
     for culprit in culprits:
-        most_by_cpu[culprit.cpu] += culprit.doubt_ns
+        max_ns_by_cpu[culprit.cpu] += culprit.doubt_ns
     for reason in reasons:
-        most_by_cpu[reason.cpu] += reason.ns or 0
-    return max(most_by_cpu.values(), default=0) + hidden_ns > allowed_ns
+        max_ns_by_cpu[reason.cpu] += reason.ns or 0
+    return max(max_ns_by_cpu.values(), default=0) + hidden_ns > allowed_ns
 
 
 def _hidden_ns(repetition: Repetition, window: TraceWindow) -> int:
-    """Return what others may have had of the time attributed to the command: no more than it did not use."""
+    """Return the time attributed to the command that others may have used: at most what the command did not use."""
     target = repetition.target
     unused_ns = window.own_ns(target) + window.interrupted_ns(target) - repetition.use.cpu_ns
     return min(window.doubt_ns, max(unused_ns, 0))

@@ -26,20 +26,20 @@ from noisewatch.units import describe_ns
 _SWAPS = {"pswpin": "pages were read back from swap", "pswpout": "pages went to swap"}  # of /proc/vmstat
 _HELD_UP_NS = 100_000_000  # distinguishable from ticks missed anyway: 20 ms in seconds on this kernel
 _LATE_END_NS = 200_000  # a wakeup takes some 50 µs on an idle CPU; each repetition includes one
-_STOOD_STILL = "the whole machine stood still: its hypervisor had paused it, or firmware had it"
-_HELD_UP = "noisewatch did not run for {}{}: whether the machine stood still is not known"
-_STOPPED_TOO = "noisewatch did not run for {}{}: whether the command was stopped too is not known"
+_STOOD_STILL = "the whole machine stood still, paused by its hypervisor or firmware"
+_HELD_UP = "noisewatch did not run for {}{}: cannot tell whether the machine stood still"
+_STOPPED_TOO = "noisewatch did not run for {}{}: cannot tell whether the command was stopped too"
 _WAS_FREE = ", though its CPU was free"
 _LATE = "its end was seen up to {} late, as noisewatch itself had to wait for a CPU"
 _MAYBE_LATE = (
-    "whether its end was seen late is not known: this kernel does not count how long noisewatch waited for a CPU "
+    "cannot tell whether its end was seen late: this kernel does not count how long noisewatch waited for a CPU "
     "(/proc/PID/schedstat)"
 )
-_QUOTA = "whether the CPU quota of {} stopped it is not known"
-_GROUPS = "whether a CPU quota stopped it is not known: {}"
-_FROZEN = "whether its control group was frozen is not known: {}"
-_SWAPPED = "whether pages were swapped is not known"
-_NO_LOOK = "the machine was not looked at before and after it"
+_QUOTA = "cannot tell whether the CPU quota of {} stopped it"
+_GROUPS = "cannot tell whether a CPU quota stopped it: {}"
+_FROZEN = "cannot tell whether its control group was frozen: {}"
+_SWAPPED = "cannot tell whether pages were swapped"
+_NO_LOOK = "the machine was not read before and after it"
 
 
 def hard_reasons(repetition: Repetition) -> list[RunReason]:
@@ -50,12 +50,12 @@ def hard_reasons(repetition: Repetition) -> list[RunReason]:
     reasons: dict[tuple[ReasonKind, str, int | None], RunReason] = {}
     for reason in [*_of_clocks(repetition), *_of_pauses(repetition), *_of_windows(repetition)]:
         key = reason.kind, reason.name, reason.cpu
-        reasons[key] = _together(reasons[key], reason) if key in reasons else reason
+        reasons[key] = _merge(reasons[key], reason) if key in reasons else reason
     return list(reasons.values())
 
 
 def why_events_unknown(repetition: Repetition) -> str | None:
-    """Return why such events may have come unobserved, or None if it is known that none did."""
+    """Return why such events may have been missed, or None if there was none for certain."""
     if _has_stood_still(repetition) is None:
         return _HELD_UP.format(*_held_up_words(repetition))
     if _may_have_been_stopped_too(repetition):
@@ -76,7 +76,7 @@ def why_events_unknown(repetition: Repetition) -> str | None:
 def _why_window_unknown(window: Interval) -> str | None:
     lost = next((slowed for slowed in slowed_between(window) if slowed.times is None), None)
     if lost is not None and _counts_heat(window):
-        return f"whether {lost.by} slowed the {lost.what} is not known: {lost.path} could not be read"
+        return f"cannot tell whether {lost.by} slowed the {lost.what}: {lost.path} could not be read"
     if not window.after.cgroup.levels or not window.after.cgroup.reaches_root:
         return _GROUPS.format(Case(window.after).why_unknown(MEMBERSHIP, MOUNT_ROOTS, OWN_MOUNTS))
     uncounted = next(iter(_uncounted_levels(window)), None)
@@ -103,10 +103,10 @@ def why_end_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
     It is unknown if noisewatch may have had to wait for a CPU. After its end a command uses no CPU, except for
     processes left running: its unused time bounds the error.
     """
-    late_ns, most_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _LATE_END_NS)
+    late_ns, limit_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _LATE_END_NS)
     if late_ns is None:
-        return _MAYBE_LATE if unused_ns(repetition) + repetition.use.left_ns > most_ns else None
-    return _LATE.format(describe_ns(late_ns)) if late_ns > most_ns else None
+        return _MAYBE_LATE if unused_ns(repetition) + repetition.use.left_ns > limit_ns else None
+    return _LATE.format(describe_ns(late_ns)) if late_ns > limit_ns else None
 
 
 def _held_up_words(repetition: Repetition) -> tuple[str, str]:
@@ -122,7 +122,7 @@ def unused_ns(repetition: Repetition) -> int:
 
 
 def _held_up_ns(repetition: Repetition) -> int:
-    """Return how long noisewatch was held up for no known reason; steal on its own CPU is a known one."""
+    """Return how long noisewatch was held up for no known reason; steal on its own CPU is a known reason."""
     before, after = repetition.span.before.cpu_time or {}, repetition.span.after.cpu_time or {}
     others = (before.keys() & after.keys()) - repetition.target
     steals = [(after[cpu].steal_ns or 0) - (before[cpu].steal_ns or 0) for cpu in others]
@@ -132,9 +132,9 @@ def _held_up_ns(repetition: Repetition) -> int:
 def _has_stood_still(repetition: Repetition) -> bool | None:
     """Return whether the whole machine was paused while noisewatch was held up; None is unknown.
 
-    The kernel misses the ticks of a CPU that was busy then, and counts the time as idle on one that was idle: a CPU
-    that neither misses time nor was idle for so long ran on, and noisewatch alone was stopped. CPUs without a tick miss
-    none, and show nothing.
+    After a pause, a CPU that was busy lacks ticks, and a CPU that was idle has the time counted as idle. A CPU that
+    neither lacks time nor was idle for so long ran on, and noisewatch alone was stopped. CPUs without a tick show
+    nothing.
     """
     held_up_ns = _held_up_ns(repetition)
     if held_up_ns < _HELD_UP_NS:
@@ -178,7 +178,7 @@ def _levels_of_command(snapshot: Snapshot) -> list[CgroupLevel]:
 
 
 def _may_have_stopped(level: CgroupLevel, window: Interval) -> bool:
-    """Return whether a group's quota has stopped it, and it is unknown whether that was before the window."""
+    """Return whether a group's quota has stopped it, perhaps only before the window."""
     folders = {level.folder for level in (*window.before.cgroup.levels, *_levels_of_command(window.before))}
     if level.folder in folders or level.quota_share == UNLIMITED:
         return False
@@ -191,7 +191,7 @@ def _counts_heat(window: Interval) -> bool:
     return any(count is not None for look in looks for count in look.count_by_core_cpu.values())
 
 
-def _together(first: RunReason, last: RunReason) -> RunReason:
+def _merge(first: RunReason, last: RunReason) -> RunReason:
     """Return the reasons as one event that goes on from window to window."""
     ns = None if first.ns is None or last.ns is None else first.ns + last.ns
     return replace(first, ns=ns, end_ns=last.end_ns, is_estimate=first.is_estimate or last.is_estimate)

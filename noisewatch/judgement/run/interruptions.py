@@ -21,12 +21,12 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.trace.culprits import TracedCulprit, interruptions_in
 from noisewatch.model.vocabulary import DISK, kinds_of_device
 
-_COME_WITH_THE_TICK = frozenset({"TIMER", "SCHED", "RCU", "HRTIMER"})  # softirqs, as many as ticks at the most
+_COME_WITH_THE_TICK = frozenset({"TIMER", "SCHED", "RCU", "HRTIMER"})  # softirqs, at most as many as ticks
 _OF_MEMORY = "TLB shootdowns"
 _RESCHEDULING = "Rescheduling interrupts"
 _OF_WAKING = frozenset({_RESCHEDULING, "Function call interrupts"})
 _FREES = "RCU"  # its callbacks are run where they were queued, by the command or by others
-_LONG_NS = 50_000  # of a softirq that comes with the tick, which takes a tenth of that as a rule
+_LONG_NS = 50_000  # of a softirq that comes with the tick, and usually takes a tenth of this
 _DOUBT_NS = TICK_NS  # of /proc/stat
 _AT_RANDOM = 2  # timer interrupts beyond the ticks that a short time may have by chance
 _STOOD_STILL = {"interrupts": stood_still(INTERRUPTS), "softirqs": stood_still(SOFTIRQS)}
@@ -35,8 +35,8 @@ _STOOD_STILL = {"interrupts": stood_still(INTERRUPTS), "softirqs": stood_still(S
 class MetInterruption(Struct, frozen=True):
     """Interruptions of one name on one CPU within a repetition.
 
-    `own`: how many of them the command may have caused at most: all, none, or up to the budget of that kind. `frees`:
-    instead, the part of their time that freeing the command's memory takes.
+    `own`: the most that the command may have caused: all, none, or up to the budget of that kind. `frees`: their time
+    counts instead, up to the time that freeing the command's memory takes.
     """
 
     kind: Kind
@@ -63,7 +63,7 @@ def interruption_reasons(repetition: Repetition, own_work: OwnWork) -> tuple[lis
     freeing_ns = own_work.freeing_ns
     budget = {Kind.IRQ: own_work.ios, Kind.SOFTIRQ: own_work.ios, Kind.IPI: sleeps, Kind.TIMER: sleeps}
     for cpu in sorted(repetition.target):
-        for interruption in _met(repetition, cpu):
+        for interruption in _interruptions_on(repetition, cpu):
             own_count = (
                 min(interruption.count, budget[interruption.own])
                 if isinstance(interruption.own, Kind)
@@ -82,34 +82,34 @@ def interruption_reasons(repetition: Repetition, own_work: OwnWork) -> tuple[lis
     return reasons, own
 
 
-def _met(repetition: Repetition, cpu: int) -> Iterable[MetInterruption]:
+def _interruptions_on(repetition: Repetition, cpu: int) -> Iterable[MetInterruption]:
     """Return the interruptions on the CPU by the trace, or else by the counters."""
     window = repetition.trace
     return (
-        _counted(repetition, cpu)
+        _from_counters(repetition, cpu)
         if isinstance(window, str) or not window.covers_all_interrupts
-        else _traced(repetition, window, cpu)
+        else _from_trace(repetition, window, cpu)
     )
 
 
-def _counted(repetition: Repetition, cpu: int) -> Iterator[MetInterruption]:
-    measured = _measured(repetition, cpu)
+def _from_counters(repetition: Repetition, cpu: int) -> Iterator[MetInterruption]:
+    factors = _excess_factors(repetition, cpu)
     part = repetition.length_ns / max(repetition.span.length_ns, 1)  # as if they came evenly, before and after it too
     for disturbance in disturbances_of(repetition.span, cpu):
-        if _counts(repetition.span, disturbance):
+        if _is_irregular(repetition.span, disturbance):
             yield MetInterruption(
                 kind=disturbance.kind,
                 name=disturbance.name,
                 cpu=cpu,
                 irq=disturbance.irq,
                 count=_count(repetition.span, disturbance),
-                ns=round((disturbance.stolen_ns or 0) * measured[disturbance.kind == Kind.SOFTIRQ] * part),
+                ns=round((disturbance.stolen_ns or 0) * factors[disturbance.kind == Kind.SOFTIRQ] * part),
                 own=_may_be_own(repetition, disturbance),
                 is_estimate=disturbance.is_inferred,
             )
 
 
-def _traced(repetition: Repetition, window: TraceWindow, cpu: int) -> Iterator[MetInterruption]:
+def _from_trace(repetition: Repetition, window: TraceWindow, cpu: int) -> Iterator[MetInterruption]:
     met = interruptions_in(window, cpu, repetition.span.after.irqs)
     ticks = sum(interruption.count for interruption in met if interruption.kind == Kind.TICK)
     for interruption in met:
@@ -149,16 +149,16 @@ def why_interruptions_unknown(repetition: Repetition) -> str | None:
     return None
 
 
-def _measured(repetition: Repetition, cpu: int) -> tuple[float, float]:
+def _excess_factors(repetition: Repetition, cpu: int) -> tuple[float, float]:
     """Return the factors by which interrupts, and softirqs, certainly took more time than typical ones.
 
     The kernel measures in steps of 10 ms, and on most kernels charges a whole tick to whatever it interrupts.
     """
     load = repetition.span.load_by_cpu.get(cpu)
-    there = disturbances_of(repetition.span, cpu)
+    disturbances = disturbances_of(repetition.span, cpu)
     estimates_ns = (
-        sum(disturbance.stolen_ns or 0 for disturbance in there if disturbance.kind in INTERRUPT_KINDS),
-        sum(disturbance.stolen_ns or 0 for disturbance in there if disturbance.kind == Kind.SOFTIRQ),
+        sum(disturbance.stolen_ns or 0 for disturbance in disturbances if disturbance.kind in INTERRUPT_KINDS),
+        sum(disturbance.stolen_ns or 0 for disturbance in disturbances if disturbance.kind == Kind.SOFTIRQ),
     )
     measured_ns = (load.irq_ns or 0, load.softirq_ns or 0) if load is not None else (0, 0)
     irq, softirq = (
@@ -168,8 +168,8 @@ def _measured(repetition: Repetition, cpu: int) -> tuple[float, float]:
     return irq, softirq
 
 
-def _counts(span: Interval, disturbance: Disturbance) -> bool:
-    """Return whether the disturbance is an interruption that is not always there."""
+def _is_irregular(span: Interval, disturbance: Disturbance) -> bool:
+    """Return whether the disturbance is an interruption beyond those of every tick."""
     if disturbance.kind == Kind.SOFTIRQ:
         ticks = counts_of(span, Kind.TICK).get(disturbance.cpu, 0)
         return disturbance.name not in _COME_WITH_THE_TICK or _count(span, disturbance) > ticks + 1
@@ -183,7 +183,7 @@ def _count(span: Interval, disturbance: Disturbance) -> int:
 
 
 def _may_be_own(repetition: Repetition, disturbance: Disturbance) -> Kind | bool:
-    """Return how many of them the command may have caused, as in MetInterruption."""
+    """Return how many of the interruptions the command may have caused, as in MetInterruption."""
     if _is_of_disks(repetition.span, disturbance.kind, disturbance.name, disturbance.irq):
         return disturbance.kind
     if disturbance.name == _OF_MEMORY:

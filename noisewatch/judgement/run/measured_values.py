@@ -1,4 +1,4 @@
-"""The verdict of values that a benchmark measured itself, by what its own thread met."""
+"""The verdict of values that a benchmark measured itself, by the disturbance of its own thread."""
 
 from __future__ import annotations
 
@@ -54,17 +54,19 @@ def judge_value(value: MeasuredValue) -> ValueVerdict:
     """Return the verdict of a value by its thread's waiting time, and by time in which it neither ran nor slept."""
     allowed_ns = LOSES_TOO_MUCH * value.length_ns
     if allowed_ns < _RESOLUTION_NS:
-        return _unknown(f"{describe_ns(value.length_ns)} is too short: the counters tell {describe_ns(_RESOLUTION_NS)}")
+        return _unknown(
+            f"{describe_ns(value.length_ns)} is too short: the counters resolve {describe_ns(_RESOLUTION_NS)}"
+        )
     if value.waited_ns is None:
-        return _unknown("the kernel does not tell how long it waited for its CPU")
+        return _unknown("the kernel does not report how long it waited for its CPU")
     has_others = value.others_ns > allowed_ns
     if value.waited_ns > allowed_ns:
         waited = f"waited {describe_ns(value.waited_ns)} for its CPU ({value.preemptions} preemptions)"
         return _unknown(f"{waited}, perhaps for its own threads") if has_others else _disturbed(waited)
     if value.rest_ns > allowed_ns and value.sleeps == 0:
-        return _disturbed(f"interrupts or the hypervisor had {describe_ns(value.rest_ns)}")
+        return _disturbed(f"interrupts or the hypervisor took {describe_ns(value.rest_ns)}")
     if has_others:
-        return _unknown("what other threads and processes of its own met is not seen")
+        return _unknown("disturbances of its other threads and processes are not visible")
     if value.rest_ns > allowed_ns:
         return _unknown(f"slept {value.sleeps} times, or was interrupted, for {describe_ns(value.rest_ns)}")
     return ValueVerdict(RunOutcome.UNDISTURBED)
@@ -75,9 +77,9 @@ def _about_cpu(around: ValuesAround) -> Iterator[ValueVerdict]:
     for unknown in around.unknowns:
         yield _unknown(unknown)
     if around.interrupted_ns is not None and around.interrupted_ns > allowed_ns:
-        yield _disturbed(f"interrupts had about {describe_ns(around.interrupted_ns)} of all values")
+        yield _disturbed(f"interrupts took about {describe_ns(around.interrupted_ns)} of all values")
     if around.steal_ns:
-        yield from _in_ticks(around.steal_ns, allowed_ns, "the hypervisor had {} of all values")
+        yield from _in_ticks(around.steal_ns, allowed_ns, "the hypervisor took {} of all values")
     for cpu, ns in (around.busy_ns_by_sibling or {}).items():
         yield from _in_ticks(ns, allowed_ns, f"sibling CPU {cpu} was busy for {{}} meanwhile")
 

@@ -9,16 +9,16 @@ from noisewatch.judgement.run.reasons import Unwatched
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.hypervisor import NONE
 
-_SILENT = "the kernel does not tell it while a command runs"
+_UNREPORTED = "the kernel does not report it while a command runs"
 _TICKLESS = "without a tick (nohz_full) the kernel does not measure it while a command runs"
-_CALIBRATED = "the calibrations at both ends tell a change that lasts"
+_CALIBRATED = "the calibrations at both ends show a change that lasts"
 _NOT_CALIBRATED = "nothing was calibrated before and after"
 _NO_OPENING = "nothing was calibrated before, to compare it with"
 _NO_CLOCK = "the opening calibration did not measure it"
 
 
 def not_watched(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> Iterator[Unwatched]:
-    """Yield what cannot be observed on the whole machine. It makes no verdict unknown: all would be.
+    """Yield what cannot be observed on the whole machine. This makes no verdict unknown, as it would make all unknown.
 
     `khz_by_cpu` are the clocks of the opening calibration; None without one.
     """
@@ -27,20 +27,20 @@ def not_watched(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> I
     if all(count is None for count in counts):
         yield Unwatched("slowing by heat or power limits", "this processor does not count it")
     if snapshot.platform.virtual not in (None, NONE) and not any(_steal_ns(snapshot)):
-        yield Unwatched("steal", "none was counted since boot, so this hypervisor may not tell it")
+        yield Unwatched("steal", "none was counted since boot, so this hypervisor may not report it")
 
 
 def _clocks(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> Iterator[Unwatched]:
     target, clocks = snapshot.target.cpus, snapshot.frequency.cpus
-    silent = frozenset(cpu for cpu in target if cpu not in clocks or clocks[cpu].current_khz is None)
-    tickless = (snapshot.isolation.nohz_full or frozenset()) & target - silent
+    unreported = frozenset(cpu for cpu in target if cpu not in clocks or clocks[cpu].current_khz is None)
+    tickless = (snapshot.isolation.nohz_full or frozenset()) & target - unreported
     at_ends = _NOT_CALIBRATED if khz_by_cpu is None else _CALIBRATED
-    for cpus, why in ((silent, _SILENT), (tickless, _TICKLESS)):
+    for cpus, why in ((unreported, _UNREPORTED), (tickless, _TICKLESS)):
         if cpus:
             yield Unwatched(_clock_of(cpus), f"{why}; {at_ends}")
-    rest = target - silent - tickless - (khz_by_cpu or {}).keys()
-    if rest:
-        yield Unwatched(_clock_of(rest), _NO_OPENING if khz_by_cpu is None else _NO_CLOCK)
+    uncalibrated = target - unreported - tickless - (khz_by_cpu or {}).keys()
+    if uncalibrated:
+        yield Unwatched(_clock_of(uncalibrated), _NO_OPENING if khz_by_cpu is None else _NO_CLOCK)
 
 
 def _clock_of(cpus: CpuSet) -> str:

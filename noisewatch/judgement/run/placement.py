@@ -1,4 +1,4 @@
-"""The placement of a command's threads: what it did to a repetition, and words before the command that improve it."""
+"""The placement of a command's threads: its effect on a repetition, and prefixes of the command that improve it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from noisewatch.program import NAME
 from noisewatch.units import NS_PER_S, describe_share
 
 _COUNTS = 0.01  # of the run time: the place of a thread with less does not matter
-_STACKED_SHARE = 0.1  # of the looks: a thread that wakes another one shares its CPU for a moment
+_STACKED_SHARE = 0.1  # of the looks: a thread that wakes another shares its CPU for a moment
 _STACKED_LOOKS = 2
-_WAITED_SHARE = 0.05  # of the repetition: the least wait that the shared CPU must have caused
+_WAITED_SHARE = 0.05  # of the repetition: the shortest wait that the shared CPU must have caused
 _OBSERVED_SHARE = 0.8  # of the CPU time: threads observed for less may have been anywhere
 _NOT_LOOKED = "no look at its threads: it was too short"
-_UNCOUNTED = "whether its threads moved between two looks is not known: the kernel does not count it (/proc/PID/sched)"
-_MOVED_UNSEEN = "its threads moved more often than the looks saw: where they ran is known for {} of their CPU time only"
+_UNCOUNTED = "cannot tell whether its threads moved between two looks: the kernel does not count it (/proc/PID/sched)"
+_MOVED_UNSEEN = "its threads moved more often than observed: where they ran is known for only {} of their CPU time"
 
 
 def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunReason], list[RunReason]]:
@@ -36,7 +36,7 @@ def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunRea
         moves = {ReasonKind.NODE_CHANGED: thread.node_moves, ReasonKind.CORES_CHANGED: thread.kind_moves}
         moved += (RunReason(kind=kind, name=thread.name, pid=thread.tid) for kind, count in moves.items() if count)
     moved += (RunReason(kind=ReasonKind.DEBUGGED, name=name, pid=pid) for pid, name in sorted(placement.debuggers))
-    return moved, list(_stacked(placement, length_ns))
+    return moved, list(_stacked_reasons(placement, length_ns))
 
 
 def weighty_threads(placement: Placement) -> list[ThreadPlacement]:
@@ -61,7 +61,7 @@ def stacked_wait_ns(placement: Placement) -> int | None:
     return sum(known_waits) if len(known_waits) == len(waits) else None
 
 
-def _stacked(placement: Placement, length_ns: int) -> Iterator[RunReason]:
+def _stacked_reasons(placement: Placement, length_ns: int) -> Iterator[RunReason]:
     stacking = placement.stacking
     if stacking is not None and is_stacked(placement, length_ns):
         yield RunReason(
@@ -92,9 +92,9 @@ def why_placement_unknown(placement: Placement) -> str | None:
         return _NOT_LOOKED
     observed, sure = placement.seen_share, placement.sure_share
     if observed is None or sure is None:
-        return "how much of its CPU time was seen is not known"
+        return "cannot tell how much of its CPU time was observed"
     if observed < _OBSERVED_SHARE:
-        return f"where its threads ran is known for {describe_share(observed, 0)} of their CPU time only"
+        return f"where its threads ran is known for only {describe_share(observed, 0)} of their CPU time"
     if sure < _OBSERVED_SHARE:
         is_uncounted = placement.uncounted_ns > placement.hidden_ns
         return _UNCOUNTED if is_uncounted else _MOVED_UNSEEN.format(describe_share(sure, 0))
@@ -105,9 +105,9 @@ _FASTEST = "performance"
 _ELSEWHERE_SHARE = 0.05  # of the memory
 _ELSEWHERE_BYTES = 1 << 20
 _ALONE_SHARE = 0.95  # of the observed time: the part of one thread if the others hardly matter
-_MOST_SHARE = 0.8  # and of all run time
+_ALONE_SHARE_OF_ALL = 0.8  # of all run time: the same
 _MOVES_PER_S = 1.0
-_LEAST_MOVES = 3
+_MIN_MOVES = 3
 _Key = TypeVar("_Key")
 
 
@@ -115,14 +115,14 @@ class PlacementFault(StrEnum):
     """A fault of the placement. The values are those of the receipt."""
 
     NODES = "nodes"  # threads moved between memory nodes
-    CORES = "cores"  # and between kinds of core
-    MEMORY = "memory"  # it came from other nodes than the target's
+    CORES = "cores"  # threads moved between kinds of core
+    MEMORY = "memory"  # memory came from nodes other than the target's
     STACKED = "stacked"  # threads shared a CPU while another was free
     MOVING = "moving"  # the one thread that matters moved between CPUs
 
 
 class PlacementAdvice(Struct, frozen=True):
-    """A fault, and the words before the command that would have helped."""
+    """A fault, and the prefix of the command that would have helped."""
 
     fault: PlacementFault
     before: tuple[str, ...]
@@ -135,32 +135,32 @@ def placement_advice(
     isolated: CpuSet = frozenset(),
 ) -> list[PlacementAdvice]:
     """Return at most one advice for each fault, the gravest first."""
-    faults = dict(_placed_better(placement, length_ns, topology, isolated))
+    faults = dict(_better_prefixes(placement, length_ns, topology, isolated))
     return [PlacementAdvice(fault, before) for fault, before in faults.items()]
 
 
-def _placed_better(
+def _better_prefixes(
     placement: Placement, length_ns: int, topology: Mapping[int, CpuPlace], isolated: CpuSet
 ) -> Iterator[tuple[PlacementFault, tuple[str, ...]]]:
-    """Yield each fault with the words that would have helped."""
+    """Yield each fault with the prefix that would have helped."""
     target, weighty = placement.target, weighty_threads(placement)
     cpus_by_node = _cpus_by(target, {cpu: place.node for cpu, place in topology.items()})
     if any(thread.node_moves for thread in weighty):
-        node = _most(placement.ns_by_node(), cpus_by_node)
+        node = _key_with_most_time(placement.ns_by_node(), cpus_by_node)
         if node is not None:
             yield PlacementFault.NODES, _on_nodes(cpus_by_node[node], frozenset({node}), topology, isolated)
     elif _is_elsewhere(placement) and set().union(*cpus_by_node.values()) == target:
         yield PlacementFault.MEMORY, _on_nodes(target, frozenset(cpus_by_node), topology, isolated)
     if any(thread.kind_moves for thread in weighty):
         cpus_by_kind = _cpus_by(target, {cpu: place.kind for cpu, place in topology.items()})
-        kind = _FASTEST if _FASTEST in cpus_by_kind else _most(placement.ns_by_kind(), cpus_by_kind)
+        kind = _FASTEST if _FASTEST in cpus_by_kind else _key_with_most_time(placement.ns_by_kind(), cpus_by_kind)
         if kind is not None:
             yield PlacementFault.CORES, _on_cpus(cpus_by_kind[kind])
     if is_stacked(placement, length_ns):
         yield PlacementFault.STACKED, (NAME, "run", "--cpus", cpu_list_argument(target), "--spread", "--")
     alone = _moving_alone(weighty, placement, length_ns)
     if alone is not None:
-        cpu = _most(alone.ns_by_cpu, dict.fromkeys(target, target))
+        cpu = _key_with_most_time(alone.ns_by_cpu, dict.fromkeys(target, target))
         if cpu is not None:
             yield PlacementFault.MOVING, _on_cpus(frozenset({cpu}))
 
@@ -175,8 +175,10 @@ def _cpus_by(target: CpuSet, key_by_cpu: Mapping[int, _Key | None]) -> dict[_Key
     return cpus_by_key
 
 
-def _most(ns_by_key: Mapping[_Key | None, float] | Mapping[_Key, float], among: Mapping[_Key, CpuSet]) -> _Key | None:
-    """Return the key with the most run time among those given, the first of equal ones, or None."""
+def _key_with_most_time(
+    ns_by_key: Mapping[_Key | None, float] | Mapping[_Key, float], among: Mapping[_Key, CpuSet]
+) -> _Key | None:
+    """Return the key of `among` with the most run time, the first of equal ones, or None."""
     candidates = [(key, ns) for key, ns in ns_by_key.items() if key is not None and key in among]
     return max(candidates, key=lambda candidate: candidate[1])[0] if candidates else None
 
@@ -188,9 +190,9 @@ def _on_cpus(cpus: CpuSet) -> tuple[str, ...]:
 def _on_nodes(
     cpus: CpuSet, nodes: frozenset[int], topology: Mapping[int, CpuPlace], isolated: CpuSet
 ) -> tuple[str, ...]:
-    """Return the words that bind to the CPUs and nodes.
+    """Return the prefix that binds to the CPUs and nodes.
 
-    numactl refuses isolated CPUs by number, taskset does not: nodes are named only if the CPUs are all of theirs.
+    numactl refuses isolated CPUs by number, taskset does not. Nodes are used only if the CPUs are all of their CPUs.
     """
     listed = cpu_list_argument(nodes)
     is_whole = cpus == {cpu for cpu, place in topology.items() if place.node in nodes} and not cpus & isolated
@@ -205,11 +207,11 @@ def _is_elsewhere(placement: Placement) -> bool:
 
 
 def _moving_alone(weighty: Sequence[ThreadPlacement], placement: Placement, length_ns: int) -> ThreadPlacement | None:
-    """Return the only thread that matters, if it moved between CPUs again and again, else None."""
+    """Return the only thread that matters, if it moved between CPUs repeatedly, else None."""
     first = weighty[0] if weighty else None
     if first is None or len(placement.target) < 2:
         return None
-    if first.ran_ns < max(_ALONE_SHARE * placement.seen_ns, _MOST_SHARE * placement.ran_ns):
+    if first.ran_ns < max(_ALONE_SHARE * placement.seen_ns, _ALONE_SHARE_OF_ALL * placement.ran_ns):
         return None
-    least = max(_LEAST_MOVES, _MOVES_PER_S * length_ns / NS_PER_S)
+    least = max(_MIN_MOVES, _MOVES_PER_S * length_ns / NS_PER_S)
     return first if first.least_moves >= least else None

@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 class ReasonKind(StrEnum):
     """The kind of a disturbance. The values are those of the receipt."""
 
-    FOREIGN = "foreign"  # another task had a target CPU
-    SIBLING = "sibling"  # another task had the other hardware thread of a target core
+    FOREIGN = "foreign"  # another task used a target CPU
+    SIBLING = "sibling"  # another task used the other hardware thread of a target core
     INTERRUPTIONS = "interruptions"  # interrupts and softirqs
     STEAL = "steal"  # the hypervisor ran something else
     THROTTLED = "throttled"  # by heat or a power limit
     QUOTA = "quota"  # of its control group
     SWAPPED = "swapped"
-    OFFLINE = "offline"  # a target CPU went
+    OFFLINE = "offline"  # a target CPU went offline
     CLOCK_LOWERED = "clock-lowered"  # below that of the opening calibration
     CLOCK_STEPPED = "clock-stepped"
     SUSPENDED = "suspended"
     PAUSED = "paused"  # the whole machine stood still
     STOPPED = "stopped"  # by a signal, as with Ctrl-Z
     FROZEN = "frozen"  # with its control group
-    DEBUGGED = "debugged"  # by somebody else's debugger, or tracer of system calls
+    DEBUGGED = "debugged"  # by another process: a debugger, or a tracer of system calls
     NODE_CHANGED = "node-changed"  # a thread of the command moved to another memory node
-    CORES_CHANGED = "cores-changed"  # and to another kind of core
+    CORES_CHANGED = "cores-changed"  # a thread of the command moved to another kind of core
     STACKED = "stacked"  # threads of the command shared a target CPU while another one was free
 
 
@@ -62,7 +62,7 @@ class RunReason(Struct, frozen=True, kw_only=True):
     is_estimate: bool = False
 
 
-def loud(reasons: Iterable[RunReason], allowed_ns: float) -> list[RunReason]:
+def above_allowance(reasons: Iterable[RunReason], allowed_ns: float) -> list[RunReason]:
     """Return the reasons on CPUs where all of them together exceed the allowance."""
     listed = list(reasons)
     ns_by_cpu: dict[int | None, int] = defaultdict(int)
@@ -102,8 +102,8 @@ class Unwatched(Struct, frozen=True):
 class RepetitionVerdict(Struct, frozen=True):
     """The verdict of a repetition; `reasons` are sorted, the costliest first.
 
-    `own` is what the command caused itself, which disqualifies nothing. `unwatched` is observed in other repetitions on
-    this machine, and not in this one.
+    `own` are the command's own disturbances, which disqualify nothing. `unwatched` is observed in other repetitions on
+    this machine, but not in this one.
     """
 
     outcome: RunOutcome
@@ -122,7 +122,7 @@ _MARKS = {
 }
 MOST_NAMED = 3
 _SUMMED = frozenset({ReasonKind.FOREIGN, ReasonKind.INTERRUPTIONS, ReasonKind.STEAL})
-_DEEDS = {
+_VERBS = {
     ReasonKind.DEBUGGED: " stopped it, as a debugger does",
     ReasonKind.NODE_CHANGED: " moved to another memory node",
     ReasonKind.CORES_CHANGED: " moved to another kind of core",
@@ -135,10 +135,10 @@ def mark_of(standing: RunStanding, in_unicode: bool = True) -> str:
     return _MARKS[standing][not in_unicode]
 
 
-def named(noise: Kind | None, name: str) -> str:
-    """Return the name with its kind, `softirq RCU`; the name alone if it is that of a process or contains the kind."""
-    says_itself = noise is None or noise == Kind.THREAD or re.search(rf"\b(interrupts|{noise})\b", name)
-    return name if noise is None or says_itself else noise.with_name(name)
+def name_with_kind(noise: Kind | None, name: str) -> str:
+    """Return the name with its kind, `softirq RCU`; the name alone if it is a process's or contains the kind."""
+    is_clear = noise is None or noise == Kind.THREAD or re.search(rf"\b(interrupts|{noise})\b", name)
+    return name if noise is None or is_clear else noise.with_name(name)
 
 
 def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
@@ -147,7 +147,7 @@ def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
     The times are left out if they cover the whole length.
     """
     who = printable(reason.name) + (f" (pid {reason.pid})" if reason.pid is not None else "")
-    who = named(reason.noise, who) + _DEEDS.get(reason.kind, "")
+    who = name_with_kind(reason.noise, who) + _VERBS.get(reason.kind, "")
     where = f" on {_place(reason)}" if reason.cpu is not None and reason.kind != ReasonKind.OFFLINE else ""
     return f"{who}{where}{_cost(reason)}{_when(reason, length_ns)}"
 
@@ -176,8 +176,8 @@ def describe_reasons(verdict: RepetitionVerdict, most: int = MOST_NAMED) -> str:
     if verdict.outcome == RunOutcome.UNKNOWN:
         return "; ".join(verdict.unknowns)
     texts = [describe_reason(reason) for reason in verdict.reasons[:most]]
-    rest = len(verdict.reasons) - len(texts)
-    return "; ".join(texts) + (f"; and {rest} more" if rest else "")
+    more = len(verdict.reasons) - len(texts)
+    return "; ".join(texts) + (f"; and {more} more" if more else "")
 
 
 def unmeasured_words(repetition: Repetition) -> str | None:
@@ -229,7 +229,7 @@ def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
     ns_by_who: dict[str, int] = defaultdict(int)
     name_by_pid: dict[int, str] = {}
     for reason in sorted(reasons, key=lambda reason: -(reason.ns or 0)):
-        who = named(reason.noise, printable(reason.name))
+        who = name_with_kind(reason.noise, printable(reason.name))
         if reason.pid is not None and reason.noise in THREADS:
             who = name_by_pid.setdefault(reason.pid, f"{who} (pid {reason.pid})")
         ns_by_who[who] += reason.ns or 0

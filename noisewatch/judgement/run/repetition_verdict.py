@@ -1,4 +1,4 @@
-"""The verdict of one repetition by causes: what disturbed it, and never how long it took."""
+"""The verdict of one repetition: by what disturbed it, never by how long it took."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from noisewatch.judgement.run.foreign_time import (
 from noisewatch.judgement.run.hard_events import hard_reasons, unused_ns, why_end_unknown, why_events_unknown
 from noisewatch.judgement.run.interruptions import interruption_reasons, why_interruptions_unknown
 from noisewatch.judgement.run.placement import placement_reasons, why_placement_unknown
-from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, loud
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, above_allowance
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.system.disks import DISKSTATS
 from noisewatch.kinds import Kind
@@ -36,35 +36,32 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.units import describe_ns
 
 _TRIFLE = 0.02
-_NO_TOPOLOGY = "which CPUs share a core with {} is not known"
-_NO_COUNTS = "how busy {}, which shares a core with a target CPU, was is not known"
+_NO_TOPOLOGY = "cannot tell which CPUs share a core with {}"
+_NO_COUNTS = "cannot tell how busy {} was, on a core of the target"
 
-_UNSETTLED = "{}, which shares a core with a target CPU, was busy for {} during the repetition, or right beside it"
+_UNSETTLED = "{}, which shares a core with a target CPU, was busy for {} during, or just around, the repetition"
 _HYPERVISOR = "hypervisor (steal time)"
-_UNCOUNTED = "what a hypervisor took of {} is not known: /proc/stat does not count it"
-_DOES_NOT_ADVANCE = "what a hypervisor took of {} is not known: its time in /proc/stat stood still"
+_UNCOUNTED = "cannot tell how much time of {} a hypervisor took: /proc/stat does not count it"
+_DOES_NOT_ADVANCE = "cannot tell how much time of {} a hypervisor took: the CPU time in /proc/stat did not advance"
 _TOO_COARSE = (
-    "a hypervisor took time of {} around it; that is counted in steps of 10 ms: too coarse for a repetition this short"
+    "a hypervisor took time of {} around it, counted in steps of 10 ms: too coarse for such a short repetition"
 )
 _NS_PER_MS = 1_000_000
 _HELD = (
     "the command was ready to run for {} in which its CPU was idle: a CPU quota of a control group, or the scheduler, "
     "held it back"
 )
-_BLOCKED = (
-    "the command waited in the kernel for {}, and {}: whether its control group was frozen, or a debugger held it, is "
-    "not known"
-)
+_BLOCKED = "the command waited in the kernel for {}, and {}: a frozen control group or a debugger cannot be ruled out"
 _SERVED = "{}, and for files ({}) for {} at most"
 _SERVED_NS = 1_000_000  # of one request to a file server: 0.1 to 1 ms within a data centre or a host
-_NO_DISKS = f"how long disks were busy is not known ({DISKSTATS})"
+_NO_DISKS = f"disk busy times are unavailable ({DISKSTATS})"
 _WAITED = (
-    "the command waited for its CPU for {} longer than others can have had it: a CPU quota of a control group, or the "
-    "scheduler, held it back"
+    "the command waited for its CPU for {} longer than other tasks can have used it: a CPU quota of a control group, "
+    "or the scheduler, held it back"
 )
 _BLIND = (
-    "for up to {} the command was, or may have been, in a control group that no look had found it in: whether that was "
-    "frozen meanwhile is not known"
+    "for up to {} the command was, or may have been, in an unobserved control group: cannot tell whether that group "
+    "was frozen"
 )
 
 
@@ -77,7 +74,7 @@ def judge_repetition(
     """
     own_work = OwnWork.of(repetition)
     foreign_time = find_foreign_time(repetition, allowance, own_work)
-    interruptions, own = interruption_reasons(repetition, own_work.beside(foreign_time.own))
+    interruptions, own = interruption_reasons(repetition, own_work.remaining_after(foreign_time.own))
     slow, slow_by_itself = clock_reasons(repetition, khz_by_cpu or {})
     unwatched = why_clock_unwatched(repetition, khz_by_cpu or {})
     reasons = [
@@ -85,7 +82,7 @@ def judge_repetition(
         *slow,
         *foreign_time.reasons,
         *sibling_reasons(repetition, siblings, allowance),
-        *_together(repetition, allowance, foreign_time, [*interruptions, *steal_reasons(repetition)]),
+        *_together_above_allowance(repetition, allowance, foreign_time, [*interruptions, *steal_reasons(repetition)]),
     ]
     questions = (
         foreign_time.unknown,
@@ -116,15 +113,19 @@ def with_placement(verdict: RepetitionVerdict, placement: Placement, length_ns: 
     return replace(verdict, outcome=outcome, reasons=reasons, own=(*verdict.own, *own), unknowns=unknowns)
 
 
-def _together(
+def _together_above_allowance(
     repetition: Repetition, allowance: Allowance, foreign_time: ForeignTime, others: Sequence[RunReason]
 ) -> list[RunReason]:
     """Return the other reasons on CPUs where tasks, interruptions and the hypervisor together exceed the allowance.
 
-    Little of each may be much in all.
+    Small times of each may add up to more than is allowed.
     """
     met = [*foreign_time.reasons, *foreign_time.slight, *others]
-    return [reason for reason in loud(met, allowance.ns(repetition.length_ns)) if reason not in foreign_time.reasons]
+    return [
+        reason
+        for reason in above_allowance(met, allowance.ns(repetition.length_ns))
+        if reason not in foreign_time.reasons
+    ]
 
 
 def _outcome(reasons: Collection[RunReason], unknowns: Collection[str]) -> RunOutcome:
@@ -140,7 +141,7 @@ def _without_trifles(reasons: Sequence[RunReason]) -> list[RunReason]:
 
 
 def sibling_reasons(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> list[RunReason]:
-    """Return what kept hardware threads of the target's cores busy for longer than is allowed, noisewatch included."""
+    """Return the tasks that kept siblings of the target CPUs busy for longer than allowed, noisewatch included."""
     traced = find_traced_siblings(repetition, siblings, allowance)
     if traced is not None:
         return traced
@@ -214,7 +215,7 @@ def steal_reasons(repetition: Repetition) -> Iterator[RunReason]:
 
 
 def why_steal_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
-    """Return why the hypervisor may have taken time unobserved, or None if that is known.
+    """Return why the hypervisor may have taken unobserved time, or None if its time is known.
 
     For a short repetition, the counter does not show how much of the surrounding steal was within it.
     """
@@ -243,11 +244,11 @@ def _stolen_ns(interval: Interval, cpu: int) -> int | None:
 
 
 def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | None:
-    """Return why part of the time in which the command did not run is unknown; None where all of it is explained.
+    """Return why the command did not run for part of the time, or None if all of it is explained.
 
-    The wall time of a repetition is what the command had of CPUs, what others had while it was ready, its sleep, and
-    the time for which a signal, a frozen group or a quota kept it from running. The rest is unknown. A stop, a freeze
-    or a quota that is known explains as much as it lasted.
+    The wall time of a repetition consists of the command's CPU time, others' CPU time while it was ready, its sleep,
+    and the time for which a signal, a frozen group or a quota kept it from running. Any other time is unexplained. A
+    known stop, freeze or quota explains its own length.
     """
     window, use = repetition.trace, repetition.use
     known_ns = use.stopped_ns + repetition.freezing.ns + repetition.quota.ns
@@ -262,7 +263,7 @@ def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | 
         return _HELD.format(describe_ns(window.states.held_ns))
     disks_ns = _disks_busy_ns(repetition) if use.did_disk_io or use.major_faults > 0 else 0
     served_ns = window.states.waits * _SERVED_NS if repetition.served is not None else 0
-    explained_ns = _waited_for_disks_ns(repetition) + (disks_ns or 0) + served_ns  # no wait for a debugger is
+    explained_ns = _waited_for_disks_ns(repetition) + (disks_ns or 0) + served_ns  # not waits for a debugger
     waited_ns = window.states.blocked_ns - window.states.debugged_ns
     unexplained_ns = window.states.debugged_ns + max(waited_ns - explained_ns, 0)
     if unexplained_ns - use.switches * WAKE_NS > allowed_ns:
@@ -275,7 +276,7 @@ def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | 
 
 
 def _disks_busy_ns(repetition: Repetition) -> int | None:
-    """Return for how long requests to disks were in flight, at most; None is unknown.
+    """Return an upper bound of the time for which requests to disks were in flight, or None if unknown.
 
     A wait for a disk is within that time. The kernel counts in jiffies from the one in which a request begins
     (update_io_ticks in block/blk-core.c).
@@ -290,7 +291,7 @@ def _disks_busy_ns(repetition: Repetition) -> int | None:
 
 
 def _waited_for_disks_ns(repetition: Repetition) -> int:
-    """Return for how long the target CPUs were idle as tasks waited for disks, file servers among them."""
+    """Return for how long the target CPUs were idle while tasks waited for disks or file servers."""
     before, after = repetition.span.before.cpu_time or {}, repetition.span.after.cpu_time or {}
     cpus = repetition.target & before.keys() & after.keys()
     ns = sum((after[cpu].iowait_ns or 0) - (before[cpu].iowait_ns or 0) for cpu in cpus)

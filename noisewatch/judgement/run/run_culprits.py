@@ -20,14 +20,14 @@ from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.patterns import regex
 
 _Key = tuple[ReasonKind, Kind | None, str, int | None]
-_OF_ANOTHER = regex(r"(?:children|ended threads) of ")  # named with the number of a process that may still run
+_OF_ANOTHER = regex(r"(?:children|ended threads) of ")  # they have the pid of a process that may still run
 
 
 class RunCulprit(Struct, frozen=True, kw_only=True):
     """One culprit over the whole series, on any CPUs. `numbers` are the repetitions that it disturbed.
 
-    `ns` is all time known to be taken, None if none is known; `is_estimate` if one of its times is. `pids` are the
-    processes of that name, the costliest first.
+    `ns` is all time known to be taken, None if none is known; `is_estimate` if one of its times is an estimate. `pids`
+    are the processes of that name, the costliest first.
     """
 
     kind: ReasonKind
@@ -45,8 +45,8 @@ def rank_culprits(judged: Iterable[tuple[int, RepetitionVerdict]]) -> list[RunCu
     """Return the culprits, the costliest first.
 
     Those without a known time follow, by how many repetitions they disturbed. Each entry of `judged` is a repetition's
-    number with its verdict. A process whose threads have several names, or that has changed its own, is one culprit,
-    with the name that took most; processes of one name are merged.
+    number with its verdict. A process whose threads have several names, or that has changed its name, is one culprit,
+    with the costliest name; processes of one name are merged.
     """
     reasons = [(number, reason) for number, verdict in judged for reason in verdict.reasons]
     name_by_pid = _name_by_pid(reason for _, reason in reasons)
@@ -62,15 +62,12 @@ def rank_culprits(judged: Iterable[tuple[int, RepetitionVerdict]]) -> list[RunCu
 
 
 def _pid_of(reason: RunReason) -> int | None:
-    """Return the pid of a reason that is the process itself, else None.
-
-    The sender of an interrupt is not, nor the parent of ended children.
-    """
+    """Return the pid if the reason is the process itself, not the sender of an interrupt or a parent; else None."""
     return None if reason.noise not in THREADS or _OF_ANOTHER.match(reason.name) else reason.pid
 
 
 def _name_by_pid(reasons: Iterable[RunReason]) -> Mapping[int, str]:
-    """Return the name under which each process took most; of equal ones the newest."""
+    """Return the costliest name of each process; of equally costly names the newest."""
     ns_by_name: dict[int, dict[str, int]] = defaultdict(dict)
     for reason in reasons:
         pid = _pid_of(reason)
@@ -100,15 +97,15 @@ def _culprit(key: _Key, numbered: Sequence[tuple[int, RunReason]]) -> RunCulprit
     )
 
 
-_MOST_MOVED = 4  # processes of one name; the commands are to be read before they are run
+_MAX_MOVED = 4  # processes of one name; the commands are to be read before they are run
 _LEFT_RUNNING = "The command has left it running: let the command wait for what it starts, or end it."
 _WORKER = "kworker/"  # the kernel ends and starts them as it needs
 _OF_EVENTS: Mapping[ReasonKind, str] = {
-    ReasonKind.THROTTLED: "Cool the processor, or lower its clock to one that it holds.",
+    ReasonKind.THROTTLED: "Cool the processor, or set a lower clock that it can sustain.",
     ReasonKind.SWAPPED: "Free memory before the series, or switch swap off.",
     ReasonKind.OFFLINE: "Keep the target CPUs online for the whole series.",
-    ReasonKind.CLOCK_LOWERED: "Set the clock to one that it holds under this load (governor, turbo, power limits).",
-    ReasonKind.CLOCK_STEPPED: "Stop what sets the clock: a daemon that slews it (chrony) disturbs nothing.",
+    ReasonKind.CLOCK_LOWERED: "Set a clock that it can sustain under this load (governor, turbo, power limits).",
+    ReasonKind.CLOCK_STEPPED: "Stop the program that sets the clock: a daemon that slews it (chrony) disturbs nothing.",
     ReasonKind.SUSPENDED: "Keep the machine awake: systemd-inhibit --what=sleep noisewatch run …",
     ReasonKind.PAUSED: "Ask the owner of the host what pauses the virtual machine: snapshots, backups, live migration.",
     ReasonKind.STOPPED: "Let the series run in the foreground, without Ctrl-Z.",
@@ -120,10 +117,10 @@ _OF_EVENTS: Mapping[ReasonKind, str] = {
 
 
 def remedy_of_run(culprit: RunCulprit, then: Tasks | None, case: Case) -> Remedy | None:
-    """Return what helps against a culprit, or None.
+    """Return the remedy for a culprit, or None.
 
-    `then` are the tasks at the end of a repetition that it disturbed. The case is of the end of the series. A process
-    is moved only if it is the one observed then: another process may have its number by now.
+    `then` are the tasks at the end of a repetition that it disturbed. The case is from the end of the series. A process
+    is moved only if it is the one observed then: its pid may have been reused.
     """
     if culprit.kind in _OF_EVENTS:
         return Remedy(_OF_EVENTS[culprit.kind])
@@ -134,17 +131,17 @@ def remedy_of_run(culprit: RunCulprit, then: Tasks | None, case: Case) -> Remedy
         return Remedy(_LEFT_RUNNING)
     if noise in THREADS and culprit.pids and case.snapshot.own_pids.issuperset(culprit.pids):
         return _of_ourselves(case)
-    looks = {pid: _still_there(pid, then, case.snapshot.tasks) for pid in culprit.pids}
+    looks = {pid: _living_threads(pid, then, case.snapshot.tasks) for pid in culprit.pids}
     living = {pid: threads for pid, threads in looks.items() if threads}
     if living and (noise in THREADS or noise == Kind.IPI):
         return _of_processes(culprit, noise, living, case)
     if noise not in THREADS or culprit.name.startswith(_WORKER):
         cpus = sorted(culprit.cpus or case.target)
         return common_remedy([_on_cpu(culprit, noise, cpu) for cpu in cpus], case) if cpus else None
-    return _for_the_next_time(culprit, case, any(threads is None for threads in looks.values()))
+    return _next_time_remedy(culprit, case, any(threads is None for threads in looks.values()))
 
 
-def _still_there(pid: int, then: Tasks | None, now: Tasks | None) -> list[Task] | None:
+def _living_threads(pid: int, then: Tasks | None, now: Tasks | None) -> list[Task] | None:
     """Return the threads of the process, the main one first; empty if it has ended, None if unknown."""
     if now is None:
         return None
@@ -173,10 +170,10 @@ def _of_processes(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Ta
     if len(moves) < 2 or remedy.fix is None:
         return remedy
     text = TO_HOUSEKEEPING.format("them") if noise == Kind.THREAD else remedy.said
-    left, fixed = len(moves) - _MOST_MOVED, len(living) - len(moves)
+    left, fixed = len(moves) - _MAX_MOVED, len(living) - len(moves)
     text += f" {left} more of them still run{'s' * (left == 1)}." if left > 0 else ""
     text += f" {fixed} of them cannot be moved." if fixed else ""
-    return Remedy(text, Fix((MoveProcesses(tuple(moves.values())[:_MOST_MOVED]),), remedy.fix.lasting))
+    return Remedy(text, Fix((MoveProcesses(tuple(moves.values())[:_MAX_MOVED]),), remedy.fix.lasting))
 
 
 def _of_ourselves(case: Case) -> Remedy:
@@ -185,17 +182,19 @@ def _of_ourselves(case: Case) -> Remedy:
     return Remedy(f"It is noisewatch itself, which keeps to {name_cpus(case.housekeeping)} once the series has begun.")
 
 
-def _for_the_next_time(culprit: RunCulprit, case: Case, may_run: bool) -> Remedy:
-    they_have = "They have" if len(culprit.pids) > 1 else "It has"
-    text = f"{they_have} ended."
+def _next_time_remedy(culprit: RunCulprit, case: Case, may_run: bool) -> Remedy:
+    are_many = len(culprit.pids) > 1
+    text = "They have ended." if are_many else "It has ended."
     if may_run:
-        text = f"Whether {they_have.lower()} ended is unknown."
+        text = "They may have ended." if are_many else "It may have ended."
     if culprit.noise != Kind.THREAD:
         return Remedy(text)
     if not case.housekeeping:
         return Remedy(f"{text} No CPU is left for other work: choose fewer target CPUs.")
-    them = "them" if len(culprit.pids) > 1 else "it"
-    return Remedy(f"{text} Next time start {them} elsewhere: taskset -c {cpu_list_argument(case.housekeeping)} COMMAND")
+    them = "them" if are_many else "it"
+    return Remedy(
+        f"{text} Next time, start {them} elsewhere: taskset -c {cpu_list_argument(case.housekeeping)} COMMAND"
+    )
 
 
 def _on_cpu(culprit: RunCulprit, noise: Kind, cpu: int) -> Disturbance:

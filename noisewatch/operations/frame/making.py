@@ -19,7 +19,7 @@ from noisewatch.judgement.causes import Cause, causes_of, is_about_target
 from noisewatch.judgement.checks.interrupts.devices import irq_balancer
 from noisewatch.judgement.finding_words import left_to_people, sentence
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.programs import named_by
+from noisewatch.judgement.programs import names_in_fix
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Finding, Verdict
@@ -391,7 +391,7 @@ def _cause_line(cause: Cause, case: Case) -> CauseLine:
         settles=tuple(finding.check.id for finding in cause.settles),
         said=None if text is None else _short(text),
         is_open=cause.way is not None,
-        names=named_by(cause.fix, case),
+        names=names_in_fix(cause.fix, case),
     )
 
 

@@ -1,4 +1,4 @@
-"""The command line: it runs a command and returns the exit status."""
+"""The command line: runs a command and returns the exit status."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _USAGE_ERROR = _INTERNAL_ERROR = 2
 _NOT_MEASURED = 3
 _INTERRUPTED = 130
 _MEASURING = ("preflight", "calibrate", "trace", "screenshot")
-_BROKEN_PIPE_STATUS = 141  # as a shell reports SIGPIPE; 0 would be taken for a stable machine
+_BROKEN_PIPE_STATUS = 141  # as a shell reports SIGPIPE; 0 would mean a stable machine
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return the exit status: 0 done, 2 usage or input error, 3 not measured.
 
-    `run` exits like the command that it runs, so for its own errors it has the exit statuses of env(1) and timeout(1).
+    `run` exits like the command that it runs, so for its own errors it uses the exit statuses of env(1) and timeout(1).
     """
     words = sys.argv[1:] if argv is None else argv
     command = command_named_in(words)
@@ -43,31 +43,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR
         return _report_trouble(message, status, format_named_in(words))
     except KeyboardInterrupt:
-        return _interrupted(command)
-    except RuntimeError as error:  # as which Python 3.11 wraps what is raised while a class is created, as in an import
+        return _report_interrupt(command)
+    except RuntimeError as error:  # Python 3.11 wraps an exception that interrupts the creation of a class
         if not isinstance(error.__cause__, KeyboardInterrupt):
             raise
-        return _interrupted(command)
+        return _report_interrupt(command)
     except BrokenPipeError:
         drop_unwritable(sys.stdout)
         return _BROKEN_PIPE_STATUS
 
 
-def _interrupted(command: str | None) -> int:
+def _report_interrupt(command: str | None) -> int:
     if command in _MEASURING:
-        _print_error("noisewatch: interrupted: nothing is kept")
+        _print_error("noisewatch: interrupted: no result")
     return _INTERRUPTED
 
 
 def _print_error(message: str) -> None:
-    """Print a message to standard error; if the terminal is gone, this is ignored and the exit status stays."""
+    """Print a message to standard error; if that fails, keep the exit status and print nothing."""
     try:
         print(message, file=sys.stderr)
     except OSError:
         drop_unwritable(sys.stderr)
 
 
-def tell_internal_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def report_internal_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Handle an internal error as the process's `sys.excepthook`: print it in one line and exit.
 
     Python's own exit status would be 1, which means an unstable machine. Raise SystemExit.
@@ -84,6 +84,6 @@ def tell_internal_error(kind: type[BaseException], error: BaseException, trace: 
 def _report_trouble(message: str, status: int, named_format: Format | None) -> int:
     """Return the exit status of the format's consumer; print the message for consumers that read standard output."""
     if named_format is not None and named_format.prints_trouble:
-        with suppress(NoisewatchError, BrokenPipeError):  # the trouble may be standard output itself
+        with suppress(NoisewatchError, BrokenPipeError):  # standard output itself may be the cause
             print_answer(named_format.describe_trouble(message))
     return status if named_format is None or named_format.trouble_status is None else named_format.trouble_status

@@ -1,4 +1,4 @@
-"""The command line's parser. A command's module is imported only when the command is run."""
+"""Parses the command line. A command's module is imported only when the command is run."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def parse_arguments(argv: Sequence[str]) -> Namespace:
         command.refuse_unknown(unknown)
         command.error(f"unexpected argument {quoted(unknown[0])}")
     if arguments.command == PREFLIGHT and not arguments.no_config:
-        arguments = _configured(parser, commands[PREFLIGHT], arguments, argv)
+        arguments = _apply_options_file(parser, commands[PREFLIGHT], arguments, argv)
     arguments.words = argv
     return arguments
 
 
 def _refuse_misspelt_options(parser: Parser, commands: Mapping[str, Parser], argv: Sequence[str]) -> None:
-    """Raise UsageError for the first word that looks like an option of noisewatch and is not."""
+    """Raise UsageError for the first word that looks like an option of noisewatch, but is none."""
     own = list(takewhile(lambda word: word != "--", argv))
     before = list(takewhile(lambda word: word not in commands, own))
     parser.refuse_unknown(before)
     name, *words = own[len(before) :] or [RUN]
-    if name != RUN:  # its words may be those of the command that it runs
+    if name != RUN:  # words after `run` may belong to the command that it runs
         commands[name].refuse_unknown(words)
 
 
-def _configured(
+def _apply_options_file(
     parser: ArgumentParser, command: ArgumentParser, arguments: Namespace, argv: Sequence[str]
 ) -> Namespace:
     """Parse the command line again, after the configuration file has set the defaults."""
@@ -59,7 +59,7 @@ def _configured(
 
 
 def command_named_in(words: Sequence[str]) -> str | None:
-    """Return the command of a command line that may be invalid: its first word that is a command, or None."""
+    """Return the command in a command line, which may be invalid: the first word that is a command's name, or None."""
     return next((word for word in words if word in COMMANDS), None)
 
 

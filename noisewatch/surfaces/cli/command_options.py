@@ -1,4 +1,4 @@
-"""The options of each command; `help.py` has their summaries and examples, `options.py` what several share."""
+"""The options of each command; `help.py` has summaries and examples, `options.py` the options that several share."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from argparse import REMAINDER, SUPPRESS, ArgumentParser
 from noisewatch.judgement.rules import MICRO, PROFILES, SHARED
 from noisewatch.surfaces.cli.options import (
     MACHINE,
+    MAX_AUTO_S,
     MEASUREMENT,
-    MOST_AUTO_S,
     REPORT,
     SHORTEST_CALIBRATION_S,
     SHORTEST_SAMPLE_S,
@@ -42,10 +42,10 @@ from noisewatch.surfaces.reports.topics import ALL_TOPICS, GLOSSARY, TOPICS
 from noisewatch.surfaces.reports.verdict.formats import FORMATS
 from noisewatch.turbo import LEAST_S, LEAST_WORK_S
 
-CALIBRATION_S = 1.0  # of a series, before and after it
+CALIBRATION_S = 1.0  # before and after a series
 _SETTLE_S = 120.0
-_MOST_PROCESSES = 4096
-_MOST_RUNS = 1_000_000
+_MAX_PROCESSES = 4096
+_MAX_RUNS = 1_000_000
 
 
 def _fill_preflight(parser: ArgumentParser) -> None:
@@ -53,18 +53,18 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     measurement = titled(parser, MEASUREMENT)
     measurement.value(
         "--sample SECONDS",
-        "length of the sample (default 3; 0: settings only; of a recording: all of it)",
+        "length of the sample (default 3; 0: settings only; a recording is sampled as a whole)",
         zero_or_seconds(SHORTEST_SAMPLE_S),
         3.0,
     )
     measurement.value(
         "--calibration SECONDS",
-        "length of the microbenchmark after the sample (default 3; auto: until the noise floor is known well "
-        f"enough, at most {MOST_AUTO_S:g}; 0: none; of a recording: the one in it)",
+        "length of the microbenchmark after the sample (default 3; auto: until the noise floor is precise enough, at "
+        f"most {MAX_AUTO_S:g}; 0: none; a recording contains its own)",
         or_auto(zero_or_seconds(SHORTEST_CALIBRATION_S)),
         3.0,
     )
-    skipped = "skip the microbenchmark: judge settings and sample alone"
+    skipped = "skip the microbenchmark: judge only settings and sample"
     measurement.constant("--no-calibration", "calibration", 0.0, skipped)
     add_budget(parser)
     add_record(parser)
@@ -75,20 +75,20 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     add_output(parser, tuple(FORMATS))
     report = titled(parser, REPORT)
     report.flag("--identify", what="include the host name (json, jsonl)")
-    for name, does in (
+    for name, effect in (
         ("--fix-script", "fixes what failed"),
         ("--undo-script", "restores the settings that were read"),
     ):
-        what = f"also write a shell script that {does} (without FILE: print it instead of the report)"
+        what = f"also write a shell script that {effect} (without FILE: print it instead of the report)"
         report.value(f"{name} FILE", what, const="-")
     length = report.exclusive()
     add_verbose(length, "show the result of every check (text)")
-    add_quiet(length, "; of the printed text only the last line, with the verdict")
+    add_quiet(length, "print only errors, and the last line of the text, with the verdict")
     status = titled(parser, "exit status")
     status.flag("--strict", what="treat warnings and unknowns as failures: unstable")
     add_on_unknown(
         status,
-        "exit status of an unknown verdict: fail = 1, pass = 0 (default 3; after --wait 4); nagios and "
+        "exit status of an unknown verdict: fail = 1, pass = 0 (default 3, or 4 after --wait); nagios and "
         "problem-detector always use 3",
     )
     status.flag("--exit-zero", what="exit 0 whatever the verdict: report only")
@@ -106,11 +106,12 @@ def _add_rules(parser: ArgumentParser) -> None:
     rules.values("--ignore LIST", "skip these checks or areas")
     rules.values("--severity CHECK=LEVEL", "severity of a check: blocking, warning or information")
     rules.values("--limit CHECK[.KEY]=VALUE", "limit of a check, such as target-cpu-busy=2%%")
-    expected = "expected duration of the benchmark; reports jobs scheduled within it"
+    expected = "expected duration of the benchmark: report jobs that are scheduled within it"
     rules.value("--expect SECONDS", expected, seconds(0))
     rules.value(
         "--machine FILE",
-        "description of the machine wanted (`noisewatch show --format machine` writes one): unstable on any other",
+        "description of the required machine (from `noisewatch show --format machine`); the verdict on any other is "
+        "unstable",
     )
     rules.value(
         "--config FILE", "options file (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])"
@@ -118,8 +119,8 @@ def _add_rules(parser: ArgumentParser) -> None:
     rules.flag("--no-config", what="ignore options files")
     rules.flag(
         "--show-options",
-        what="print each option with its value and where that comes from (command line, options file or default), "
-        "and measure nothing",
+        what="print each option with its value and its origin (command line, options file or default), and measure "
+        "nothing",
     )
     parser.set_defaults(configured_by=None, configured_words=())
 
@@ -130,46 +131,46 @@ def _fill_plan(parser: ArgumentParser) -> None:
         metavar="COUNT",
         nargs="?",
         type=core_count,
-        help="number of whole cores (default 1: a benchmark of one thread, which takes the least from everybody else)",
+        help="number of whole cores (default 1, for a benchmark with one thread)",
     )
     near = "choose cores near this network device, disk or PCI address"
     titled(parser, MACHINE).value("--near DEVICE", near)
     titled(parser, REPORT).flag(
-        "--undo", what="with --format script: the script that undoes the other one; write both before you run either"
+        "--undo", what="with --format script: print the undo script instead; write both before you run either"
     )
     add_machine(parser)
     add_output(parser, ("text", "script", "cmdline", "systemd", "json"))
 
 
-def default_runs(is_aa: bool, has_other: bool) -> int:
-    """Return the default of --runs: 1 for a single command, as an unaffected run; more to compare two."""
-    return 30 if is_aa else 25 if has_other else 1
+def default_runs(is_aa: bool, is_against: bool) -> int:
+    """Return the default of --runs: 1 for a single command, which then runs unaffected; more for a comparison."""
+    return 30 if is_aa else 25 if is_against else 1
 
 
 def _fill_run(parser: ArgumentParser) -> None:
-    """Add the options of `noisewatch run`; words after `--`, or from the first other word on, are the command."""
+    """Add the options of `noisewatch run`; the command starts after `--`, or at the first word that is no option."""
     add_cpus(parser)
     _add_command_of_run(parser)
     _add_repetitions(parser)
-    other = titled(parser, "comparison").exclusive()
-    against = "another command: the two run in pairs, in drawn order, each --runs times"
-    other.value("--against COMMAND", against, words)
-    other.flag("--aa", what="the command against itself: the smallest change that shows here")
+    comparison = titled(parser, "comparison").exclusive()
+    against = "compare with another command: both run in pairs, in random order, each --runs times"
+    comparison.value("--against COMMAND", against, words)
+    comparison.flag("--aa", what="compare the command with itself, for the smallest change that can be detected here")
     titled(parser, MEASUREMENT).value(
         "--calibration SECONDS",
-        f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; of one run none)",
+        f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; for a single run none)",
         zero_or_seconds(SHORTEST_CALIBRATION_S),
     )
-    add_tracer(parser, None, "events; of one run none, as switching the trace on takes a fifth of a second")
+    add_tracer(parser, None, "events; for a single run none, as switching the trace on takes 0.2 s")
     add_record(parser)
     _add_report_of_run(parser)
     status = titled(parser, "exit status")
     status.flag(
         "--gate",
-        what="exit with 5 where fewer repetitions than --runs were undisturbed, or the machine changed meanwhile; "
-        "with 3 where that is unknown",
+        what="exit with 5 if fewer repetitions than --runs were undisturbed, or the machine changed during the series; "
+        "with 3 if that is unknown",
     )
-    add_on_unknown(status, "with --gate, exit status where that is unknown: fail = 5, pass = 0 (default 3)")
+    add_on_unknown(status, "exit status of --gate if that is unknown: fail = 5, pass = 0 (default 3)")
     parser.add_argument("argv", metavar="COMMAND", nargs=REMAINDER, help="the command and its arguments")
 
 
@@ -177,18 +178,16 @@ def _add_command_of_run(parser: ArgumentParser) -> None:
     command = titled(parser, "command")
     command.value(
         "--membind NODES",
-        "memory of these nodes only: a list, auto (those of the target CPUs), or none (no binding; the default)",
+        "memory of these nodes only: a list, auto (the nodes of the target CPUs), or none (no binding; the default)",
         default="none",
     )
     command.flag("--spread", what="pin each busy thread of the command to a target CPU of its own")
-    command.flag(
-        "--as-user", what="with sudo: run the command as the user who called sudo, and only noisewatch as root"
-    )
+    command.flag("--as-user", what="with sudo: run the command as the user who called sudo, and noisewatch as root")
     command.flag(
         "--show-output",
-        what="in a series too, leave the command its standard input, output and error (default: /dev/null)",
+        what="leave the command its standard input, output and error in a series too (default: /dev/null)",
     )
-    command.flag("--ignore-failure", what="go on with a series where the command fails")
+    command.flag("--ignore-failure", what="continue a series if the command fails")
 
 
 def _add_repetitions(parser: ArgumentParser) -> None:
@@ -196,12 +195,12 @@ def _add_repetitions(parser: ArgumentParser) -> None:
     repetitions.value(
         "--runs N",
         "repetitions, each a process of its own (default 1; with --against 25, with --aa 30)",
-        whole_number(1, _MOST_RUNS),
+        whole_number(1, _MAX_RUNS),
     )
     repetitions.value(
         "--retry N",
-        "at most N further repetitions, until --runs of them were undisturbed (default 0)",
-        whole_number(0, _MOST_RUNS),
+        "add at most N repetitions, until --runs of them were undisturbed (default 0)",
+        whole_number(0, _MAX_RUNS),
         0,
     )
     repetitions.value(
@@ -212,7 +211,7 @@ def _add_repetitions(parser: ArgumentParser) -> None:
     )
     repetitions.value(
         "--min-undisturbed SHARE",
-        "with a smaller share of undisturbed repetitions the report gives no result (default 50%%)",
+        "minimum share of undisturbed repetitions for a result (default 50%%)",
         share,
         "50%",
     )
@@ -222,18 +221,18 @@ def _add_report_of_run(parser: ArgumentParser) -> None:
     add_output(
         parser,
         RUN_FORMATS,
-        "write to FILE, in the --format (without one: a receipt in JSON Lines where FILE ends in .jsonl, else the "
-        "text); the text of a series still goes to standard output, unless it is what FILE gets",
+        "write to FILE in the --format (default: a receipt in JSON Lines if FILE ends in .jsonl, otherwise the text); "
+        "unless FILE gets the text, the text of a series also goes to standard output",
     )
-    parser.set_defaults(format=None)  # the name of the file may imply it
+    parser.set_defaults(format=None)  # the file's name may imply the format
     report = titled(parser, REPORT)
-    add_quiet(report, ", nor the verdict of a single run")
+    add_quiet(report, "print only errors: no progress, no remarks, and no verdict of a single run")
     report.flag("--identify", what="include the commands' arguments and the control group in files")
     report.value(
         "--results FILE",
-        "say on standard error which runs were undisturbed of those in FILE, which the command writes with pyperf",
+        "FILE that the command writes with pyperf: print to standard error which of its runs were undisturbed",
     )
-    report.value("--filtered OUT", "write the undisturbed runs of --results to OUT")
+    report.value("--filtered OUT", "write the undisturbed runs in --results to OUT")
 
 
 def _fill_calibrate(parser: ArgumentParser) -> None:
@@ -242,24 +241,24 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     measurement = titled(parser, MEASUREMENT)
     measurement.value(
         "--duration SECONDS",
-        f"total duration (default 5; auto: until the noise floor is known well enough, at most {MOST_AUTO_S:g}); "
-        "with --under-load as long again",
+        f"total duration (default 5; auto: until the noise floor is precise enough, at most {MAX_AUTO_S:g}); "
+        "--under-load doubles it",
         or_auto(seconds(SHORTEST_CALIBRATION_S)),
         5.0,
     )
     measurement.value(
         "--settle SECONDS",
-        "first work on all CPUs until their clocks are level, for SECONDS at most "
-        f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and tell when they had become level; a clock that is "
-        f"level for less than {LEAST_S} does not count, as a turbo budget may last that long",
+        "first keep all CPUs busy until their clocks are stable, for SECONDS at most "
+        f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and report when they became stable; a clock that is "
+        f"stable for less than {LEAST_S} s does not count, as a turbo budget may last that long",
         seconds(LEAST_WORK_S),
         const=_SETTLE_S,
     )
     measurement.value("--against LIST", "CPUs to compare the target CPUs with")
     measurement.value(
         "--under-load N",
-        "calibrate again beside N busy processes, on all CPUs but isolated target CPUs (default one for each)",
-        whole_number(1, _MOST_PROCESSES, " of processes"),
+        "calibrate again while N processes are busy on all CPUs except isolated target CPUs (default: one per CPU)",
+        whole_number(1, _MAX_PROCESSES, " of processes"),
         const=0,
     )
     measurement.value("--workload COMMAND", "measure this command instead of the built-in work", words, ())
@@ -277,9 +276,9 @@ def _fill_show(parser: ArgumentParser) -> None:
         nargs="?",
         choices=("all", "cpus", "topology", "clock", "irqs"),
         default="all",
-        help="all, cpus, topology, clock or irqs (default all; other formats than text are always all)",
+        help="all, cpus, topology, clock or irqs (default all, as in all formats except text)",
     )
-    add_verbose(titled(parser, REPORT), "a row for each CPU and each IRQ (text)")
+    add_verbose(titled(parser, REPORT), "show a row for each CPU and each IRQ (text)")
     add_machine(parser)
     add_output(parser, ("text", "json", "machine"))
 
@@ -301,16 +300,15 @@ def _fill_explain(parser: ArgumentParser) -> None:
         metavar="ID",
         nargs="?",
         help=f"a check, such as tasks-on-target; an area; a topic ({', '.join(TOPICS)}); {ALL_TOPICS}, which lists "
-        f"these; or a term that `explain {GLOSSARY}` lists, such as MDE (default: a list of all checks and topics; as "
-        "JSON of the checks alone)",
+        f"the topics; or a term that `explain {GLOSSARY}` lists, such as MDE (default: list all checks and topics, in "
+        "JSON only the checks)",
     )
     page.add_argument(
         "--schema",
         nargs="?",
         const="preflight",
         choices=("preflight", "plan", "run", "compare", "history"),
-        help="print the JSON Schema of `--format json` of preflight, plan, compare or history, or of what `run` "
-        "writes (json, jsonl)",
+        help="print the JSON Schema of a command's `--format json` (default preflight), for run also of jsonl",
     )
     report = titled(parser, REPORT)
     report.choice("--format", ("text", "markdown", "json"), "output format (default text)", "text")
@@ -323,25 +321,24 @@ def _fill_history(parser: ArgumentParser) -> None:
         metavar="accept",
         nargs="?",
         choices=("accept",),
-        help="accept the machine as it is now: what is usual is what is measured from now on (an error where "
-        "nothing was remembered yet)",
+        help="make the current machine the new baseline (an error if the history has no entry)",
     )
     history = titled(parser, "history")
-    history.value("--why TEXT", "reason to keep with `accept`")
-    cpus = "show the entries of these target CPUs (default: those of the newest entry)"
+    history.value("--why TEXT", "reason to store with `accept`")
+    cpus = "show the entries of these target CPUs (default: the CPUs of the newest entry)"
     history.value("--cpus LIST", cpus, default=SUPPRESS)
     history.value("--file FILE", f"history to read (default: {USUAL_HISTORY})")
     report = titled(parser, REPORT)
-    add_verbose(report, "all entries, not only the newest 20 (text)")
+    add_verbose(report, "show all entries, not only the newest 20 (text)")
     add_output(parser, ("text", "json", "markdown", "svg"))
     add_theme(report, " of an SVG")
 
 
 def _fill_compare(parser: ArgumentParser) -> None:
-    """Add the options of `noisewatch compare`; the kind of either file is recognized by its content."""
+    """Add the options of `noisewatch compare`; a file's kind is recognized by its content."""
     kinds = "a verdict, calibration or receipt (JSON, JSON Lines) or a recording"
     parser.add_argument("before", metavar="BEFORE", help=f"{kinds}, recognized by its content")
-    parser.add_argument("after", metavar="AFTER", help="the file to compare it with, of the same kind or another")
+    parser.add_argument("after", metavar="AFTER", help="file to compare with, of the same or another kind")
     add_output(parser, ("text", "json", "markdown"))
 
 
@@ -355,19 +352,20 @@ def _fill_fleet(parser: ArgumentParser) -> None:
     )
     hosts = titled(parser, "hosts")
     hosts.value(
-        "--expect FILE|LIST", "hosts that should have reported: a file with one a line, or a list such as web1,web2"
+        "--expect FILE|LIST",
+        "hosts that should have reported: a file with one host per line, or a list such as web1,web2",
     )
     hosts.value(
         "--max-age AGE",
-        "count reports as unknown that are older, such as 90min, 24h or 7d (default: any age counts)",
+        "count older reports as unknown, such as 90min, 24h or 7d (default: any age counts)",
         age,
     )
     hosts.value(
         "--baseline DIR",
-        "compare with the verdicts there (default: with the one before it of the same host); hosts that are only "
-        "there count as missing, unless --expect lists who should report",
+        "compare with the verdicts in DIR (default: with the host's previous verdict); hosts that are only in DIR "
+        "count as missing, unless --expect is given",
     )
-    add_verbose(titled(parser, REPORT), "all hosts, not only the first 40 (text, markdown)")
+    add_verbose(titled(parser, REPORT), "show all hosts, not only the first 40 (text, markdown)")
     add_output(parser, ("text", "markdown", "json", "prometheus"))
 
 
@@ -375,10 +373,10 @@ def _fill_record(parser: ArgumentParser) -> None:
     add_machine(parser)
     add_interval(parser)
     parser.add_argument(
-        "file", metavar="FILE", help="recording to write; an older recording is overwritten, no other file is"
+        "file", metavar="FILE", help="recording to write; overwrites an older recording, but no other file"
     )
     measurement, report = titled(parser, MEASUREMENT), titled(parser, REPORT)
-    measurement.value("--duration SECONDS", "duration (default 60; Ctrl-C ends it sooner)", seconds(0), 60.0)
+    measurement.value("--duration SECONDS", "duration (default 60; Ctrl-C ends it early)", seconds(0), 60.0)
     measurement.value(
         "--calibration SECONDS",
         "length of a microbenchmark at the end (default 0: none)",
@@ -386,39 +384,36 @@ def _fill_record(parser: ArgumentParser) -> None:
         0.0,
     )
     report.flag("--identify", what="include host name and full kernel command line")
-    add_quiet(report, ", nor what was recorded")
+    add_quiet(report, "print only errors: no progress, no remarks and no summary")
 
 
 def _fill_screenshot(parser: ArgumentParser) -> None:
     add_machine(parser)
     add_interval(parser)
-    parser.add_argument(
-        "files", metavar="FILE", nargs="+", help="picture to write: .svg, or .png (needs resvg-py); or both"
-    )
+    parser.add_argument("files", metavar="FILE", nargs="+", help="picture to write: .svg or .png (needs resvg-py)")
     picture = titled(parser, "picture")
     picture.value("--size COLUMNSxLINES", "terminal size (default 100x30)", default="100x30")
     picture.value("--keys KEYS", "keys to press first, such as s or question_mark,j", default="")
     moment = seconds(0.0)
     at = "snapshot to show, in seconds from the start of the recording (default: the last)"
     picture.value("--at SECONDS", at, moment)
-    begin = "draw an animated SVG of the recording from there on"
+    begin = "start of an animated SVG, in seconds from the start of the recording"
     picture.value("--from SECONDS", begin, moment, dest="begin_s")
-    picture.value("--to SECONDS", "end of the animation (default: the end)", moment, dest="end_s")
+    picture.value("--to SECONDS", "end of the animation (default: the end of the recording)", moment, dest="end_s")
     add_theme(picture)
 
 
 def _fill_integrations(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="engine (default: list them all)")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="integration (default: list all)")
     parser.add_argument(
-        "folder", metavar="DIR", nargs="?", help="folder to write its files into (default: noisewatch-NAME, here)"
+        "folder", metavar="DIR", nargs="?", help="folder to write its files into (default: noisewatch-NAME)"
     )
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="print its page: what it does, where the files go, what happens on a noisy machine, how to take it "
-        "out again",
+        help="print its page: what it does, where the files go, what happens on a noisy machine, how to remove it",
     )
-    parser.add_argument("--force", action="store_true", help="replace files that are there with other content")
+    parser.add_argument("--force", action="store_true", help="replace existing files with different content")
 
 
 def _fill_completion(parser: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Functions on the parsed command line that several commands share: options, recordings, final remarks."""
+"""Functions that several commands share: options of the parsed command line, reports, recordings, remarks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from noisewatch.errors import UsageError
 from noisewatch.machine import Machine
 from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.machines import MachineOptions, require_free
-from noisewatch.surfaces.cli.options import MOST_AUTO_S
+from noisewatch.surfaces.cli.options import MAX_AUTO_S
 from noisewatch.surfaces.cli.values import AS_LONG_AS_NEEDED
 from noisewatch.surfaces.output import encoded, opened_output, takes_colour, takes_unicode
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def machine_options(arguments: Namespace) -> MachineOptions:
-    """Return the machine and CPUs that the command line names."""
+    """Return the options that select the machine and its CPUs."""
     return MachineOptions(sysroot=arguments.sysroot, replay=arguments.replay, cpus=arguments.cpus)
 
 
 def budget_of(arguments: Namespace) -> Budget:
-    """Return the budget that the options describe: samples of the benchmark to come, and limits."""
+    """Return the budget in the options: samples of the next benchmark, and limits."""
     from noisewatch.judgement.noise.budget import Budget  # the monitor imports this module before its first picture
     from noisewatch.judgement.rules import WORK_OF_PROFILE
 
@@ -54,7 +54,7 @@ def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOpti
     if command and arguments.work is not None:
         raise UsageError("--workload and --work exclude each other")
     return CalibrationOptions(
-        MOST_AUTO_S if is_auto else seconds, arguments.realtime, command, arguments.tracer, is_auto
+        MAX_AUTO_S if is_auto else seconds, arguments.realtime, command, arguments.tracer, is_auto
     )
 
 
@@ -66,7 +66,7 @@ def history_path(arguments: Namespace) -> Path | None:
 
 
 class ReportOutput:
-    """The destination of a command's report: --output, or standard output with what it can show."""
+    """The destination of a command's report: --output or standard output, with its colours and characters."""
 
     def __init__(self, output: BinaryIO, path: str | None, color: str) -> None:
         self._output, self._path, self._color = output, path, color
@@ -86,7 +86,7 @@ class ReportOutput:
         self._output.write(content)
 
     def write_text(self, text: str) -> None:
-        """Write a report for people, in ASCII for a terminal or pipe that takes nothing else."""
+        """Write a report for people; to standard output in ASCII, if its encoding has nothing else."""
         self._output.write(encoded(text, self._path))
 
     def write_json(self, described: object) -> None:
@@ -97,26 +97,26 @@ class ReportOutput:
 
 @contextmanager
 def opened_report(arguments: Namespace) -> Iterator[ReportOutput]:
-    """Yield the report's destination, opened before any measuring. Raise UsageError if it cannot be written."""
+    """Yield the report's destination, opened before the measurement. Raise UsageError if it cannot be written."""
     with opened_output(arguments.output) as output:
         yield ReportOutput(output, arguments.output, arguments.color)
 
 
 @contextmanager
 def recorded_to(path: str | None, machine: Machine) -> Iterator[Machine]:
-    """Yield the machine, and record all its reads to `path`, if given. Raise UsageError if that cannot be written."""
+    """Yield the machine, and record all its reads to `path`, unless None. Raise UsageError if it cannot be written."""
     if path is None:
         yield machine
         return
     require_free(path)
-    from noisewatch.operations.record import recorded  # imports the sampler, which nothing else here needs
+    from noisewatch.operations.record import recorded  # imports the sampler, needed only here
 
     with opened_output(path) as sink, recorded(machine, sink) as source:
         yield source
 
 
 def report_damage(machine: Machine) -> None:
-    """Print to standard error if a replay ended before its recording did."""
+    """Print to standard error how far the recording could be replayed, if it is damaged."""
     damage = getattr(machine, "damage", None)
     if damage is not None:
         print(f"noisewatch: {machine.name}: {damage}; replayed up to there", file=sys.stderr)

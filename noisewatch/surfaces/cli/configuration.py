@@ -7,8 +7,8 @@
     limit = { target-cpu-busy = "2%" }
     machine = "machine.toml"
 
-Each key is an option of `preflight`, and is read as the option is. What the command line says comes after it: it adds
-to lists, and outranks everything else. A path is relative to the folder of the file.
+Each key is an option of `preflight`, and is parsed like the option. The command line is applied after the file: it
+extends lists, and replaces all other values. A path is relative to the folder of the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from noisewatch.surfaces.cli.rules import refuse_unknown_names
 from noisewatch.surfaces.drawing.tables import align
 from noisewatch.text import printable
 
-_OWN, _PROJECT = "noisewatch.toml", "pyproject.toml"
+_OPTIONS_FILE, _PROJECT_FILE = "noisewatch.toml", "pyproject.toml"
 KEYS = (
     "profile",
     "expect",
@@ -58,12 +58,12 @@ _TEXT, _LIST, _TABLE, _FLAG, _PATH = (
     "the name of a file",
 )
 _UNSET = "-"
-_NOTE = f"{_UNSET} stands for no value: `noisewatch preflight --help` says what applies instead\n"
+_NOTE = f"{_UNSET}: no value; `noisewatch preflight --help` lists the defaults\n"
 _NO_SETTINGS = ("help", "show_options")
 
 
 class _OptionsFile(Struct, frozen=True):
-    """An options file: its text, and noisewatch's table in it, which is below the keys `above`."""
+    """An options file: its text, and noisewatch's table in it, which is nested in the keys `above`."""
 
     path: Path
     text: str
@@ -71,7 +71,7 @@ class _OptionsFile(Struct, frozen=True):
     above: tuple[str, ...] = ()
 
     def place(self, key: str, name: str, value: object) -> str:
-        """Return `FILE:LINE` of a key, of a name in its table, or of the only text in a list `value`."""
+        """Return `FILE:LINE` of a key, of a `name` in its table, or of the only text in its list `value`."""
         keys = (*self.above, key)
         line = (line_of(self.text, *keys, name) if name else None) or line_of(self.text, *keys) or 1
         match value:
@@ -85,12 +85,11 @@ class _OptionsFile(Struct, frozen=True):
 def configure(parser: ArgumentParser, path: str | None) -> tuple[str, list[str]] | None:
     """Set the parser's defaults from the file; return its path and the equivalent words of a command line.
 
-    Return None if there is no file.
-
-    Without a `path` the file is searched in the current folder and above, up to the top of the repository; outside of a
-    repository only in the current folder. Raise UsageError, or UsageErrors with all mistakes in the file.
+    Return None if there is no file. Without a `path` the file is searched in the current folder and above, up to the
+    top of the repository; outside of a repository only in the current folder. Raise UsageError, or UsageErrors with all
+    mistakes in the file.
     """
-    file = _read(Path(path)) if path is not None else _nearest()
+    file = _read_file(Path(path)) if path is not None else _find_nearest()
     if file is None:
         return None
     words: list[str] = []
@@ -98,7 +97,7 @@ def configure(parser: ArgumentParser, path: str | None) -> tuple[str, list[str]]
     kind_by_key = {key: _kind_of(parser._option_string_actions[f"--{key}"]) for key in KEYS}
     for key, value in file.table.items():
         kind = kind_by_key.get(key)
-        for name, setting in _settings(kind, value):
+        for name, setting in _settings_in(kind, value):
             try:
                 words += _checked_words(parser, file.path.parent, key, kind, name, setting)
             except UsageError as error:
@@ -113,29 +112,29 @@ def configure(parser: ArgumentParser, path: str | None) -> tuple[str, list[str]]
 
 
 def _kind_of(option: Action) -> str:
-    """Return what the value of an option's key has to be."""
-    if option.nargs in (0, "?"):  # an option that may stand alone
+    """Return the kind of value that the option's key requires, in words."""
+    if option.nargs in (0, "?"):  # an option that may have no value
         return _FLAG
     if isinstance(option.default, list):
         return _LIST if option.metavar == "LIST" else _TABLE
     return _PATH if option.metavar == "FILE" else _TEXT
 
 
-def _settings(kind: str | None, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values in a table, the items of a list, each in a list, and any other value as it is."""
+def _settings_in(kind: str | None, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield names and values: all of a table, each item of a list as a list of its own, any other value unchanged."""
     if kind == _TABLE and isinstance(value, dict):
-        yield from _flat(value)
+        yield from _flatten(value)
     elif kind == _LIST and isinstance(value, list):
         yield from (("", [item]) for item in value)
     else:
         yield "", value
 
 
-def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Flatten a table: TOML parses `id.key = 1` as a table within a table."""
     for name, value in table.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from _flatten(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
@@ -143,9 +142,9 @@ def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
 def _checked_words(
     parser: ArgumentParser, folder: Path, key: str, kind: str | None, name: str, value: Any
 ) -> list[str]:
-    """Return the equivalent words of a command line. Raise UsageError if the option would not accept them."""
+    """Return the equivalent words of a command line. Raise UsageError if the option does not accept them."""
     option = f"--{key}"
-    words = [f"{option}{text}" for text in _texts(folder, key, kind, name, value)]
+    words = [f"{option}{text}" for text in _value_texts(folder, key, kind, name, value)]
     try:
         parser.parse_args(words)
         for word in words:
@@ -156,8 +155,8 @@ def _checked_words(
     return words
 
 
-def _texts(folder: Path, key: str, kind: str | None, name: str, value: Any) -> list[str]:
-    """Return what follows the option's name on a command line. Raise UsageError for a wrong key or type."""
+def _value_texts(folder: Path, key: str, kind: str | None, name: str, value: Any) -> list[str]:
+    """Return the texts after the option's name on a command line. Raise UsageError for a wrong key or type."""
     is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
     match value:
         case bool() if kind == _FLAG:
@@ -171,44 +170,44 @@ def _texts(folder: Path, key: str, kind: str | None, name: str, value: Any) -> l
         case _ if is_plain and kind == _TEXT:
             return [f"={value}"]
     if kind is None:
-        raise UsageError(f"there is no key {key!r}" + did_you_mean(key, KEYS, f"; there is {', '.join(KEYS)}"))
+        raise UsageError(f"there is no key {key!r}" + did_you_mean(key, KEYS, f"; valid keys: {', '.join(KEYS)}"))
     raise UsageError(f"{key}{f' {name}' * bool(name)}: wanted {_TEXT if name else kind}, found {value!r}")
 
 
-def _nearest() -> _OptionsFile | None:
-    """Return the file of the nearest folder that has one; a folder without access counts as one without a file."""
-    for place in _places():
-        for name in (_OWN, _PROJECT):
-            if os.access(place / name, os.R_OK) and (file := _read(place / name)) is not None:
+def _find_nearest() -> _OptionsFile | None:
+    """Return the options file of the nearest folder that has one, or None; files that cannot be read are skipped."""
+    for folder in _searched_folders():
+        for name in (_OPTIONS_FILE, _PROJECT_FILE):
+            if os.access(folder / name, os.R_OK) and (file := _read_file(folder / name)) is not None:
                 return file
     return None
 
 
-def _places() -> list[Path]:
-    """Return the current folder and those above up to the top of the repository; outside of one only the current one.
+def _searched_folders() -> list[Path]:
+    """Return the current folder and, inside a repository, its parents up to the top of the repository.
 
-    Outside of a repository, folders above may belong to other users.
+    Outside of a repository, parents may belong to other users.
     """
     try:
-        folder = Path.cwd()
+        current = Path.cwd()
     except OSError:  # the folder was removed
         return []
-    places = [folder, *folder.parents]
-    tops = [number for number, place in enumerate(places) if os.path.exists(place / ".git")]
-    return places[: tops[0] + 1] if tops else places[:1]
+    folders = [current, *current.parents]
+    tops = [index for index, folder in enumerate(folders) if os.path.exists(folder / ".git")]
+    return folders[: tops[0] + 1] if tops else folders[:1]
 
 
-def _read(path: Path) -> _OptionsFile | None:
-    """Return noisewatch's table, or None if the file of another tool has none. Raise UsageError."""
+def _read_file(path: Path) -> _OptionsFile | None:
+    """Return the options file, or None if it is another tool's and has no table for noisewatch. Raise UsageError."""
     try:
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: {(error.strerror or os.strerror(error.errno or 0)).lower()}") from error
-    if path.name == _PROJECT and b"noisewatch" not in content:
+    if path.name == _PROJECT_FILE and b"noisewatch" not in content:
         return None
     text = decoded_toml(content, str(path))
     whole = parsed_toml(text, str(path))
-    if path.name != _PROJECT:
+    if path.name != _PROJECT_FILE:
         return _OptionsFile(path, text, whole)
     tools = whole.get("tool")
     own = tools.get("noisewatch") if isinstance(tools, dict) else None
@@ -218,25 +217,25 @@ def _read(path: Path) -> _OptionsFile | None:
 
 
 def text_of_options(arguments: Namespace) -> str:
-    """Return the table of the options that the command line and the options file set, and of the defaults."""
-    configured, given = _set_by([PREFLIGHT, *arguments.configured_words]), _set_by(arguments.words)
+    """Return a table of all options of preflight: value, and origin (command line, options file or default)."""
+    from_file, from_words = _values_set_by([PREFLIGHT, *arguments.configured_words]), _values_set_by(arguments.words)
     rows = [("OPTION", "VALUE", "FROM")]
     for action, default in _settings_of_preflight():
-        values = [origin[action.dest] for origin in (configured, given) if action.dest in origin]
+        values = [origin[action.dest] for origin in (from_file, from_words) if action.dest in origin]
         origins = [
-            *([arguments.configured_by] if action.dest in configured else []),
-            *(["command line"] if action.dest in given else []),
+            *([arguments.configured_by] if action.dest in from_file else []),
+            *(["command line"] if action.dest in from_words else []),
         ]
         if isinstance(default, list):
             value: Any = [item for items in values for item in items]
         else:
             value, origins = (values or [default])[-1], origins[-1:]
-        rows.append((action.option_strings[-1], _text(value), ", ".join(origins) or "default"))
+        rows.append((action.option_strings[-1], _value_text(value), ", ".join(origins) or "default"))
     return f"{align([tuple(map(printable, row)) for row in rows])}\n{_NOTE}"
 
 
 def _settings_of_preflight() -> list[tuple[Action, Any]]:
-    """Return the options of preflight with their defaults; of options that set the same value the first one."""
+    """Return the options of preflight with their defaults; if several set the same value, only the first."""
     parser, commands = build_parsers()
     by_name: dict[str, Action] = {}
     for action in commands[PREFLIGHT]._actions:
@@ -248,8 +247,8 @@ def _settings_of_preflight() -> list[tuple[Action, Any]]:
     ]
 
 
-def _set_by(words: Sequence[str]) -> dict[str, Any]:
-    """Return the values that valid words of a command line set, as written, without any default."""
+def _values_set_by(words: Sequence[str]) -> dict[str, Any]:
+    """Return the values that the words of a valid command line set, as written, without defaults."""
     parser, commands = build_parsers()
     for each_parser in (parser, commands[PREFLIGHT]):
         each_parser._defaults.clear()
@@ -258,11 +257,11 @@ def _set_by(words: Sequence[str]) -> dict[str, Any]:
     return vars(parser.parse_args(words))
 
 
-def _text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """Return the value as a user would write it."""
     if value in (None, []):
         return _UNSET
-    if isinstance(value, bool) or value == "":  # "": an option whose own value was left out
+    if isinstance(value, bool) or value == "":  # "": an option without its optional value
         return "no" if value is False else "yes"
     if isinstance(value, list):
         return ", ".join(value)

@@ -1,4 +1,4 @@
-"""The texts of the help: the commands by the question that they answer, their summaries and examples."""
+"""Help texts: the commands by the question that they answer, their summaries and examples."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ COMMANDS_BY_QUESTION = {
     },
     "gate (may a benchmark start, and on which CPUs?)": {
         "preflight": "check whether a benchmark may start: verdict and exit status",
-        "plan": "propose target CPUs for this machine, and print what keeps everything else off them",
+        "plan": "propose target CPUs for this machine, and the commands that keep other work off them",
     },
-    "measure (can I trust a result, and which change shows here?)": {
-        "run": "run a command, and say of each repetition whether it was disturbed, and by whom",
+    "measure (can I trust a result, and which change can I detect?)": {
+        "run": "run a command and report which repetitions were disturbed, and by what",
         "calibrate": "measure the noise that the machine adds to a benchmark's samples",
     },
     "machines (what has changed, and which machine is fit?)": {
-        "history": "show how this machine's speed and noise developed, and what changed when they did",
+        "history": "show when this machine's speed or noise changed, and what else changed then",
         "compare": "show what differs between two verdicts, calibrations, recordings or receipts",
         "fleet": "make one table of the verdicts of many machines, the worst first",
     },
     "share (how do I explain, record or automate it?)": {
-        "explain": "explain a check or a topic of benchmarking, or list them all",
+        "explain": "explain a check, a topic or a term, or list checks and topics",
         "record": "record the machine into a file that replays anywhere",
         "screenshot": "draw the monitor's screen to an SVG or PNG file",
-        "integrations": "write the files for engines that you already run, such as Slurm and Nagios",
+        "integrations": "write the files for tools that you already use, such as Slurm and Nagios",
         "completion": "print a shell completion script",
     },
 }
@@ -37,23 +37,25 @@ examples:
   noisewatch                                           watch this machine
   noisewatch preflight --cpus 2-3 && taskset -c 2-3 ./benchmark
   noisewatch run --runs 25 -- ./benchmark              judge each repetition
-  noisewatch calibrate --cpus 2-3 --detect 2%          how many samples show a change of 2%
+  noisewatch calibrate --cpus 2-3 --detect 2%          how many samples detect a change of 2%
   noisewatch compare before.json after.json            what differs between two machines, or days
 
-exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown
-(--on-unknown fail: 1, pass: 0), 4 not stable within --wait (--format nagios: 0 OK, 1 WARNING,
-2 CRITICAL, 3 UNKNOWN, errors included);
-of run: that of its command; 125 for all errors of its own (noisewatch run --help);
-of compare: 0 no difference in what blocks, 1 they differ there, 2 usage or input error, 3 unknown;
-of fleet: that of the worst host: 1 unstable, 3 unknown (also: broken, missing or old reports), 0 stable;
-of all other commands: 0 done, 2 usage or input error, 3 could not measure
+exit status:
+  preflight  0 stable, 1 unstable, 2 usage or internal error, 4 not stable within --wait
+             3 unknown (1 with --on-unknown fail, 0 with --on-unknown pass)
+             --format nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, also for errors
+  run        status of its command, 125 for errors of noisewatch; see noisewatch run --help
+  compare    0 no blocking difference, 1 blocking difference, 2 usage or input error, 3 unknown
+  fleet      status of the worst host: 0 stable, 1 unstable, 2 usage or input error,
+             3 unknown (also broken, missing or old reports)
+  others     0 done, 2 usage or input error, 3 could not measure
 """
 
 EXAMPLES = {
     "preflight": """\
 examples:
   noisewatch preflight --cpus 2-3 && taskset -c 2-3 ./benchmark
-  noisewatch preflight --wait 300 --lock    retry for 5 minutes, then keep others from starting
+  noisewatch preflight --wait 300 --lock    retry for 5 minutes, then lock the machine
   noisewatch preflight --fix-script fix.sh --undo-script undo.sh
   noisewatch preflight --expect 3600 --format json --output verdict.json
   noisewatch show --format machine --output machine.toml && noisewatch preflight --machine machine.toml
@@ -65,35 +67,38 @@ examples:
   noisewatch run --runs 25 --against './old --fast' -- ./new --fast
   noisewatch run --runs 25 --retry 10 --wait 60 --gate -- ./benchmark
 
-exit status: that of the command where it failed (--ignore-failure lets a series
-go on; where a signal ends a series, 128 plus its number); else 0, and with
---gate 5 (disturbed or incomplete) or 3 (unknown; --on-unknown). To pass the gate, as many runs
-as --runs says must be undisturbed, the report must give a result
-(--min-undisturbed), and the machine must be the same after a series as before.
---format pyperf without an undisturbed run ends with 5 or 3 even without --gate.
-125: an error of noisewatch's own, or a report, a recording or the --results
-could not be written or read. 126: the command cannot be run. 127: it is not there.
+exit status:
+  0    the command succeeded
+  N    the command's own status, if it failed; 128 plus the number if a signal ended a series
+  5    --gate: too few undisturbed repetitions, no result (--min-undisturbed),
+       or the machine changed during the series
+  3    --gate: unknown whether the gate passes (5 with --on-unknown fail, 0 with pass)
+  125  an error of noisewatch, also if a report, a recording or --results cannot be read or written
+  126  the command cannot be executed
+  127  the command was not found
+
+--format pyperf without an undisturbed run ends with 5 or 3, even without --gate.
 """,
     "calibrate": """\
 examples:
   noisewatch calibrate --cpus 2-3 --duration 10
-  noisewatch calibrate --cpus 3 --against 0    compare an isolated CPU with another one
-  noisewatch calibrate --cpus 3 --under-load    whether isolation holds while all other CPUs are busy
-  noisewatch calibrate --at 10ms --max-cv 0.5%    against a benchmark's own budget
-  sudo noisewatch calibrate --tracer osnoise    name the culprits at a lower overhead
+  noisewatch calibrate --cpus 3 --against 0       compare an isolated CPU with another one
+  noisewatch calibrate --cpus 3 --under-load      does isolation hold while all other CPUs are busy?
+  noisewatch calibrate --at 10ms --max-cv 0.5%    compare with a benchmark's own budget
+  sudo noisewatch calibrate --tracer osnoise      name the culprits at a lower overhead
   noisewatch calibrate --against 0 --format svg --output noise.svg
 
-exit status: 0 measured, whatever came of it; 2 usage or input error; 3 could not measure, or the
-load did not run all the time; a command that is interrupted ends its load
+exit status: 0 measured, whatever the result; 2 usage or input error; 3 could not measure, or the
+load did not run all the time. If the command is interrupted, its load ends too.
 """,
     "plan": """\
 examples:
   noisewatch plan 2                         two cores: which, why, and what to do
   noisewatch plan 4 --near eth0             four cores near a network card
-  noisewatch plan --cpus 2-5                what is wrong with these, and the same commands
+  noisewatch plan --cpus 2-5                what is wrong with these CPUs, and commands for them
   noisewatch plan 2 --format script >take.sh; noisewatch plan 2 --format script --undo >give-back.sh
-  noisewatch plan 2 --format cmdline        what to add to the kernel command line; standard error says what to replace
-  noisewatch plan 2 --format systemd        a service that isolates the CPUs while it runs, where the kernel can do so
+  noisewatch plan 2 --format cmdline        kernel options to add; standard error names those to replace
+  noisewatch plan 2 --format systemd        a service that isolates the CPUs while it runs, if the kernel supports it
 """,
     "show": """\
 examples:
@@ -102,15 +107,15 @@ examples:
 """,
     "history": """\
 examples:
-  noisewatch preflight --history              check, and remember what was measured
-  noisewatch history                          where speed or noise moved, and what changed just then
-  noisewatch history --cpus 2-3               of these CPUs, and not of those of the newest entry
-  noisewatch history accept --why 'new BIOS'  from here on this is the machine
+  noisewatch preflight --history              check the machine, and remember the measurements
+  noisewatch history                          when speed or noise changed, and what else changed then
+  noisewatch history --cpus 2-3               entries of these CPUs, not of the newest entry's
+  noisewatch history accept --why 'new BIOS'  make this machine the new baseline
 
-Of each set of CPUs up to 200 entries count: the newest 40, and older ones evenly over time.
+For each set of CPUs up to 200 entries count: the newest 40, and older ones evenly over time.
 
-exit status: 0 shown, also where there is no entry yet, or the machine is not as usual (`preflight
---history` judges that), or accepted; 2 usage or input error, also where there is no entry to accept
+exit status: 0 shown or accepted, even if there is no entry to show, or the machine has changed (`preflight
+--history` judges that); 2 usage or input error, or no entry to accept
 """,
     "compare": """\
 examples:
@@ -118,15 +123,21 @@ examples:
   noisewatch compare good-host.nw bad-host.nw       two machines by their recordings
   noisewatch compare golden.json now.json || exit 1
 
-They differ in what blocks where a blocking check fails on one side but not on the other, or is unknown on one side but
-answered on the other; and where a figure differs by more than chance (5% false alarms for all figures together) and by
-as much as counts: 1% of speed or run time, 5% of a clock reading, twice the gaps or the noise floor. Facts that
-differ are shown, and do not block. What was measured under load, or on the CPUs of --against, is compared by itself.
-Calibrations and receipts have no checks: of one of them and a verdict, figures and facts are compared.
+A difference blocks if
+  - a blocking check fails on one side only, or is unknown on one side and answered on the other; or
+  - a figure differs by more than chance (5% false alarms for all figures together), and by at least
+    1% of speed or run time, 5% of a clock reading, or a factor of two in gaps or noise floor.
+Facts that differ are shown, and do not block. Measurements under load, or on the CPUs of --against, are
+compared separately. Calibrations and receipts have no checks: compared with a verdict, only figures and
+facts count.
 
-exit status: 0 no difference in what blocks; 1 they differ in what blocks; 2 usage or input error; 3 unknown: a blocking
-check is ignored or missing in one of two verdicts, or unknown in both; a figure was not measured on one side, or not in
-the same way on both; speeds are too noisy to compare; or nothing that blocks is known to both sides
+exit status:
+  0  no blocking difference
+  1  a blocking difference
+  2  usage or input error
+  3  unknown: a blocking check is ignored or missing in one of two verdicts, or unknown in both; a figure
+     was not measured on one side, or not in the same way on both; speeds are too noisy to compare; or
+     the two sides have nothing in common that could block
 """,
     "fleet": """\
 examples:
@@ -134,8 +145,8 @@ examples:
   noisewatch fleet today/ --baseline yesterday/ --format markdown --output fleet.md
   pdsh -w 'web[1-40]' 'noisewatch preflight --format json --output /shared/$(hostname).json'
 
-exit status: that of the worst host: 1 unstable, 3 unknown, 0 stable. Reports that are broken, missing,
-too old or from the future count as unknown; 2 is a usage or input error.
+exit status: that of the worst host (1 unstable, 3 unknown, 0 stable), or 2 for a usage or input error.
+Reports that are broken, missing, too old or from the future count as unknown.
 """,
     "screenshot": """\
 examples:
@@ -147,10 +158,10 @@ examples:
 
 
 class HelpByQuestion(RawDescriptionHelpFormatter):
-    """A help formatter that lists the commands below the question that they answer."""
+    """A help formatter that lists each command below the question that it answers."""
 
     def add_argument(self, action: Action) -> None:
-        """Add an argument, or a section of commands for each question."""
+        """Add an argument, or for the commands a section per question."""
         if not isinstance(action, _SubParsersAction):
             super().add_argument(action)
             return

@@ -1,4 +1,4 @@
-"""The progress of an operation, redrawn in place on a terminal; nothing is shown without a terminal."""
+"""Shows the progress of an operation, redrawn in place on a terminal; without a terminal nothing is shown."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from noisewatch.surfaces.output import AUTO, can_move_cursor, encoding_of, in_co
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress
 
-_EVERY_S = 0.25
-_LEAST_LINES = 12
-_WAITING_EVERY_S = 10.0
+_REDRAW_S = 0.25
+_MIN_LINES = 12
+_WAITING_REMARK_S = 10.0
 
 
 class _LivePicture:
-    """The progress of a calibration, drawn to standard error, as standard output is for the answer."""
+    """The progress of a calibration, drawn to standard error, as standard output is for the report."""
 
     def __init__(self, color: str) -> None:
         from noisewatch.operations.calibrate import LiveGaps  # most commands do not calibrate
@@ -34,16 +34,16 @@ class _LivePicture:
         self._next_s = 0.0
 
     def __call__(self, progress: Progress) -> None:
-        """Draw the progress, a few times a second at most."""
+        """Draw the progress, at most a few times per second."""
         if not self._shows or time.monotonic() < self._next_s:
             return
         from noisewatch.surfaces.drawing.glyphs import glyphs_for
         from noisewatch.surfaces.reports.calibration.picture import live_rows, progress_line  # only a terminal needs it
 
-        self._next_s = time.monotonic() + _EVERY_S
+        self._next_s = time.monotonic() + _REDRAW_S
         self._live.take(progress)
         columns, lines = shutil.get_terminal_size()
-        if self._can_move and lines >= _LEAST_LINES:
+        if self._can_move and lines >= _MIN_LINES:
             glyphs = glyphs_for(encoding_of(sys.stderr), os.environ.get("TERM", ""))
             rows = live_rows(self._live, columns - 1, lines - 2, glyphs)
             self._draw([painted_row(row) if self._in_colour else plain_row(row) for row in rows])
@@ -53,7 +53,7 @@ class _LivePicture:
     def clear(self) -> None:
         """Remove the picture, which the report replaces."""
         if self._drawn:
-            sys.stderr.write(self._back() + "\x1b[J" if self._can_move else "\n")
+            sys.stderr.write(self._cursor_back() + "\x1b[J" if self._can_move else "\n")
             sys.stderr.flush()
             self._drawn = 0
 
@@ -61,24 +61,24 @@ class _LivePicture:
         if not self._can_move:
             sys.stderr.write("\r" + lines[0])
         else:
-            sys.stderr.write(self._back() + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J")
+            sys.stderr.write(self._cursor_back() + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J")
         sys.stderr.flush()
         self._drawn = len(lines)
 
-    def _back(self) -> str:
+    def _cursor_back(self) -> str:
         return f"\r\x1b[{self._drawn}A" if self._drawn else ""
 
 
 class TerminalListener:
-    """A listener that shows an operation's progress on standard error; nothing but remarks without a terminal."""
+    """A listener that shows an operation's progress on standard error; without a terminal only remarks."""
 
     program = "noisewatch"  # before each remark
 
     def __init__(self, color: str = AUTO) -> None:
         self._color = color
         self._picture: _LivePicture | None = None
-        self._sampling: str | None = None  # what the progress line of a sample begins with
-        self._waits_for, self._tell_s = "", 0.0
+        self._sampling: str | None = None  # the start of the progress line of a sample
+        self._waits_for, self._next_remark_s = "", 0.0
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
         if sys.stderr.isatty():
@@ -92,11 +92,11 @@ class TerminalListener:
         self._picture(progress)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """Print what the operation waits for if that changes, but not too often; terminals have a progress line."""
+        """Print the reasons to wait if they change, but not too often; on a terminal the progress line has them."""
         now_s = time.monotonic()
-        if reasons != self._waits_for and now_s >= self._tell_s and not sys.stderr.isatty():
+        if reasons != self._waits_for and now_s >= self._next_remark_s and not sys.stderr.isatty():
             self.on_remark(f"waiting for {reasons} ({left_s:.0f} s left)")
-            self._waits_for, self._tell_s = reasons, now_s + _WAITING_EVERY_S
+            self._waits_for, self._next_remark_s = reasons, now_s + _WAITING_REMARK_S
 
     def on_remark(self, text: str) -> None:
         print(f"{self.program}: {text}", file=sys.stderr, flush=True)
@@ -119,5 +119,5 @@ class SilentListener(TerminalListener):
 
 
 def listener_of(arguments: Namespace) -> TerminalListener:
-    """Return the listener that the command line asks for."""
+    """Return the listener for the command line: a silent one with --quiet."""
     return SilentListener() if arguments.quiet else TerminalListener(arguments.color)

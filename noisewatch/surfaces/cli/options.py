@@ -12,27 +12,27 @@ from noisewatch.surfaces.cli.values import chance, inflation, kind_of_work, samp
 from noisewatch.surfaces.output import ALWAYS, AUTO, NEVER
 
 USUAL_HISTORY = (
-    "root's is /var/lib/noisewatch/history.jsonl, anyone else's noisewatch/history.jsonl in $XDG_STATE_HOME or "
+    "/var/lib/noisewatch/history.jsonl for root, otherwise noisewatch/history.jsonl in $XDG_STATE_HOME or "
     "~/.local/state"
 )
-SHORTEST_SAMPLE_S = 0.5  # in less, a tick of 10 ms or a single interrupt could decide the verdict
-SHORTEST_CALIBRATION_S = 0.5  # in less, some kinds of measurement would not take place
-MOST_AUTO_S = 30.0  # the longest duration of a calibration as long as needed
+SHORTEST_SAMPLE_S = 0.5  # in a shorter sample, a tick of 10 ms or a single interrupt could decide the verdict
+SHORTEST_CALIBRATION_S = 0.5  # a shorter calibration would skip some kinds of measurement
+MAX_AUTO_S = 30.0  # upper limit for the duration of `auto`
 FAIL, PASS = "fail", "pass"  # the values of --on-unknown
-_MOST_SAMPLES = 10_000  # at least 2: a single one has no deviation
+_MIN_SAMPLES, _MAX_SAMPLES = 2, 10_000  # a single sample has no deviation
 _SHORTEST_INTERVAL_S = 0.1
 
 MACHINE, MEASUREMENT, REPORT = "machine", "measurement", "report"
 
 
 class Options:
-    """The options below one title of a command's help, or those of them that exclude each other."""
+    """A titled group of options in a command's help, or a part of it whose options exclude each other."""
 
     def __init__(self, group: _ArgumentGroup) -> None:
         self._group = group
 
     def exclusive(self) -> Options:
-        """Return options of this group that exclude each other."""
+        """Return a part of this group whose options exclude each other."""
         return Options(self._group.add_mutually_exclusive_group())
 
     def flag(self, *names: str, what: str) -> None:
@@ -49,7 +49,7 @@ class Options:
         const: object = None,
         **more: str,
     ) -> None:
-        """Add an option with a value, used as in `--cpus LIST`; a `const` is the value of the bare option."""
+        """Add an option with a value; `usage` is like `--cpus LIST`, `const` the value of the option without one."""
         name, _, metavar = usage.partition(" ")
         nargs = None if const is None else "?"
         self._group.add_argument(
@@ -64,23 +64,23 @@ class Options:
         )
 
     def constant(self, name: str, dest: str, const: object, what: str) -> None:
-        """Add an option without a value, which is `const` for the option whose value goes to `dest`."""
+        """Add an option without a value, which sets `dest` to `const`."""
         self._group.add_argument(name, action="store_const", const=const, dest=dest, help=what)
 
     def values(self, usage: str, what: str) -> None:
-        """Add an option that may be given several times."""
+        """Add an option that may be repeated; its values are collected in a list."""
         name, _, metavar = usage.partition(" ")
         self._group.add_argument(name, metavar=metavar, action="append", default=[], help=what)
 
     def choice(
         self, name: str, choices: Sequence[str], what: str, default: object = None, metavar: str | None = None
     ) -> None:
-        """Add an option with one of these values."""
+        """Add an option whose value is one of `choices`."""
         self._group.add_argument(name, choices=choices, default=default, metavar=metavar, help=what)
 
 
 def titled(parser: ArgumentParser, title: str) -> Options:
-    """Return the options with this title in the help, which is added where there is none yet."""
+    """Return the group of options with this title, and add it to the help if it is missing."""
     groups = (group for group in parser._action_groups if group.title == title)
     return Options(next(groups, None) or parser.add_argument_group(title))
 
@@ -89,15 +89,15 @@ def add_cpus(parser: ArgumentParser, default: object = SUPPRESS) -> None:
     """Add --cpus."""
     titled(parser, MACHINE).value(
         "--cpus LIST",
-        "target CPUs, such as 2-7 or 1,3 (kernel list syntax); fast: those of the fastest kind (default: the "
-        "isolated CPUs, else those that you may use without CPU 0's core; in both cases only the fastest kind of core, "
-        "where the machine tells)",
+        "target CPUs, such as 2-7 or 1,3 (kernel list syntax), or fast: all CPUs of the fastest kind of core (default: "
+        "the isolated CPUs, otherwise the CPUs that you may use except CPU 0's core; of these only the fastest kind of "
+        "core, if the machine reports kinds)",
         default=default,
     )
 
 
 def add_machine(parser: ArgumentParser, default: object = SUPPRESS) -> None:
-    """Add the options that choose the machine and its CPUs."""
+    """Add the options that select the machine and its CPUs."""
     add_cpus(parser, default)
     machine = titled(parser, MACHINE).exclusive()
     machine.value("--sysroot DIR", "copied tree of /proc and /sys instead of this host", default=default)
@@ -113,7 +113,7 @@ def add_interval(parser: ArgumentParser, default: object = SUPPRESS) -> None:
 def add_output(
     parser: ArgumentParser, formats: Sequence[str], what: str = "write to FILE instead of standard output"
 ) -> None:
-    """Add --format, of which the first one is the default, and --output and --color."""
+    """Add --format, with the first of `formats` as the default, and --output and --color."""
     report = titled(parser, REPORT)
     format_help = f"output format: {', '.join(formats)} (default {formats[0]})"
     report.choice("--format", formats, format_help, formats[0], "FORMAT")
@@ -126,8 +126,8 @@ def add_color(options: Options, default: str = SUPPRESS) -> None:
     options.choice(
         "--color",
         (AUTO, ALWAYS, NEVER),
-        "colours in text: always, never, or auto: by NO_COLOR, else FORCE_COLOR or CLICOLOR_FORCE, else on a "
-        "terminal (default auto)",
+        "colours in text: always, never or auto (default auto: by NO_COLOR, then FORCE_COLOR or CLICOLOR_FORCE, then "
+        "whether the output is a terminal)",
         default,
     )
 
@@ -137,13 +137,13 @@ def add_verbose(options: Options, what: str) -> None:
     options.flag("-v", "--verbose", what=what)
 
 
-def add_quiet(options: Options, more: str = "") -> None:
-    """Add -q; `more` says what else is not printed."""
-    options.flag("-q", "--quiet", what=f"print no progress and no remarks{more}, only errors")
+def add_quiet(options: Options, what: str = "print only errors: no progress and no remarks") -> None:
+    """Add -q."""
+    options.flag("-q", "--quiet", what=what)
 
 
 def add_theme(options: Options, of: str = "") -> None:
-    """Add --theme; `of` says what the colours are those of."""
+    """Add --theme; `of` names the pictures that it colours, such as " of an SVG"."""
     options.choice("--theme", ("dark", "light"), f"colours{of} (default dark)", "dark")
 
 
@@ -153,42 +153,47 @@ def add_on_unknown(options: Options, what: str) -> None:
 
 
 def add_budget(parser: ArgumentParser) -> None:
-    """Add the options that describe the benchmark to come, and how the microbenchmark measures for it."""
-    budget = titled(parser, "the benchmark to come")
-    budget.value("--at DURATION", "length of one of its samples (default 100ms)", sample_length, "100ms")
-    samples = whole_number(2, _MOST_SAMPLES, " of samples")
+    """Add the options that describe the next benchmark, and how the microbenchmark measures for it."""
+    budget = titled(parser, "the next benchmark")
+    budget.value("--at DURATION", "length of a sample (default 100ms)", sample_length, "100ms")
+    samples = whole_number(_MIN_SAMPLES, _MAX_SAMPLES, " of samples")
     budget.value("--samples N", "number of samples (default 25)", samples, "25")
     budget.value(
         "--max-cv SHARE",
-        "highest acceptable CV (relative standard deviation) of its samples (default 1%%)",
+        "maximum CV (relative standard deviation) of the samples (default 1%%)",
         share,
         "1%",
     )
     budget.value(
         "--confidence SHARE",
-        f"chance of staying within it from which on it passes, above 50%% (default {CONFIDENCE * 100:.0f}%%, with "
-        f"profile shared {CONFIDENCE_IN[SHARED] * 100:.0f}%%); unstable where exceeding it is as likely, else unknown",
+        f"minimum chance that the CV stays within --max-cv, above 50%% (default {CONFIDENCE * 100:.0f}%%; "
+        f"{CONFIDENCE_IN[SHARED] * 100:.0f}%% with profile shared). Unstable if exceeding the budget has that chance, "
+        "otherwise unknown",
         chance,
     )
     budget.value(
         "--detect SHARE",
-        "also print how many samples show a change of SHARE here, such as 2%%, by kind of work and length",
+        "also print how many samples are needed to detect a change of SHARE here, such as 2%%, by kind of work and "
+        "length",
         share,
     )
     budget.value(
-        "--max-inflation FACTOR", "highest acceptable worst sample, in medians, such as 1.2 (default: any)", inflation
+        "--max-inflation FACTOR",
+        "maximum length of the worst sample, in medians, such as 1.2 (default: unlimited)",
+        inflation,
     )
     budget.value(
         "--work KIND",
-        "what its time depends on: latency = steps that wait for each other (not wake-ups: --profile latency); "
-        "throughput = as many instructions a cycle as the core can do; interpreter; cache = what lies in "
-        "the last-level cache; memory = what no cache holds; mixed = the first three (default: all have to stay "
-        "within the budget; with --profile memory: memory)",
+        "what the benchmark's time depends on: latency = steps that wait for each other (for wake-ups see --profile "
+        "latency); throughput = as many instructions per cycle as possible; interpreter; cache = data in the "
+        "last-level cache; memory = data beyond the caches; mixed = latency, throughput and interpreter (default: "
+        "all kinds have to stay within the budget; memory with --profile memory)",
         kind_of_work,
     )
     measurement = titled(parser, MEASUREMENT)
     measurement.flag(
-        "--realtime", what="run the microbenchmark with real-time priority, which is throttled for 50 ms in each second"
+        "--realtime",
+        what="run the microbenchmark with real-time priority, which the kernel throttles for 50 ms in each second",
     )
     add_tracer(parser)
     measurement.value(
@@ -206,12 +211,12 @@ def add_tracer(
     titled(parser, MEASUREMENT).choice(
         "--tracer",
         [tracer.value for tracer in Tracer],
-        "tracing backend (needs root): events = tracepoints, most detail; osnoise = lower overhead; none "
-        f"(default {default_words})",
+        f"tracing backend (needs root): events = tracepoints, most detail; osnoise = lower overhead; none (default "
+        f"{default_words})",
         default,
     )
 
 
 def add_record(parser: ArgumentParser) -> None:
     """Add --record."""
-    titled(parser, MEASUREMENT).value("--record FILE", "also record what the result rests on, for --replay")
+    titled(parser, MEASUREMENT).value("--record FILE", "also record the data behind the result, for --replay")

@@ -1,4 +1,4 @@
-"""The parser class of the command line: errors are raised, and say what may have been meant."""
+"""The parser class of the command line; it raises errors, with a suggestion for misspelt names."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from noisewatch.errors import UsageError, quoted
 from noisewatch.patterns import regex
 from noisewatch.text import printable
 
-_OPTION = regex(r"--?[A-Za-z]\S*+$")  # not a negative number, nor a text with a dash at its beginning
+_OPTION = regex(r"--?[A-Za-z]\S*+$")  # no negative number, and no text that starts with a dash
 
 
 def did_you_mean(name: str, valid_names: Iterable[str], otherwise: str = "") -> str:
-    """Return `; did you mean …?` with a similar valid name, one that begins with `name` first; or else `otherwise`."""
+    """Return `; did you mean …?` with a valid name that starts with `name` or is similar; `otherwise` if none is."""
     from difflib import get_close_matches  # only misspelt names need it
 
-    by_word = {valid_name.lower(): valid_name for valid_name in valid_names}
+    name_by_word = {valid_name.lower(): valid_name for valid_name in valid_names}
     word = name.lower()
-    longer = [valid_word for valid_word in by_word if word and valid_word.startswith(word)]
-    near = longer or get_close_matches(word, by_word, n=1)
-    return f"; did you mean {by_word[near[0]]}?" if near else otherwise
+    longer = [valid_word for valid_word in name_by_word if word and valid_word.startswith(word)]
+    similar = longer or get_close_matches(word, name_by_word, n=1)
+    return f"; did you mean {name_by_word[similar[0]]}?" if similar else otherwise
 
 
 class Parser(ArgumentParser):
     """An argparse parser whose errors are UsageErrors."""
 
-    def error(self, message: str) -> None:  # type: ignore[override]  # raises instead of exiting, as all errors do
+    def error(self, message: str) -> None:  # type: ignore[override]  # raises instead of exiting
         """Raise UsageError with the message."""
         raise UsageError(f"{message} (see {self.prog} --help)")
 
     def refuse_unknown(self, words: Iterable[str]) -> None:
-        """Raise UsageError for the first word that looks like an option and is neither one nor the beginning of one."""
+        """Raise UsageError for the first word that looks like an option, but is neither an option nor its beginning."""
         names = self._option_string_actions
         for name in (word.partition("=")[0] for word in words):
             is_known = name[:2] in names or any(known.startswith(name) for known in names)
@@ -40,7 +40,7 @@ class Parser(ArgumentParser):
                 self.error(f"there is no option {printable(name)}{did_you_mean(name, names)}")
 
     def format_help(self) -> str:
-        """Return the help text, with the program's path in commands that need root."""
+        """Return the help text; commands that need root start with the program's full path."""
         from noisewatch.program import named_for_root  # only help needs it
 
         return named_for_root(super().format_help())
@@ -49,7 +49,7 @@ class Parser(ArgumentParser):
         """Raise ArgumentError if the value is not one of the choices; argparse calls this method for each value."""
         if action.choices is None or value in action.choices:
             return
-        near = did_you_mean(str(value), action.choices)
+        hint = did_you_mean(str(value), action.choices)
         if isinstance(action, _SubParsersAction):
-            raise ArgumentError(None, f"there is no command {quoted(value)}{near}")
-        raise ArgumentError(action, f"wanted one of {', '.join(action.choices)}, found {quoted(value)}{near}")
+            raise ArgumentError(None, f"there is no command {quoted(value)}{hint}")
+        raise ArgumentError(action, f"wanted one of {', '.join(action.choices)}, found {quoted(value)}{hint}")

@@ -1,4 +1,4 @@
-"""The parsers of all commands."""
+"""Builds the parsers of all commands."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ PREFLIGHT = "preflight"
 def _add_monitor(parser: ArgumentParser) -> None:
     """Add the options of the monitor."""
     screen = titled(parser, "the monitor's screen")
-    screen.flag("--ascii", what="draw with ASCII characters only (default: where the locale is not UTF-8)")
+    screen.flag("--ascii", what="draw with ASCII characters only (default if the locale is not UTF-8)")
     add_color(screen, AUTO)
     screen.flag("--no-mouse", what="leave the mouse to the terminal, to select text")
     titled(parser, MEASUREMENT).flag(
         "--idle-probe",
-        what="measure what idle target CPUs lose, by spinning on each for 2%% of the time (in the monitor: S)",
+        what="measure how much time idle target CPUs lose, by spinning on each for 2%% of the time (key S in the "
+        "monitor)",
     )
 
 
 def build_parsers() -> tuple[Parser, Mapping[str, Parser]]:
-    """Return the parser of the whole command line, and the parser of each command."""
+    """Return the parser of the whole command line, and the parsers of the commands by name."""
     parser = Parser(
         prog="noisewatch",
-        description="Shows what disturbs the CPUs that a benchmark runs on, and says whether it may start.",
+        description="Shows what disturbs the CPUs that a benchmark runs on, and whether it may start.",
         epilog=EPILOG,
         formatter_class=HelpByQuestion,
     )

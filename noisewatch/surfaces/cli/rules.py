@@ -1,4 +1,4 @@
-"""The rules that the options define: which checks are asked, their severities, and their limits."""
+"""The rules in the options: the selected checks, their severities and their limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from noisewatch.surfaces.reports.topics.report import terms
 
 T = TypeVar("T")
 
-_MOST_NEAR = 4
+_MAX_SUGGESTIONS = 4
 _NAME_BY_WORD = {  # synonyms of areas and topics from the kernel's files, other tools and guides
     **dict.fromkeys(("irq", "irqs", "softirq", "interrupt", "nmi", "ipi"), "interrupts"),
     **dict.fromkeys(("freq", "frequency", "cpufreq"), "clock"),
@@ -38,24 +38,26 @@ _NAME_BY_WORD = {  # synonyms of areas and topics from the kernel's files, other
 
 
 def rules_of(arguments: Namespace) -> Rules:
-    """Return the rules. Raise UsageError if an option has an unknown name."""
+    """Return the rules that the options define. Raise UsageError if an option contains an unknown name."""
     return Rules(
         profile=arguments.profile or MICRO,
         is_profile_given=arguments.profile is not None,
         budget=budget_of(arguments),
-        selected=_names("--select", arguments.select),
-        ignored=_names("--ignore", arguments.ignore),
-        severity_by_id=dict(_pairs("--severity", arguments.severity, _severity)),
-        value_by_limit=dict(_pairs("--limit", arguments.limit, _limit)),
+        selected=_parse_names("--select", arguments.select),
+        ignored=_parse_names("--ignore", arguments.ignore),
+        severity_by_id=dict(_parse_pairs("--severity", arguments.severity, _parse_severity)),
+        value_by_limit=dict(_parse_pairs("--limit", arguments.limit, _parse_limit)),
         expected_s=arguments.expect,
         configured_by=arguments.configured_by,
         required=frozenset({machine_locked.id} if arguments.lock else ()),
-        wanted=None if arguments.machine is None else _description(arguments.machine, arguments.configured_by),
+        wanted=None
+        if arguments.machine is None
+        else _read_required_machine(arguments.machine, arguments.configured_by),
     )
 
 
-def _description(path: str, configured_by: str | None) -> WantedMachine:
-    """Read the description of the required machine; an error names the options file too, which may have named it."""
+def _read_required_machine(path: str, configured_by: str | None) -> WantedMachine:
+    """Return the description of the required machine. Raise UsageError, which also names the options file, if any."""
     try:
         return read_description(path)
     except UsageError as error:
@@ -65,41 +67,39 @@ def _description(path: str, configured_by: str | None) -> WantedMachine:
 
 
 def refuse_unknown_names(option: str, text: str) -> None:
-    """Raise UsageError if an option that names checks would not accept the text; no other option is looked at."""
+    """Raise UsageError if the value `text` of an option that takes checks has an unknown one; other options pass."""
     if option in ("--select", "--ignore"):
-        _names(option, [text])
+        _parse_names(option, [text])
     elif option in ("--severity", "--limit"):
-        list(_pairs(option, [text], _severity if option == "--severity" else _limit))
+        list(_parse_pairs(option, [text], _parse_severity if option == "--severity" else _parse_limit))
 
 
 def check_named(name: str, option: str = "") -> Check:
     """Return the check with this id. Raise UsageError, with similar names, if there is none."""
-    check = {listed_check.id: listed_check for listed_check in CATALOGUE}.get(name)
-    if check is None:
-        listed = [] if option else [*areas(), *TOPICS, ALL_TOPICS, *terms()]  # `explain` accepts them as well
-        kind = "check, area, topic or term" if listed else "check"
-        raise UsageError(
-            _unknown(option, name, kind, dict.fromkeys([*listed, *(listed_check.id for listed_check in CATALOGUE)]))
-        )
-    return check
+    check_by_id = {check.id: check for check in CATALOGUE}
+    if name not in check_by_id:
+        other_names = [] if option else [*areas(), *TOPICS, ALL_TOPICS, *terms()]  # `explain` accepts them as well
+        kind = "check, area, topic or term" if other_names else "check"
+        raise UsageError(_unknown_name_message(option, name, kind, dict.fromkeys([*other_names, *check_by_id])))
+    return check_by_id[name]
 
 
 def areas() -> list[str]:
-    """Return all areas in the catalogue's order."""
+    """Return all areas, in the catalogue's order."""
     return list(dict.fromkeys(check.area for check in CATALOGUE))
 
 
-def _names(option: str, texts: Iterable[str]) -> frozenset[str]:
-    """Return the ids and areas in comma-separated lists. Raise UsageError for an unknown name."""
+def _parse_names(option: str, texts: Iterable[str]) -> frozenset[str]:
+    """Return the check ids and areas in comma-separated lists. Raise UsageError for an unknown name."""
     valid_names = [check.id for check in CATALOGUE] + areas()
     names = [name.strip() for text in texts for name in text.split(",")]
     for name in names:
         if name not in valid_names:
-            raise UsageError(_unknown(option, name, "check or area", valid_names))
+            raise UsageError(_unknown_name_message(option, name, "check or area", valid_names))
     return frozenset(names)
 
 
-def _pairs(option: str, texts: Iterable[str], parse: Callable[[str, str], T]) -> Iterable[T]:
+def _parse_pairs(option: str, texts: Iterable[str], parse: Callable[[str, str], T]) -> Iterable[T]:
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign:
@@ -107,16 +107,16 @@ def _pairs(option: str, texts: Iterable[str], parse: Callable[[str, str], T]) ->
         yield parse(name.strip(), value.strip())
 
 
-def _severity(name: str, value: str) -> tuple[str, Severity]:
+def _parse_severity(name: str, value: str) -> tuple[str, Severity]:
     check = check_named(name, "--severity")
-    meant = [severity for severity in Severity if value and severity.startswith(value)]
-    if len(meant) != 1:
-        raise UsageError(_unknown(f"--severity {name}", value, "severity", Severity))
-    return check.id, meant[0]
+    matches = [severity for severity in Severity if value and severity.startswith(value)]
+    if len(matches) != 1:
+        raise UsageError(_unknown_name_message(f"--severity {name}", value, "severity", Severity))
+    return check.id, matches[0]
 
 
-def _limit(name: str, value: str) -> tuple[tuple[str, str], float]:
-    """Parse a limit: `ID=…` sets the failing limit, or the only one there is; `ID.KEY=…` another one."""
+def _parse_limit(name: str, value: str) -> tuple[tuple[str, str], float]:
+    """Parse a limit: `ID=…` sets a check's only limit, or else the limit that fails; `ID.KEY=…` sets any limit."""
     check_id, _, key = name.partition(".")
     check = check_named(check_id, "--limit")
     limits = {limit.key: limit for limit in check.limits}
@@ -125,12 +125,12 @@ def _limit(name: str, value: str) -> tuple[tuple[str, str], float]:
         raise UsageError(f"--limit {name}: this check has no limit")
     if limit_key not in limits:
         raise UsageError(f"--limit {name}: wanted one of {', '.join(f'{check_id}.{key}' for key in limits)}")
-    return (check_id, limit_key), _value(name, value, limits[limit_key])
+    return (check_id, limit_key), _parse_limit_value(name, value, limits[limit_key])
 
 
-def _value(name: str, text: str, limit: Limit) -> float:
+def _parse_limit_value(name: str, text: str, limit: Limit) -> float:
     if limit.set_by is not None:
-        raise UsageError(f"--limit {name}: it is set by {limit.set_by}")
+        raise UsageError(f"--limit {name}: use {limit.set_by} to set this limit")
     is_share = limit.unit == "share"
     value = parse_number(text, is_share)
     if value is None or (is_share and value > 1):
@@ -139,21 +139,23 @@ def _value(name: str, text: str, limit: Limit) -> float:
     return value
 
 
-def _unknown(option: str, name: str, kind: str, valid_names: Iterable[str]) -> str:
+def _unknown_name_message(option: str, name: str, kind: str, valid_names: Iterable[str]) -> str:
+    """Return the error message for an unknown name of a `kind`, with suggestions."""
     valid_names = list(valid_names)
-    near = _near(name, valid_names)
-    if near:
-        hint = f"did you mean {' or '.join(near)}?"
+    suggestions = _suggestions(name, valid_names)
+    if suggestions:
+        hint = f"did you mean {' or '.join(suggestions)}?"
     else:
         hint = f"wanted {', '.join(valid_names)}" if kind == "severity" else "`noisewatch explain` lists all"
     return f"{option} {name!r}: no such {kind}; {hint}".strip()
 
 
-def _near(name: str, valid_names: list[str]) -> list[str]:
-    """Return names that may have been meant: synonyms, names that contain the word, and similar ones."""
+def _suggestions(name: str, valid_names: list[str]) -> list[str]:
+    """Return valid names that the user may have meant: synonyms, names that contain the word, similar names."""
     from difflib import get_close_matches  # only misspelt names need it
 
     word = name.lower()
-    meant = [_NAME_BY_WORD[word]] if _NAME_BY_WORD.get(word) in valid_names else []
-    holding = [valid_name for valid_name in valid_names if word and word in valid_name]
-    return list(dict.fromkeys([*meant, *holding, *get_close_matches(word, valid_names, n=3, cutoff=0.5)]))[:_MOST_NEAR]
+    synonyms = [_NAME_BY_WORD[word]] if _NAME_BY_WORD.get(word) in valid_names else []
+    longer = [valid_name for valid_name in valid_names if word and word in valid_name]
+    similar = get_close_matches(word, valid_names, n=3, cutoff=0.5)
+    return list(dict.fromkeys([*synonyms, *longer, *similar]))[:_MAX_SUGGESTIONS]

@@ -1,4 +1,4 @@
-"""Parsers of the options' values; their errors name the accepted values."""
+"""Parsers of option values; their errors name the accepted values."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from collections.abc import Callable
 from noisewatch.kinds import Work
 from noisewatch.units import parse_duration
 
-AS_LONG_AS_NEEDED = math.inf  # the seconds of a calibration that ends by itself
-_LONGEST_S = 1e6
-_SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
-_LARGEST_SHARE = 10.0
-_LARGEST_INFLATION = 1e6
-_MOST_DIGITS = 9  # of a whole number; int refuses some thousands
-_MOST_CORE_DIGITS = 10
+AS_LONG_AS_NEEDED = math.inf  # seconds of a calibration that ends as soon as its result is precise enough
+_MAX_S = 1e6
+_MIN_SAMPLE_NS, _MAX_SAMPLE_NS = 100_000, 100_000_000_000
+_MAX_SHARE = 10.0
+_MAX_INFLATION = 1e6
+_MAX_DIGITS = 9  # of a whole number; int() refuses thousands of digits
+_MAX_CORE_DIGITS = 10
 _SECONDS_BY_UNIT = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def seconds(least: float) -> Callable[[str], float]:
-    """Return a parser of seconds that accepts `least` or more."""
+def seconds(minimum: float) -> Callable[[str], float]:
+    """Return a parser of seconds that accepts `minimum` or more."""
 
     def parse(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
             value = float("nan")
-        if not least <= value <= _LONGEST_S:
-            raise ArgumentTypeError(f"wanted seconds from {least:g} to {_LONGEST_S:.0f}, found {text!r}")
+        if not minimum <= value <= _MAX_S:
+            raise ArgumentTypeError(f"wanted seconds from {minimum:g} to {_MAX_S:.0f}, found {text!r}")
         return value
 
     return parse
 
 
-def zero_or_seconds(least: float) -> Callable[[str], float]:
-    """Return a parser of seconds that accepts 0, and `least` or more."""
+def zero_or_seconds(minimum: float) -> Callable[[str], float]:
+    """Return a parser of seconds that accepts 0, and `minimum` or more."""
 
     def parse(text: str) -> float:
         value = seconds(0)(text)
-        if 0 < value < least:
-            raise ArgumentTypeError(f"wanted 0 or at least {least:g} seconds, found {text!r}")
+        if 0 < value < minimum:
+            raise ArgumentTypeError(f"wanted 0 or at least {minimum:g} seconds, found {text!r}")
         return value
 
     return parse
@@ -64,7 +64,7 @@ def kind_of_work(text: str) -> Work:
 def sample_length(text: str) -> int:
     """Parse a duration such as 100ms, 10us or 1s; return ns."""
     length_ns = parse_duration(text.strip()) or 0
-    if not _SHORTEST_SAMPLE_NS <= length_ns <= _LONGEST_SAMPLE_NS:
+    if not _MIN_SAMPLE_NS <= length_ns <= _MAX_SAMPLE_NS:
         raise ArgumentTypeError(f"wanted a duration from 100us to 100s, such as 10ms, found {text!r}")
     return round(length_ns)
 
@@ -81,7 +81,7 @@ def parse_number(text: str, is_share: bool) -> float | None:
 def share(text: str) -> float:
     """Parse a share such as 2% or 0.02."""
     value = parse_number(text.strip(), is_share=True)
-    if value is None or not 0 < value <= _LARGEST_SHARE:
+    if value is None or not 0 < value <= _MAX_SHARE:
         raise ArgumentTypeError(f"wanted a share such as 5% or 0.05, found {text!r}")
     return value
 
@@ -100,19 +100,19 @@ def inflation(text: str) -> float:
         value = float(text)
     except ValueError:
         value = float("nan")
-    if not 1 <= value <= _LARGEST_INFLATION:
+    if not 1 <= value <= _MAX_INFLATION:
         raise ArgumentTypeError(f"wanted a factor of at least 1, such as 1.2, found {text!r}")
     return value
 
 
-def whole_number(least: int, most: int, of: str = "") -> Callable[[str], int]:
-    """Return a parser of whole numbers from `least` to `most`; its error names what they are a number `of`."""
+def whole_number(minimum: int, maximum: int, of: str = "") -> Callable[[str], int]:
+    """Return a parser of whole numbers from `minimum` to `maximum`; `of` completes its error, such as " of samples"."""
 
     def parse(text: str) -> int:
-        is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
         value = int(text) if is_number else -1
-        if not least <= value <= most:
-            raise ArgumentTypeError(f"wanted a number{of} from {least} to {most}, found {text!r}")
+        if not minimum <= value <= maximum:
+            raise ArgumentTypeError(f"wanted a number{of} from {minimum} to {maximum}, found {text!r}")
         return value
 
     return parse
@@ -120,8 +120,8 @@ def whole_number(least: int, most: int, of: str = "") -> Callable[[str], int]:
 
 def core_count(text: str) -> int:
     """Parse a number of cores, 1 or more."""
-    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_CORE_DIGITS or int(text) < 1:
-        raise ArgumentTypeError(f"wanted a number of cores, from 1 on, found {text!r}")
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_CORE_DIGITS or int(text) < 1:
+        raise ArgumentTypeError(f"wanted a number of cores, at least 1, found {text!r}")
     return int(text)
 
 

@@ -1,1 +1,1 @@
-"""What the monitor and the reports are drawn with: rows of styled pieces, glyphs, panels, tables, charts."""
+"""The drawing kit of the monitor and the reports: rows of styled pieces, glyphs, panels, tables, charts."""

@@ -10,7 +10,7 @@ _LINES_IN_ASCII = str.maketrans("│─━┊└┴┬┤├┣┫●←◀↑",
 
 
 def put(line: list[str], begin: int, text: str) -> bool:
-    """Write the text into the line of columns if it fits with a blank at either side; return whether it did."""
+    """Write the text into the line of columns if it fits with a blank on both sides; return whether it fits."""
     end = begin + text_width(text)
     if begin < 0 or end > len(line) or set(line[max(begin - 1, 0) : end + 1]) != {" "}:
         return False
@@ -19,9 +19,9 @@ def put(line: list[str], begin: int, text: str) -> bool:
 
 
 def labels_line(width: int, labels: Iterable[tuple[int, str]]) -> str:
-    """Return a line with each label from its column on, or as near to it as the line's end permits.
+    """Return a line in which each label begins at its column, or further left if the line is too short for it.
 
-    Labels that would touch an earlier one are left out, so the most important come first.
+    Labels that would touch an earlier label are left out, so pass the most important first.
     """
     line = [" "] * width
     for column, label in labels:
@@ -30,7 +30,7 @@ def labels_line(width: int, labels: Iterable[tuple[int, str]]) -> str:
 
 
 def rows_for(rows: Iterable[Row], in_unicode: bool) -> list[Row]:
-    """Return the rows, with lines, arrows and names in ASCII unless `in_unicode`."""
+    """Return the rows, in ASCII unless `in_unicode`."""
     if in_unicode:
         return list(rows)
     return [[(in_ascii(text.translate(_LINES_IN_ASCII)), style) for text, style in row] for row in rows]

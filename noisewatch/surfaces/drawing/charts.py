@@ -1,4 +1,4 @@
-"""Small text charts: a histogram in one row, and the length of work over time, drawn by plotext.
+"""Small text charts: a histogram in one row, and the duration of work over time, drawn by plotext.
 
 Only this module uses plotext. Its figure is global, so only one thread may use it.
 """
@@ -18,16 +18,16 @@ _PER_OCTAVE = 4  # bars per doubling: the histogram's own sixteen would be narro
 
 
 def strip(histogram: Histogram, width: int, ramp: str, from_ns: int = 1_000) -> str:
-    """Draw the number of gaps by length, from `from_ns` on: a character a bar, its height logarithmic."""
+    """Draw the number of gaps of `from_ns` or more by length: one character per bar, its height logarithmic."""
     bars = _bars(histogram, from_ns)
     first = _place(from_ns)
-    heights = [math.log10(bars.get(first + at, 0) + 1) for at in range(width)]
+    heights = [math.log10(bars.get(first + index, 0) + 1) for index in range(width)]
     top = max(max(heights, default=0.0), 1.0)
     return "".join(ramp[math.ceil(height / top * (len(ramp) - 1))] for height in heights)
 
 
 def _place(ns: int) -> int:
-    """Return the number of the bar to which a duration belongs."""
+    """Return the index of the bar that counts the duration."""
     return math.floor(math.log2(max(ns, 1)) * _PER_OCTAVE)
 
 
@@ -40,7 +40,7 @@ def _bars(histogram: Histogram, from_ns: int) -> dict[int, int]:
 
 
 def work_chart(start_ns: Sequence[int], length_ns: Sequence[int], width: int, height: int) -> list[str]:
-    """Draw the median and the longest time of the work's samples over the calibration, below a legend.
+    """Draw the median and the longest sample of work over the calibration, below a legend.
 
     The chart is empty if there are too few samples, if it does not fit, or if plotext cannot be imported (it has no
     wheel for musl).
@@ -71,7 +71,7 @@ def _round_places(lowest_ns: float, highest_ns: float) -> list[float]:
     steps = (size * 10.0**power for power in itertools.count(least) for size in (1, 2, 5))
     ranges = ((step, math.floor(lowest_ns / step), math.floor(highest_ns / step) + 1) for step in steps)
     step, first, last = next(candidate for candidate in ranges if candidate[2] - candidate[1] < _MOST_PLACES)
-    return [step * at for at in range(first, last + 1)]
+    return [step * index for index in range(first, last + 1)]
 
 
 _LEAST_WIDTH, _FEWEST = 40, 20

@@ -23,7 +23,7 @@ STYLES: Mapping[str, str] = {
     "doubt": "bold reverse yellow",
 }
 _MEANING_BY_LABEL: Mapping[str, Meaning] = {"FAIL": "grave", "WARN": "grave", "fail": "notable", "warn": "notable"}
-# By kind of culprit; similar kinds share a colour. The kind's name, or a sign, is always beside it.
+# By kind of culprit; similar kinds share a colour. The kind's name, or a sign, is always next to it.
 KIND_STYLES: Mapping[str, str] = {
     "irq": "blue",
     "softirq": "cyan",

@@ -13,12 +13,12 @@ OFFLINE_MARK = "x"
 
 
 class Glyphs(Struct, frozen=True, eq=False):  # hashing all fields for each mark would be slow
-    """The characters to draw with: `ramp` has one for no noise and one for each level, `unknown` is for no figure."""
+    """The characters to draw with; `ramp` has one for no noise, and one for each level."""
 
     ramp: str
-    unknown: str
+    unknown: str  # no figure
     quiet: str  # no noise in a lane: a line along its foot
-    not_followed: str  # a culprit that was not among the costliest, which alone are known
+    not_followed: str  # a culprit that was not among the costliest; only those are recorded
     estimate: str
     at_least: str
     dash: str
@@ -98,7 +98,7 @@ def glyphs_for(encoding: str | None, terminal: str = "", colours: str | None = N
 
 
 def tall_bars(heights: Sequence[int | None], marks: Sequence[Piece], rows: int, glyphs: Glyphs) -> list[Row]:
-    """Return one bar a column, in eighths of a row and the style of its mark; None draws the mark in the lowest row."""
+    """Return one bar per column, in the style of its mark; heights are in eighths of a row, None draws the mark."""
     steps = len(glyphs.ramp) - 1
     drawn: list[Row] = []
     for above in range(rows - 1, -1, -1):

@@ -74,7 +74,7 @@ def grid(by_area: Mapping[Area, Sequence[Gravity]], width: int, in_unicode: bool
     areas = list(by_area)
     for columns in range(len(areas) or 1, 0, -1):
         height = -(-len(areas) // columns)
-        parts = [areas[at : at + height] for at in range(0, len(areas), height or 1)]
+        parts = [areas[index : index + height] for index in range(0, len(areas), height or 1)]
         widths = [_NAME + max(len(by_area[area]) for area in part) + _GAP for part in parts]
         if sum(widths) - _GAP <= width:
             break

@@ -31,7 +31,7 @@ _PLAIN = Edges("-", "|", "++++", "++")
 
 
 def is_framed(width: int, height: int) -> bool:
-    """Return whether a screen of that size has frames; on a smaller one a panel is its rows below a heading."""
+    """Return whether a screen of that size has frames; on a smaller screen a panel is a heading with rows below it."""
     return width >= LEAST_FRAMED[0] and height >= LEAST_FRAMED[1]
 
 
@@ -43,7 +43,7 @@ def inner(width: int, height: int) -> tuple[int, int]:
 def panel(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs, right: str = "") -> list[Row]:
     """Return the rows in a frame: `height` rows of `width` columns; overflow is cut off.
 
-    `right` may hold several parts between ` · `, of which the last ones go first if they do not fit.
+    `right` may hold several parts between ` · `, of which the last ones are dropped first if they do not fit.
     """
     edges = _ROUNDED if glyphs.has_braille else _PLAIN
     if height < 2 or width < 5:
@@ -55,7 +55,7 @@ def panel(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyp
 
 
 def joined(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[Row]:
-    """Return two frames of one width, one below the other, which share an edge: one row less than both."""
+    """Return two frames of the same width, one below the other, with a shared edge."""
     joints = (_ROUNDED if glyphs.has_braille else _PLAIN).joints
     (first, *middle, last), *rest = lower
     between: Row = [(joints[0] + first[0][1:], first[1]), *middle, (last[0][:-1] + joints[1], last[1])]
@@ -65,8 +65,8 @@ def joined(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[R
 class Section(Struct, frozen=True):
     """A titled part of a screen, with `height` rows inside, by default all of `rows`.
 
-    `right` may hold several parts between ` · `, of which the last ones go first if they do not fit. With
-    `has_heading` the first row is a heading already: without a frame it gets no other one.
+    `right` may hold several parts between ` · `, of which the last ones are dropped first if they do not fit.
+    With `has_heading` the first row is already a heading, and no other is added if there is no frame.
     """
 
     title: str
@@ -82,7 +82,7 @@ class Section(Struct, frozen=True):
 
 
 class Space(Struct, frozen=True):
-    """The columns and rows of a screen, or of a part of it, for sections: framed, or below headings."""
+    """The columns and rows of a screen, or a part of it, for sections with frames or headings."""
 
     width: int
     height: int
@@ -96,7 +96,7 @@ class Space(Struct, frozen=True):
 
     @property
     def room(self) -> int:
-        """The rows of a single section with a heading of its own; each further section takes one row more."""
+        """The rows of a single section with `has_heading`; each further section needs one more row."""
         return self.height - 2 if self.is_framed else self.height
 
     def draw(self, sections: Iterable[Section]) -> list[Row]:
@@ -114,18 +114,18 @@ class Space(Struct, frozen=True):
         return rows
 
     def _heading(self, section: Section) -> Row:
-        texts = [f" {section.title}   {right}" for right in _shortened(section.right)]
+        texts = [f" {section.title}   {right}" for right in _shorter_texts(section.right)]
         return [(fitted(first_that_fits([*texts, f" {section.title}"], self.width), self.width), "heading")]
 
 
 def rows_in(sections: Iterable[Section]) -> int:
-    """Return the rows of further sections, with their edges or headings."""
+    """Return the number of rows of further sections, with their edges or headings."""
     return sum(section.inside + 1 for section in sections)
 
 
 def side_by_side(left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
     """Return two frames of one height next to each other."""
-    return [[*one, *other] for one, other in zip(left, right, strict=True)]
+    return [[*left_row, *right_row] for left_row, right_row in zip(left, right, strict=True)]
 
 
 def _inside(row: Row, width: int, edges: Edges) -> Row:
@@ -140,7 +140,7 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
     """Return the upper edge, `╭─ title ─── right ─╮`; the right part is dropped before the title is cut."""
     room = width - 4
     titled = cut([(f" {title} ", "strong")], room) if title else []
-    choices = [f" {part} " for part in _shortened(right)]
+    choices = [f" {part} " for part in _shorter_texts(right)]
     text = first_that_fits([*choices, ""], max(room - length(titled) - 1, 0))
     line = edges.across * (room - length(titled) - text_width(text))
     return [
@@ -152,7 +152,7 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
     ]
 
 
-def _shortened(right: str) -> list[str]:
-    """Return the text with all of its parts, and without the last ones, down to the first one."""
+def _shorter_texts(right: str) -> list[str]:
+    """Return ever shorter texts, each without the last part of the text before."""
     parts = right.split(" · ")
     return [" · ".join(parts[:count]) for count in range(len(parts), 0, -1)] if right else []

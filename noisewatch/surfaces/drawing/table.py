@@ -17,8 +17,8 @@ Item = TypeVar("Item")
 class Column(Struct, Generic[Line], frozen=True, eq=False):
     """A column of a table.
 
-    `cell` returns a text, which is aligned in `width` columns, or pieces of exactly that width. If fewer than
-    `leaves` columns of the table's width are left, a column with a rank gives way: the highest rank first.
+    `cell` returns a text, which is aligned in `width` columns, or pieces of exactly that width. A column with a rank is
+    dropped if the table has fewer than `leaves` spare columns, the highest rank first.
     """
 
     heading: str
@@ -83,11 +83,11 @@ class Table(Generic[Line]):
         return [*row, (joined, last)] if last is not None else row
 
 
-def first_row(wanted: int, count: int, room: int) -> int:
-    """Return the first of `count` rows in a window of `room` rows: the requested one, or the last to fill it."""
-    return max(min(wanted, count - room), 0)
+def first_row(requested: int, count: int, room: int) -> int:
+    """Return the first of `count` rows in a window of `room` rows: the requested row, or the last that fills it."""
+    return max(min(requested, count - room), 0)
 
 
-def around(at: int, count: int, room: int) -> int:
-    """Return the first of `count` rows in a window of `room` rows, with the row `at` in its middle if possible."""
-    return first_row(at - room // 2, count, room)
+def around(index: int, count: int, room: int) -> int:
+    """Return the first of `count` rows in a window of `room` rows, with row `index` in the middle if possible."""
+    return first_row(index - room // 2, count, room)

@@ -1,4 +1,4 @@
-"""Tables of reports, aligned as text and safe as Markdown for any cell content, and Markdown cut to a length."""
+"""Tables of reports, aligned as text or escaped as Markdown, and Markdown cut to a length."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from noisewatch.patterns import regex
 # `12`, `41 200/s`, `~0.1%`, `<0.1%`, `>99%`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
 _FIGURE = regex(r"[~<>±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
 _NO_FIGURE = ("", "?", "-", "–", "—")
-_LEAST_NAME = 60  # columns of a name, below which spare columns are dropped for it
+_LEAST_NAME = 60  # columns; spare columns are dropped to give a name at least this width
 
 
 def align(rows: Iterable[Sequence[str]], gap: str = "  ") -> str:
     """Align the columns of a table; columns of figures are right-aligned under their heading."""
     columns = list(zip(*rows, strict=True))
-    padded = [_padded(column) for column in columns]
+    padded = [_pad_column(column) for column in columns]
     return "\n".join(gap.join(line).rstrip() for line in zip(*padded, strict=True))
 
 
@@ -36,17 +36,17 @@ def align_within(width: int, rows: Sequence[Sequence[str]], name: str, spare: Se
         room = longest - max(map(_cells, align(table).splitlines())) + width
         if room >= min(longest, _LEAST_NAME) or count == len(spare):
             break
-    cut = [[*row[:at], _shortened(row[at], max(room, len(name))), *row[at + 1 :]] for row in table]
+    cut = [[*row[:at], _shorten(row[at], max(room, len(name))), *row[at + 1 :]] for row in table]
     return [line[:width] for line in align(cut).splitlines()]
 
 
 def right_aligned(columns: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a table whose columns all end under their headings."""
+    """Return the rows of a table whose columns are all right-aligned under their headings."""
     widths = [max(map(len, column)) for column in columns]
     return ["  ".join(map(str.rjust, row, widths)) for row in zip(*columns, strict=True)]
 
 
-def _shortened(text: str, room: int) -> str:
+def _shorten(text: str, room: int) -> str:
     if _cells(text) <= room:
         return text
     while text and _cells(text) >= room:
@@ -54,8 +54,8 @@ def _shortened(text: str, room: int) -> str:
     return f"{text}…"
 
 
-def _padded(column: Sequence[str]) -> list[str]:
-    """Pad the cells of a column; the first may be the heading, and empty or unknown cells do not decide the side."""
+def _pad_column(column: Sequence[str]) -> list[str]:
+    """Pad the cells of a column; the first is the heading, and empty or unknown cells do not decide the side."""
     width = max(map(_cells, column))
     figures = [cell for cell in column[1:] if cell not in _NO_FIGURE]
     is_of_figures = bool(figures) and all(map(_FIGURE.fullmatch, figures))
@@ -80,7 +80,7 @@ _HARMLESS = regex(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ,;()%/+'\"?=-]|\.(?=\d|\s|$)|:(?=
 
 
 class Markdown(str):
-    """A text that is Markdown already, in which nothing from the machine can be markup."""
+    """A text that is already Markdown, in which nothing from the machine can be markup."""
 
 
 def code(text: str) -> Markdown:
@@ -122,20 +122,20 @@ def fenced(language: str, lines: Sequence[str]) -> str:
 
 
 MOST_BYTES = 60_000  # an issue on GitHub has at most 65,536 characters, and its author adds some
-_CUT = "The rest was cut off: it is too long.\n"
+_CUT = "The rest was cut off, as it is too long.\n"
 
 
-def fitting(parts: Sequence[str], most_bytes: float) -> str:
-    """Return as many of the first parts as fit in `most_bytes`; an empty text if not even the first one does."""
+def fitting(parts: Sequence[str], max_bytes: float) -> str:
+    """Return as many of the first parts as fit in `max_bytes`; an empty text if not even the first one does."""
     lengths = [len("\n".join(parts[: count + 1]).encode("utf-8", "replace")) for count in range(len(parts))]
     kept = [
         part
         for part, _ in takewhile(
-            lambda part_and_length: part_and_length[1] <= most_bytes, zip(parts, lengths, strict=True)
+            lambda part_and_length: part_and_length[1] <= max_bytes, zip(parts, lengths, strict=True)
         )
     ]
     if len(kept) == len(parts):
         return "\n".join(parts)
-    while kept and len("\n".join([*kept, _CUT]).encode("utf-8", "replace")) > most_bytes:
+    while kept and len("\n".join([*kept, _CUT]).encode("utf-8", "replace")) > max_bytes:
         kept.pop()
     return "\n".join([*kept, _CUT]) if kept else ""

@@ -57,14 +57,14 @@ def runs(pieces: Iterable[Piece]) -> Row:
 
 
 def cut(row: Row, width: int) -> Row:
-    """Return the row, cut to the width with a sign if it does not fit."""
+    """Return the row, cut to the width with an ellipsis if it does not fit."""
     if length(row) <= width or width < 1:
         return row
     return ends(row, [], width)
 
 
 def cut_at_word(row: Row, width: int) -> Row:
-    """Return the row, cut after a word with a sign if it does not fit."""
+    """Return the row, cut after a word with an ellipsis if it does not fit."""
     if length(row) <= width or width < 1:
         return row
     room = width - 1
@@ -83,36 +83,36 @@ def cut_at_word(row: Row, width: int) -> Row:
     return [*kept, (" …" if length(kept) < width - 1 else "…", "faint")]
 
 
-def lines_of(text: str, width: int, most: int) -> list[str]:
-    """Return the text wrapped to at most `most` lines, of which the last contains the rest."""
-    lines = wrap(text, width, keep="hyphens", least=1)
-    return [*lines[: most - 1], " ".join(lines[most - 1 :])] if len(lines) > most > 0 else lines
+def lines_of(text: str, width: int, max_lines: int) -> list[str]:
+    """Return the text wrapped to at most `max_lines` lines, of which the last contains the rest."""
+    lines = wrap(text, width, keep="hyphens", min_width=1)
+    return [*lines[: max_lines - 1], " ".join(lines[max_lines - 1 :])] if len(lines) > max_lines > 0 else lines
 
 
 def with_notice(rows: list[Row], notice: str, width: int) -> list[Row]:
-    """Replace the last rows, but never all, with a notice of what a key has done."""
+    """Replace the last rows, but never all, with a notice about the effect of a key."""
     lines = lines_of(notice, width - 1, min(_MOST_OF_NOTICE, len(rows) - 1))
     return [*rows[: len(rows) - len(lines)], *(cut([(f" {line}", "strong")], width) for line in lines)]
 
 
 def first_that_fits(texts: Sequence[str], width: int) -> str:
-    """Return the first text that fits, or the last one; texts are sorted from long to short."""
+    """Return the first text that fits, or else the last; texts are sorted from long to short."""
     return next((text for text in texts if text_width(text) <= width), texts[-1])
 
 
-def _shortened(text: str, room: int) -> str:
-    """Return the text cut to `room` columns, with a sign unless the rest is blank."""
+def _shorten(text: str, room: int) -> str:
+    """Return the text cut to `room` columns, with an ellipsis unless only blanks are cut off."""
     if room < 1 or not text[room - 1 :].strip():
         return set_cell_size(text, room)
     return set_cell_size(text, room - 1) + "…"
 
 
 def ends(left: Row, right: Row, width: int) -> Row:
-    """Return both in one row; the right part is never cut, a cut left part ends with a sign."""
+    """Return both parts in one row; the right part is never cut, a cut left part ends with an ellipsis."""
     room = max(width - length(right), 0)
     kept: Row = []
     for text, style in left:
-        piece = text if text_width(text) <= room else _shortened(text, room)
+        piece = text if text_width(text) <= room else _shorten(text, room)
         room -= text_width(piece)
         kept.append((piece, style))
         if piece != text:
@@ -121,17 +121,17 @@ def ends(left: Row, right: Row, width: int) -> Row:
 
 
 def fact(name: str, value: str, label: int, style: Style = "plain") -> Row:
-    """Return a value behind its name, which takes `label` columns."""
+    """Return a row with a name in `label` columns, and a value."""
     return [(f"{name:<{label}}", "faint"), (value, style)]
 
 
 def facts(name: str, lines: Sequence[str], label: int, style: Style = "plain") -> list[Row]:
-    """Return a value of several lines, with its name before the first one."""
-    return [fact("" if at else name, line, label, style) for at, line in enumerate(lines)]
+    """Return rows of a value of several lines, with its name before the first line."""
+    return [fact("" if index else name, line, label, style) for index, line in enumerate(lines)]
 
 
 def in_ascii(text: str) -> str:
-    """Return the text in ASCII, in as many columns."""
+    """Return the text in ASCII, in the same number of columns."""
     plain = text.translate(_IN_ASCII)
     return (
         plain

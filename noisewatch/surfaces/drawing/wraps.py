@@ -18,22 +18,22 @@ def wrap(
     further: str | None = None,
     *,
     keep: Kept = "nothing",
-    least: int = 10,
-    most: int | None = None,
+    min_width: int = 10,
+    max_lines: int | None = None,
 ) -> list[str]:
-    """Wrap the text at the width, at least `least` columns, to at most `most` lines; an empty text has no line.
+    """Wrap the text at `width` (at least `min_width`) columns, to at most `max_lines` lines; no line for an empty text.
 
-    `first` begins the first line, `further` (None: also `first`) all others. Text that is kept is not broken: at
-    hyphens, or within a word that is longer than a line.
+    `first` begins the first line, `further` (default: `first`) all others. `keep="hyphens"` does not break at hyphens,
+    `keep="words"` not even within a word that is longer than a line.
     """
     return textwrap.wrap(
         text,
-        max(width, least),
+        max(width, min_width),
         initial_indent=first,
         subsequent_indent=first if further is None else further,
         break_on_hyphens=keep == "nothing",
         break_long_words=keep != "words",
-        max_lines=most,
+        max_lines=max_lines,
         placeholder=" …",
     )
 
@@ -42,23 +42,23 @@ _UNBROKEN = "\0"  # replaces a blank at which no line may end; printable text do
 
 
 def wrap_around(
-    text: str, width: int, kept: re.Pattern[str], first: str, further: str, *, least: int, longest: float = inf
+    text: str, width: int, kept: re.Pattern[str], first: str, further: str, *, min_width: int, longest: float = inf
 ) -> list[str]:
     """Wrap the text, but not within a match of the pattern `kept` that has at most `longest` characters."""
     glued = kept.sub(lambda match: match[0].replace(" ", _UNBROKEN) if len(match[0]) <= longest else match[0], text)
-    lines = wrap(glued, width, first, further, keep="words", least=least)
+    lines = wrap(glued, width, first, further, keep="words", min_width=min_width)
     return [line.replace(_UNBROKEN, " ") for line in lines]
 
 
 def wrap_all(
-    texts: Iterable[str], width: int, further: str = "  ", *, keep: Kept = "nothing", least: int = 10
+    texts: Iterable[str], width: int, further: str = "  ", *, keep: Kept = "nothing", min_width: int = 10
 ) -> list[str]:
     """Wrap each text, with further lines indented; an empty text is an empty line."""
-    return [line for text in texts for line in wrap(text, width, "", further, keep=keep, least=least) or [""]]
+    return [line for text in texts for line in wrap(text, width, "", further, keep=keep, min_width=min_width) or [""]]
 
 
 def wrap_after(start: str, text: str, width: int) -> list[str]:
-    """Wrap the text behind `start`, with further lines below the first one's text."""
+    """Wrap the text behind `start`, with further lines indented to the text of the first line."""
     first, *others = wrap(text, width - len(start)) or [""]
     return [start + first, *(" " * len(start) + line for line in others)]
 
@@ -66,4 +66,4 @@ def wrap_after(start: str, text: str, width: int) -> list[str]:
 def hanging(text: str, width: int) -> list[str]:
     """Wrap the text at the width, with further lines two columns right of the first; its own indent is kept."""
     indent = " " * (len(text) - len(text.lstrip()))
-    return wrap(text, width, "", f"{indent}  ", keep="hyphens", least=20)
+    return wrap(text, width, "", f"{indent}  ", keep="hyphens", min_width=20)

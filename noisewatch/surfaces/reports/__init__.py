@@ -1,1 +1,1 @@
-"""Snapshots and verdicts as text and JSON: pure functions that return what the command line prints."""
+"""Snapshots, verdicts and other results in each format: pure functions that return texts for the command line."""

@@ -13,9 +13,9 @@ from noisewatch.surfaces.drawing.tables import align, table
 from noisewatch.surfaces.drawing.wraps import wrap
 
 GROUNDS: Mapping[Ground, str] = {
-    Ground.INVALIDATES: "no measurement can be trusted then, whatever the effect",
+    Ground.INVALIDATES: "no measurement can be trusted, whatever the effect",
     Ground.EFFECT: "blocks by its measured effect against the budget",
-    Ground.RISK: "a short calibration cannot see it; in a guest a noise floor within the budget answers it",
+    Ground.RISK: "a short calibration cannot detect it; in a guest a noise floor within the budget answers it",
 }
 _ASKS_STARTER = "the monitor does not start the benchmark: only settings of the machine count"
 
@@ -37,7 +37,7 @@ def by_area(checks: Iterable[Check]) -> list[Check]:
 def text_of_check(check: Check, width: int) -> str:
     """Return a check's page as text: question, reasons, what it reads, limits, remedy and references."""
     paragraphs = [
-        "\n".join(wrap(f"{check.id} ({check.area}, {check.severity})", width, keep="hyphens", least=40)),
+        "\n".join(wrap(f"{check.id} ({check.area}, {check.severity})", width, keep="hyphens", min_width=40)),
         _paragraph(check.question, width),
     ]
     for heading, content in _parts(check):
@@ -70,7 +70,7 @@ def _parts(check: Check) -> list[tuple[str, str | Sequence[str]]]:
         (_READS, [str(path) for path in check.reads]),
         ("Limits", [f"{limit.key}: {describe_limit(limit)}" for limit in check.limits]),
         ("Under other profiles", differences(check)),
-        ("Where it cannot be read", substitutes(check)),
+        ("If it cannot be read", substitutes(check)),
         ("In the monitor", [_ASKS_STARTER] if check.asks_starter else []),
         ("What to do", check.remedy),
         (_REFERENCES, check.sources),
@@ -92,19 +92,19 @@ def differences(check: Check) -> list[str]:
 
 
 def substitutes(check: Check) -> list[str]:
-    """Return what replaces the check's answer if nothing can be read."""
+    """Return notes on what answers for the check if its files cannot be read."""
     measured = [f"{check.answered_by} measures it and answers instead"] if check.answered_by else []
     is_excused = check.is_hidden_from_guests and check.answered_by is not None
     return measured + (["shared: does not apply in a guest if it is measured"] if is_excused else [])
 
 
 def _paragraph(text: str, width: int) -> str:
-    return "\n".join(wrap(text, width, "  ", keep="hyphens", least=40))
+    return "\n".join(wrap(text, width, "  ", keep="hyphens", min_width=40))
 
 
 def _items(texts: Iterable[str], width: int) -> str:
     """Return indented items, wrapped between words, never within a path or an address."""
-    return "\n".join(line for text in texts for line in wrap(text, width, "  ", "    ", keep="words", least=40))
+    return "\n".join(line for text in texts for line in wrap(text, width, "  ", "    ", keep="words", min_width=40))
 
 
 def markdown_of_catalogue(checks: Iterable[Check]) -> str:

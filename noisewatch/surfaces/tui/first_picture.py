@@ -1,4 +1,4 @@
-"""The monitor's first picture, drawn before Textual is imported: 0.15 s after the start, and not 0.54.
+"""The monitor's first picture, drawn before Textual is imported: 0.15 s after the start instead of 0.54.
 
 Textual's driver then finds the terminal in its own state, and draws over the picture.
 """
@@ -28,10 +28,9 @@ _IFLAG, _LFLAG, _CC = 0, 3, 6  # indices in the result of termios.tcgetattr
 
 
 class FirstPicture:
-    """The first picture on the terminal, until it is taken over; the end of the block restores the terminal.
+    """A context that shows the first picture until it is taken over, and restores the terminal on exit.
 
-    Keys that are pressed meanwhile stay in the terminal's queue; Ctrl-C interrupts. Raises UsageError if the terminal
-    is gone.
+    Keys pressed meanwhile stay in the terminal's queue; Ctrl-C interrupts. Raises UsageError if the terminal is gone.
     """
 
     def __init__(self, glyphs: Glyphs, pace_s: float) -> None:
@@ -55,7 +54,7 @@ class FirstPicture:
         return self
 
     def take_over(self) -> bool:
-        """Return whether the picture is on the terminal; the caller has to leave the alternate screen from then on."""
+        """Return whether the picture is on the terminal; from now on the caller has to leave the alternate screen."""
         was_shown, self._is_shown = self._is_shown, False
         return was_shown
 
@@ -99,7 +98,7 @@ def _raw_attributes(attributes: list[Any]) -> list[Any]:
 
 
 def send(text: str, file: TextIO) -> None:
-    """Write the text to a terminal at once, waiting for a slow one; a terminal that is gone is ignored."""
+    """Write the text to a terminal, waiting if it is slow; ignore a terminal that is gone."""
     rest = memoryview(text.encode(file.encoding, file.errors or "replace"))
     with suppress(OSError):
         while rest:
@@ -107,7 +106,7 @@ def send(text: str, file: TextIO) -> None:
 
 
 def _write_some(data: memoryview, descriptor: int) -> int:
-    """Return the number of bytes written, or 0 after waiting for a terminal that others made non-blocking."""
+    """Return the number of bytes written, or 0 after waiting for a terminal that another process made non-blocking."""
     try:
         return os.write(descriptor, data)
     except BlockingIOError:

@@ -25,7 +25,7 @@ _CHOICES = {
     for variable in _DASHBOARD["templating"]["list"]
     if variable["type"] == "query"
 }
-_SILENT_PANEL = "Who is silent"  # empty while each machine has a verdict
+_SILENT_PANEL = "Silent machines"  # empty while each machine has a verdict
 _CALIBRATED = f"--cpus {CPU} --sample 1 --calibration 1"
 
 

@@ -207,8 +207,14 @@ EXAMPLES = [
             ("unknown", "LANG=C", "ends with a NUL", frozenset({2, 3})),
         )
     ),
-    Example("irqbalance-may-move-irqs", "unknown", _NO_ENVIRONMENT, "started with is unknown"),
-    Example("irqbalance-may-move-irqs", "warn", _NO_ENVIRONMENT, "started with is unknown", target=frozenset({1})),
+    Example("irqbalance-may-move-irqs", "unknown", _NO_ENVIRONMENT, "environment of irqbalance is unknown"),
+    Example(
+        "irqbalance-may-move-irqs",
+        "warn",
+        _NO_ENVIRONMENT,
+        "environment of irqbalance is unknown",
+        target=frozenset({1}),
+    ),
     *(
         Example("irqbalance-may-move-irqs", status, _NO_ENVIRONMENT | {path: text})
         for status, path, text in (
@@ -295,14 +301,14 @@ EXAMPLES = [
     Example("tick-not-stopped", "pass", {}, "15 timer interrupts", loaded=_timers(120 + 27)),
     Example("tick-not-stopped", "pass", _NO_PROMISE, "not nohz_full", loaded=_timers(120 + 450, 120 + 450)),
     Example("tick-not-stopped", "pass", {f"{CPUS}/nohz_full": "2\n"}, "(CPU 3: not nohz", loaded=_timers(120, 900)),
-    Example("tick-not-stopped", "unknown", _NO_PROMISE, "no timer interrupted CPUs 2-3, not nohz_full and"),
+    Example("tick-not-stopped", "unknown", _NO_PROMISE, "no timer interrupted CPUs 2-3, though not nohz_full and"),
     Example("tick-not-stopped", "unknown", {f"{CPUS}/nohz_full": "rubbish\n"}, "nohz_full"),
     Example("tick-not-stopped", "unknown", {}, "CPU 3: was hardly", loaded={"/proc/stat": stat_file({2: 180}, 600)}),
     Example("tick-not-stopped", "unknown", gone=("/proc/interrupts",)),
     Example("timers-on-target", "pass", {}, "0 timer interrupts/s"),
     Example("timers-on-target", "pass", {}, "250 timer", after=_sampled(120 + 750), loaded=_timers(870)),
     Example(
-        *("timers-on-target", "unknown", _NO_PROMISE, "no timer interrupted CPUs 2-3, not nohz_full and"),
+        *("timers-on-target", "unknown", _NO_PROMISE, "no timer interrupted CPUs 2-3, though not nohz_full and"),
         after={"/proc/stat": stat_file({2: 200, 3: 200}, 300)},
         loaded={"/proc/stat": stat_file({2: 400, 3: 400}, 600)},
     ),

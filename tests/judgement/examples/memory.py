@@ -96,7 +96,7 @@ _SHORT = [
     Example("memory-short", "pass", _sized(MemTotal=200_000_000, MemAvailable=4_194_304), "4.0 GB are free"),
     Example("memory-short", "fail", _sized(MemTotal=200_000_000, MemAvailable=4_194_303), "of 190.7 GB"),
     Example("memory-short", "unknown", gone=(_MEMINFO,)),
-    Example("memory-short", "unknown", _sized(MemAvailable=16_316_413), "more memory is available than there is"),
+    Example("memory-short", "unknown", _sized(MemAvailable=16_316_413), "more memory is available than exists"),
     Example("memory-short", "unknown", _sized(MemTotal=0, MemAvailable=0), _MEMINFO),
     Example("memory-short", "unknown", {_MEMINFO: "MemTotal: 16316412 kB\nMemFree: 1 kB\n"}),
     Example("memory-short", "pass", _ROOM, "1.0 GB are free within /sys/fs/cgroup/ci"),

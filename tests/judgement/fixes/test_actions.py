@@ -36,7 +36,7 @@ from noisewatch.judgement.fixes.fix import (
     merged_arguments,
     set_for_good,
 )
-from noisewatch.judgement.fixes.shell import boxes, boxes_of_paths, glob_of, list_of_numbers, run
+from noisewatch.judgement.fixes.shell import glob_of, list_of_numbers, products, products_of_paths, run
 from tests.judgement.fixes.fake_root import sh, tree_of
 from tests.written import write_tree
 from tests.written.quiet_machine import CPUS
@@ -148,7 +148,9 @@ def test_a_loop_runs_the_given_commands(commands: list[tuple[str, str, str]]) ->
 
 @given(st.frozensets(st.tuples(*[st.sampled_from("abc")] * 3)))
 def test_boxes_contain_each_row_once_and_nothing_else(rows: frozenset[tuple[str, str, str]]) -> None:
-    unpacked = [(a, b, c) for first, second, third in boxes(sorted(rows)) for a in first for b in second for c in third]
+    unpacked = [
+        (a, b, c) for first, second, third in products(sorted(rows)) for a in first for b in second for c in third
+    ]
     assert sorted(unpacked) == sorted(rows)
 
 
@@ -156,7 +158,7 @@ def test_boxes_contain_each_row_once_and_nothing_else(rows: frozenset[tuple[str,
 def test_a_glob_matches_the_given_cpus_only(cpus: frozenset[int]) -> None:
     names = [*(f"cpu{cpu}" for cpu in range(_MOST_CPUS)), "cpuidle", "cpufreq"]
     patterns = [
-        pattern for box in boxes_of_paths(f"cpu{cpu}/x" for cpu in sorted(cpus)) for pattern in _expand(glob_of(box))
+        pattern for box in products_of_paths(f"cpu{cpu}/x" for cpu in sorted(cpus)) for pattern in _expand(glob_of(box))
     ]
     matched = [name for name in names for pattern in patterns if fnmatchcase(f"{name}/x", pattern)]
     assert sorted(matched) == sorted(f"cpu{cpu}" for cpu in cpus)

@@ -67,7 +67,7 @@ _UNSTABLE_WEB2 = {"web2": _report("web2", outcome=Outcome.UNSTABLE)}
     ("options", "why", "unexpected"),
     [
         ({"expected": ("web1", "web2")}, "has not reported", ()),
-        ({"baseline": _UNSTABLE_WEB2}, "has not reported, said unstable in the baseline", ()),
+        ({"baseline": _UNSTABLE_WEB2}, "has not reported, was unstable in the baseline", ()),
         ({"expected": ("web2",)}, "has not reported", ("web1",)),
         ({"expected": ("web1",), "baseline": _UNSTABLE_WEB2}, None, ()),
     ],
@@ -98,9 +98,7 @@ def test_the_worse_of_two_machines_with_one_name_counts_and_both_are_named() -> 
     fleet = _fleet_of_one_name(_report(source="a/web1.json", facts={"board": "one"}), board="two")
     (host,) = fleet.hosts
     assert (host.standing, host.outcome, fleet.exit_status) == (Standing.AMBIGUOUS, Outcome.UNSTABLE, 1)
-    assert (
-        host.why == "2 machines have this name (board one or two): b/web1.json said unstable, a/web1.json said stable"
-    )
+    assert host.why == "2 machines have this name (board one or two): b/web1.json is unstable, a/web1.json is stable"
     assert (host.changes, fleet.perhaps_two) == (None, ())
 
 
@@ -149,9 +147,9 @@ def test_an_unstable_newest_report_is_not_ambiguous() -> None:
 @pytest.mark.parametrize(
     ("report", "standing", "words"),
     [
-        (_report(at_s=_NOW_S - 7201), Standing.STALE, "reported 2 h ago, said stable"),
+        (_report(at_s=_NOW_S - 7201), Standing.STALE, "reported stable 2 h ago"),
         (_report(at_s=_NOW_S + 7200), Standing.FUTURE, "reported 2 h in the future"),
-        (_report(at_s=None, written_s=_NOW_S - 10), Standing.UNDATED, "its age is unknown"),
+        (_report(at_s=None, written_s=_NOW_S - 10), Standing.UNDATED, "the age is unknown"),
         (_report(at_s=None, written_s=_NOW_S - 7201), Standing.STALE, "2 h ago"),
         (_report(trouble="not JSON", outcome=Outcome.UNKNOWN), Standing.BROKEN, "web1.json: not JSON"),
     ],

@@ -36,7 +36,7 @@ def test_an_unreported_node_of_the_device_is_unknown() -> None:
     result = answer(planned(_TWO_NODES | _device_files(-1), 1, near="eth0"), Criterion.DEVICE)
     assert (result.status, result.reason) == (
         Status.UNKNOWN,
-        "this machine does not tell at which node eth0 is: numa_node is -1",
+        "this machine does not report the node of eth0: numa_node is -1",
     )
 
 

@@ -38,7 +38,7 @@ def test_a_foreign_thread_in_the_looks_is_named(use: object) -> None:
 def test_time_that_no_look_explains_is_foreign_without_a_name() -> None:
     verdict = judge(repeat(ran(), ran({2: 900}, 1.0), own_ms=700, use=THREADED))
     assert verdict.outcome == RunOutcome.DISTURBED
-    assert "no look" in verdict.reasons[0].name
+    assert "unobserved" in verdict.reasons[0].name
     assert 199 * MS <= (verdict.reasons[0].ns or 0) <= 200 * MS
 
 

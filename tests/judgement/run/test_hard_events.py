@@ -68,7 +68,7 @@ def test_a_frozen_control_group_disturbs(is_estimate: bool) -> None:
 def test_an_unreadable_control_group_may_have_been_frozen() -> None:
     verdict = judge(replace(_quiet(), freezing=Freezing(unknown="/sys/fs/cgroup/a/cgroup.events: permission denied")))
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert "whether its control group was frozen is not known: /sys/fs/cgroup/a/cgroup.events" in verdict.unknowns[0]
+    assert "cannot tell whether its control group was frozen: /sys/fs/cgroup/a/cgroup.events" in verdict.unknowns[0]
 
 
 def test_a_freeze_of_noisewatch_and_its_command_explains_the_delay() -> None:
@@ -140,7 +140,7 @@ def test_a_quota_whose_periods_do_not_advance_is_unknown() -> None:
         for enforced in (20, 10)
     )
     assert advancing.outcome == RunOutcome.UNDISTURBED
-    assert constant.unknowns == ("whether the CPU quota of /sys/fs/cgroup/ci stopped it is not known",)
+    assert constant.unknowns == ("cannot tell whether the CPU quota of /sys/fs/cgroup/ci stopped it",)
 
 
 def test_swapping_is_unknown_without_vmstat() -> None:
@@ -187,7 +187,7 @@ def test_a_quota_that_stopped_a_group_the_command_moved_to_disturbs() -> None:
 def test_a_group_without_an_earlier_look_is_unknown_if_it_was_stopped() -> None:
     verdict = judge(_repetition_in_group(None, 5))
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert verdict.unknowns == ("whether the CPU quota of /sys/fs/cgroup/scope stopped it is not known",)
+    assert verdict.unknowns == ("cannot tell whether the CPU quota of /sys/fs/cgroup/scope stopped it",)
     assert judge(_repetition_in_group(None, 0)).outcome == RunOutcome.UNDISTURBED
     assert judge(_repetition_in_group(None, 5, quota_share=UNLIMITED)).outcome == RunOutcome.UNDISTURBED
 
@@ -225,7 +225,7 @@ def test_a_command_that_may_have_been_stopped_with_noisewatch_is_not_undisturbed
     for use in (less, threaded):  # several threads might have had two CPUs
         verdict = judge(replace(ran_on, use=use))
         assert verdict.outcome != RunOutcome.UNDISTURBED
-        assert any("whether the command was stopped too is not known" in unknown for unknown in verdict.unknowns)
+        assert any("cannot tell whether the command was stopped too" in unknown for unknown in verdict.unknowns)
 
 
 def test_a_delay_while_all_cpus_were_idle_is_unknown() -> None:

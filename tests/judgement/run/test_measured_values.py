@@ -56,10 +56,10 @@ def _around(
         (_value(waited_ms=0.4), "undisturbed", None),
         (_value(waited_ms=12), "disturbed", "waited 12 ms for its CPU (2 preemptions)"),
         (_value(waited_ms=12, others_ms=30), "unknown", "perhaps for its own threads"),
-        (_value(waited_ms=None), "unknown", "does not tell"),
-        (_value(rest_ms=3), "disturbed", "interrupts or the hypervisor had 3 ms"),
+        (_value(waited_ms=None), "unknown", "does not report"),
+        (_value(rest_ms=3), "disturbed", "interrupts or the hypervisor took 3 ms"),
         (_value(rest_ms=3, sleeps=4), "unknown", "slept 4 times, or was interrupted, for 3 ms"),
-        (_value(others_ms=30), "unknown", "threads and processes of its own"),
+        (_value(others_ms=30), "unknown", "its other threads and processes"),
         (_value(length_ms=1), "unknown", "too short"),
     ],
 )

@@ -11,7 +11,7 @@ from noisewatch.judgement.run.reasons import (
     RunReason,
     conclude_repetition,
     describe_reason,
-    named,
+    name_with_kind,
 )
 from noisewatch.kinds import Kind
 from tests.written.repetitions import MS
@@ -78,4 +78,4 @@ def test_only_a_reason_for_part_of_the_repetition_has_a_time_span() -> None:
     ],
 )
 def test_a_kind_is_added_only_to_a_name_that_lacks_it(kind: Kind, name: str, expected: str) -> None:
-    assert named(kind, name) == expected
+    assert name_with_kind(kind, name) == expected

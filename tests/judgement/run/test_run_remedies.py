@@ -105,7 +105,10 @@ def test_nothing_is_moved_without_housekeeping_cpus() -> None:
 
 def test_an_immovable_process_has_no_fix() -> None:
     remedy = _remedy(_culprit(900), _machine_with(replace(_task(900), is_bound=True)))
-    assert (remedy.fix, remedy.said) == (None, "The kernel does not let it be moved: stop it, or what it works for.")
+    assert (remedy.fix, remedy.said) == (
+        None,
+        "The kernel does not allow moving it: stop it, or the work that it does.",
+    )
 
 
 @pytest.mark.parametrize("case", ["no tasks", "left out", "unseen then"])
@@ -119,7 +122,7 @@ def test_a_process_that_may_still_run_is_not_reported_as_ended(case: str) -> Non
     earlier_tasks = _tasks({}) if case == "unseen then" else hog
     remedy = remedy_of_run(_culprit(900), earlier_tasks, Case(replace(quiet_snapshot(), tasks=tasks)))
     assert remedy is not None
-    assert (remedy.fix, remedy.said.startswith("Whether it has ended is unknown.")) == (None, True)
+    assert (remedy.fix, remedy.said.startswith("It may have ended.")) == (None, True)
 
 
 def test_a_sender_of_interrupts_named_by_the_trace_is_moved() -> None:

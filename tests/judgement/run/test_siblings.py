@@ -29,7 +29,7 @@ def test_a_busy_sibling_is_named() -> None:
 def test_a_busy_sibling_without_an_observed_task_disturbs() -> None:
     (reason,) = _judge(ran(), ran({1: 100, 2: 900}, 1.0)).reasons
     assert (reason.kind, reason.cpu, reason.ns) == (ReasonKind.SIBLING, 1, 100 * MS)
-    assert "no look" in reason.name
+    assert "unobserved" in reason.name
 
 
 def test_a_thread_that_moved_had_no_more_than_the_busy_time_of_the_sibling() -> None:
@@ -49,7 +49,7 @@ def test_a_sibling_busy_before_or_during_the_repetition_is_unknown() -> None:
     assert judge_with(whole, _SIBLINGS).outcome == RunOutcome.DISTURBED
     verdict = judge_with(replace(whole, began_ns=whole.began_ns + 36 * MS), _SIBLINGS)
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert "right beside it" in verdict.unknowns[0]
+    assert "just around, the repetition" in verdict.unknowns[0]
 
 
 def test_the_looks_detect_a_hog_that_still_runs_on_the_sibling() -> None:
@@ -62,7 +62,7 @@ def test_the_looks_detect_a_hog_that_still_runs_on_the_sibling() -> None:
 def test_a_sibling_counted_in_ticks_is_unknown() -> None:
     verdict = _judge({}, {"/proc/stat": stat_file({2: 90}, 100)})
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert [why for why in verdict.unknowns if "CPU 1, which shares a core" in why]
+    assert [why for why in verdict.unknowns if "CPU 1 was, on a core of the target" in why]
 
 
 def test_a_sibling_without_a_row_is_unknown_unless_it_is_offline() -> None:

@@ -55,7 +55,9 @@ def test_a_file_server_explains_a_millisecond_a_wait(waits: int, is_explained: b
 
 
 def test_waits_without_a_file_server_are_unknown() -> None:
-    assert "and for no disk: whether" in _unknowns(traced(_repetition(), own_ms=500, blocked_ms=30, waits=30))
+    assert "and for no disk: a frozen control group" in _unknowns(
+        traced(_repetition(), own_ms=500, blocked_ms=30, waits=30)
+    )
 
 
 def test_neither_disks_nor_a_file_server_explain_a_debugger() -> None:
@@ -77,9 +79,7 @@ def test_disks_explain_waits_for_as_long_as_they_were_busy(io: dict[str, Any]) -
     held = traced(repetition, own_ms=500, blocked_ms=400)
     assert "waited in the kernel for 400 ms, and for disks for 210 ms at most" in _unknowns(held)
     without = repeat(ran(), ran({2: 500}, 1.0), own_ms=500, use=repetition.use, gone=["/proc/diskstats"])
-    assert "how long disks were busy is not known (/proc/diskstats)" in _unknowns(
-        traced(without, own_ms=500, blocked_ms=190)
-    )
+    assert "disk busy times are unavailable (/proc/diskstats)" in _unknowns(traced(without, own_ms=500, blocked_ms=190))
 
 
 def test_wakeups_of_an_idle_cpu_explain_short_waits() -> None:

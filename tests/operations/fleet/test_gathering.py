@@ -79,7 +79,7 @@ def test_two_machines_with_one_name_are_distinguished_by_their_boards(tmp_path: 
     write(tmp_path / "d/web1.json", at=now_s - 7300, facts=_facts(None))
     host = only_host(tmp_path)
     assert (host.standing, host.outcome) == (Standing.AMBIGUOUS, Outcome.UNSTABLE)
-    assert f"(board one or two): {tmp_path}/b/web1.json said unstable" in (host.why or "")
+    assert f"(board one or two): {tmp_path}/b/web1.json is unstable" in (host.why or "")
 
 
 def test_many_reports_of_one_machine_are_one_host(tmp_path: Path) -> None:

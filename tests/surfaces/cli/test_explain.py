@@ -49,7 +49,7 @@ def test_a_page_has_all_sections_and_the_whole_declaration(run: Run, check: Chec
         "What it reads": True,
         "Limits": check.limits,
         "Under other profiles": differences(check),
-        "Where it cannot be read": check.answered_by,
+        "If it cannot be read": check.answered_by,
         "In the monitor": check.asks_starter,
         "What to do": True,
         "References": True,
@@ -70,13 +70,13 @@ def test_a_page_has_all_sections_and_the_whole_declaration(run: Run, check: Chec
 def test_a_limit_shows_its_effect_and_its_part_of_the_budget(run: Run) -> None:
     words = run("explain", "tasks-on-target").words
     assert (
-        "passes: share of a target CPU that one task may take: warns from 0.2% (a fifth of the budget of 1%)" in words
+        "passes: share of a target CPU that one task may take: warns above 0.2% (a fifth of the budget of 1%)" in words
     )
     assert (
-        "fails: share of a target CPU that one task may take: fails from 0.5% (half of the budget of 1%: two" in words
+        "fails: share of a target CPU that one task may take: fails above 0.5% (half of the budget of 1%: two" in words
     )
     words = run("explain", "target-cpu-busy").words
-    assert "fails from 5% (for a budget of 1%: less in proportion below it, half of the budget above 10%; a" in words
+    assert "fails above 5% (for a budget of 1%; proportionally less below it, half of the budget above 10%; a" in words
     assert "fails: share of memory left: fails below 5% (" in run("explain", "memory-short").words
     assert (
         "fails: pages swapped in or out, under latency and strict: fails above 0 pages ("

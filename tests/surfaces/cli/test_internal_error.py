@@ -15,8 +15,8 @@ from noisewatch.surfaces import cli
 # A command that raises an unexpected exception.
 _PROGRAM = """\
 import sys
-from noisewatch.surfaces.cli import tell_internal_error
-sys.excepthook = tell_internal_error
+from noisewatch.surfaces.cli import report_internal_error
+sys.excepthook = report_internal_error
 raise ZeroDivisionError("division\\nby zero")
 """
 
@@ -93,7 +93,7 @@ def test_an_interrupted_measurement_reports_that_nothing_is_kept(
     monkeypatch.setattr(cli, "command_of", lambda _: _interrupt)
     assert cli.main([command]) == 130
     output = capsys.readouterr()
-    assert (output.out, output.err) == ("", "noisewatch: interrupted: nothing is kept\n")
+    assert (output.out, output.err) == ("", "noisewatch: interrupted: no result\n")
 
 
 def test_an_interrupt_without_a_measurement_prints_nothing(

@@ -113,7 +113,7 @@ def test_waiting_for_another_machine_gives_a_warning(place: Path) -> None:
 
 def test_without_a_description_the_check_does_not_apply(run: Run, place: Path) -> None:
     finding = _judge(run, {})
-    assert (finding["status"], finding["reason"]) == ("not-applicable", "no machine was asked for (--machine)")
+    assert (finding["status"], finding["reason"]) == ("not-applicable", "no machine was requested (--machine)")
 
 
 def test_the_options_file_names_a_description_relative_to_itself(run: Run, description: Path) -> None:

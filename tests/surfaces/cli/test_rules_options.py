@@ -128,7 +128,7 @@ def test_outside_of_a_repository_files_in_parent_folders_are_ignored(run: Run) -
     ("text", "message"),
     [
         ("profil = 'io'", "there is no key 'profil'; did you mean profile?"),
-        ("xyz = 1", "there is no key 'xyz'; there is profile"),
+        ("xyz = 1", "there is no key 'xyz'; valid keys: profile"),
         ("profile = 'quick'", "noisewatch.toml:1: profile: wanted one of micro, parallel"),
         ("profile = [1]", "profile: wanted a text or a number, found [1]"),
         ("strict = 'yes'", "strict: wanted true or false, found 'yes'"),

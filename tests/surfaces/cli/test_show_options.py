@@ -33,7 +33,7 @@ def _rows(result: Ran) -> dict[str, tuple[str, str]]:
     assert (result.status, result.err) == (0, "")
     heading, *rows, note = result.out.splitlines()
     assert heading.split() == ["OPTION", "VALUE", "FROM"]
-    assert note.startswith("- stands for no value: ")
+    assert note.startswith("-: no value; ")
     parts = [[part.strip() for part in row.split("  ") if part.strip()] for row in rows]
     return {option: (value, origin) for option, value, origin in parts}
 

@@ -97,7 +97,7 @@ def test_the_longest_interruptions_list_their_parts(run: Run, recording: Path) -
 def test_without_a_trace_counters_are_used_and_the_reason_is_shown(run: Run, tmp_path: Path) -> None:
     recording = _record(tmp_path)
     text = run("trace", "--cpus", "2", "--replay", recording).out
-    assert "by counters only: ~ marks what is inferred" in text
+    assert "by counters only, ~ marks inferred figures" in text
     assert "No trace: not in the recording." in text
     assert "hog (pid 901)" in text
     answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
@@ -111,7 +111,7 @@ def test_without_a_trace_the_busiest_thread_counts_as_the_benchmark(run: Run, tm
     after |= process(902, "hog", 2, 500_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 250}, 300)}
     recording = record(tmp_path / "counted.nw", before, after)
     text = run("trace", "--cpus", "2", "--replay", recording).out
-    assert "CPU 2: bench (pid 901) had ~66.67%, beside it" in text
+    assert "CPU 2: bench (pid 901) had ~66.67%; also there:" in text
     assert "taskset -pc 0-1,3 902" in text
     assert "taskset -pc 0-1,3 901" not in text
     (cpu,) = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json["cpus"]

@@ -29,7 +29,7 @@ def test_the_first_table_shows_target_machine_and_noise_floor() -> None:
     assert "; chance >99%)" in facts["noise floor"]
     assert facts["chance"].startswith("25 samples of 100 ms stay within 1%: chance >99% (")
     assert facts["profile"] == "micro"
-    assert facts["smallest change"].endswith(" shows here with 25 samples of 100 ms.")
+    assert facts["smallest change"].endswith(" can be detected here with 25 samples of 100 ms.")
 
 
 def test_the_samples_needed_to_detect_a_change_are_a_block() -> None:
@@ -59,7 +59,7 @@ def test_the_name_of_the_machine_is_not_in_the_report() -> None:
 def test_all_faults_are_in_one_table_the_gravest_first() -> None:
     table = tables(rendered("markdown", failed_verdict()))[1]
     assert table == [
-        ["status", "check", "severity", "what was found"],
+        ["status", "check", "severity", "finding"],
         ["FAIL", "tasks-on-target", "blocking", "hog (limit 0.5%)"],
         ["FAIL", "device-interrupts-on-target", "blocking", "hog (limit 0.5%)"],
         ["UNKNOWN", "governor-not-performance", "blocking", "hog"],

@@ -81,8 +81,8 @@ def test_undo_script_does_not_repeat_messages_of_the_fix_script(run: Run, untune
     fix, undo = _scripts(run, untuned)
     echoes = [[line for line in text.splitlines() if line.startswith("echo ")] for text in (fix, undo)]
     assert all(line.startswith("echo 'undo of ") for line in echoes[1])
-    assert any(line.endswith(": back to what was read'") for line in echoes[1])
-    assert any(line.endswith(": remove the files that make it last'") for line in echoes[1])
+    assert any(line.endswith(": restore the value that was read'") for line in echoes[1])
+    assert any(line.endswith(": remove the files that make it permanent'") for line in echoes[1])
     assert not {line.partition(": ")[2] for line in echoes[0]} & {line.partition(": ")[2] for line in echoes[1]}
 
 

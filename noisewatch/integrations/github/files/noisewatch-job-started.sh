@@ -1,9 +1,10 @@
 #!/bin/bash
-# GitHub's job-started hook, which the runner starts by `bash -e`. Any end but 0 fails the job before its first step.
+# GitHub's job-started hook; the runner starts it with `bash -e`. Any status other than 0 fails the job before its
+# first step.
 options="" jobs="*" on_unknown=fail at_most=600
 # shellcheck source=/dev/null
 . "${0%/*}/noisewatch-settings"
-set -f # options and patterns are words, and no names of files
+set -f # options and patterns are words, not file names
 
 is_wanted() {
     local pattern

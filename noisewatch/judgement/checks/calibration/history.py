@@ -36,23 +36,23 @@ from noisewatch.model.history.thinning import Thinning
 _AREA = Area.HISTORY
 _NO_HISTORY = "no history is kept (--history remembers calibrations)"
 _ENTRIES = "the earlier entries of the history, with the facts of the machine"
-_ACCEPT = "If it is to stay so, `noisewatch history accept` says that from here on this is the machine."
-_LOOK = "Look at what changed just then"
+_ACCEPT = "If the change is to stay, `noisewatch history accept` makes the current machine the new baseline."
+_LOOK = "Check what changed at that time"
 _SPEEDS = (Nature.TIME, Nature.RATE)
 
 
 @check(
     id="machine-changed",
     area=_AREA,
-    question="Is this the machine of the earlier calibrations, with the same settings?",
+    question="Are the machine and its settings the same as in the earlier calibrations?",
     severity=Severity.WARNING,
     ground=Ground.RISK,
     reads=(_ENTRIES, "hardware, firmware, kernel, settings and surroundings, by name"),
     why=(
-        "Results from before a new kernel, microcode or setting do not compare with those after it: TechEmpower "
-        "suspected its frameworks for weeks."
+        "Results from before and after a new kernel, microcode or setting are not comparable: TechEmpower suspected "
+        "its frameworks for weeks."
     ),
-    remedy=f"Measure both sides of a comparison anew, or set back what changed. {_ACCEPT}",
+    remedy=f"Measure both sides of a comparison again, or revert the change. {_ACCEPT}",
     sources=("https://github.com/TechEmpower/FrameworkBenchmarks/issues/8397",),
     severity_in={STRICT: Severity.BLOCKING},
 )
@@ -68,7 +68,7 @@ def machine_changed(case: Case) -> Answer:
     usual, now = usual_facts(entries, case.target), facts_of(case.snapshot)
     with_facts = sum(bool(entry.facts) for entry in entries)
     if not any(usual.values()):
-        return unknown("the earlier entries do not tell what the machine was")
+        return unknown("the earlier entries contain no facts of the machine")
     changed = differences(usual, now)
     hidden = [name for name in unknown_on_one_side(usual, now) if any(named.get(name) for named in usual.values())]
     graded = case.graded(
@@ -80,19 +80,17 @@ def machine_changed(case: Case) -> Answer:
     if changed:
         return graded.fails("changed: " + "; ".join(difference_words(changed)))
     if hidden:
-        return unknown(f"may have changed, as it is not known now: {', '.join(hidden)}")
+        return unknown(f"cannot tell whether these changed, as they are unknown now: {', '.join(hidden)}")
     if 2 * with_facts < len(entries):
         of_all = _count(len(entries), "earlier entry")
-        return unknown(
-            f"no known fact differs from {with_facts} of {of_all}; the others do not tell what the machine was"
-        )
+        return unknown(f"no known fact differs from {with_facts} of {of_all}; the others contain no facts")
     return case.graded().passes(f"no known fact differs from {_count(with_facts, 'earlier entry')}")
 
 
 def _check_of_figures(
     natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str, **about: Any
 ) -> Check:
-    """Return the check whether figures of these natures are as usual; `is_wrong` are the moves that it reports."""
+    """Return a check that figures of these natures are as usual; it reports the moves for which `is_wrong` is true."""
     return check(
         area=_AREA,
         severity=Severity.WARNING,
@@ -101,7 +99,7 @@ def _check_of_figures(
         asks_calibration=True,
         severity_in={STRICT: Severity.BLOCKING},
         **about,
-    )(lambda case: _judged(case, natures, is_wrong, calm))
+    )(lambda case: _judge(case, natures, is_wrong, calm))
 
 
 slower_than_usual = _check_of_figures(
@@ -111,8 +109,8 @@ slower_than_usual = _check_of_figures(
     id="slower-than-usual",
     question="Are the target CPUs as fast as in the earlier calibrations?",
     why=(
-        "A machine that became slower makes every later result look like a regression of the program. One that is slow "
-        "and steady passes every other check."
+        "A machine that became slower makes every later result look like a regression of the program. If it is slow "
+        "and steady, it passes every other check."
     ),
     remedy=f"{_LOOK}; noisewatch history shows all of it. {_ACCEPT}",
     sources=("https://github.com/conbench/conbench/issues/1412",),
@@ -124,8 +122,8 @@ faster_than_usual = _check_of_figures(
     id="faster-than-usual",
     question="Are the target CPUs no faster than in the earlier calibrations?",
     why=(
-        "A machine that is suddenly faster is not the one that earlier results are from: turbo was switched on, or a "
-        "limit was lifted. A program seems to have become faster, and later slower."
+        "If turbo was switched on or a limit was lifted, new results do not compare with earlier ones: a program seems "
+        "to have become faster, and later slower."
     ),
     remedy=f"{_LOOK}; noisewatch history shows all of it. {_ACCEPT}",
     sources=("https://github.com/TechEmpower/FrameworkBenchmarks/issues/9450",),
@@ -137,15 +135,15 @@ noisier_than_usual = _check_of_figures(
     id="noisier-than-usual",
     question="Are the target CPUs as calm as in the earlier calibrations?",
     why=(
-        "Noise that stays within the budget may have doubled all the same: something new runs there, and the smallest "
-        "change that can be shown has grown."
+        "Noise may have doubled and still be within the budget: something new runs there, and the smallest detectable "
+        "change has grown."
     ),
     remedy=f"{_LOOK}, and at target-cpus-interrupted. {_ACCEPT}",
     sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
 )
 
 
-def _judged(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str) -> Answer:
+def _judge(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str) -> Answer:
     past, calibrated = case.past, case.calibrated
     if past is None or not past.is_kept:
         return not_applicable(_NO_HISTORY)
@@ -153,7 +151,7 @@ def _judged(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureM
         return not_calibrated(case)
     development = development_until(calibrated, case.snapshot, past)
     if development is None:
-        return unknown(why_incomplete(calibrated) or calibrated.doubt or "the calibration predicts nothing")
+        return unknown(why_incomplete(calibrated) or calibrated.doubt or "the calibration gave no prediction")
     earlier = len(development.entries) - 1
     if earlier < LEAST_BEFORE:
         return not_applicable(_remembering(past, earlier, LEAST_BEFORE))
@@ -164,7 +162,7 @@ def _judged(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureM
 
 def _remembering(past: Past, count: int, needed: int) -> str:
     since = " since the machine was accepted" if past.accepted else ""
-    return f"remembering: {count} of {needed} entries like this one{since}"
+    return f"collecting: {count} of {needed} comparable entries{since}"
 
 
 def _answer(
@@ -172,13 +170,13 @@ def _answer(
 ) -> Answer:
     """Return the answer on the figures of these natures: a new level or a drift fails or warns.
 
-    A few entries that differ are noted as information but for the profile `strict`, as many figures do so at times.
+    A few entries that differ are common among so many figures: they are information, except for the profile `strict`.
     """
     of_these = [figure for figure in Figure if TRAITS[figure].nature in natures]
     measured = development.entries[-1].figures
     judged = [figure for figure in of_these if figure in measured and figure not in development.unjudged]
     if not judged:
-        return unknown(f"none of this was measured now and in {LEAST_BEFORE} entries before: {', '.join(of_these)}")
+        return unknown(f"not measured both now and in {LEAST_BEFORE} earlier entries: {', '.join(of_these)}")
     departed = [move for move in (*development.departures, *development.drifts) if is_wrong(move)]
     apart = [move for move in development.apart if is_wrong(move) and move.figure in judged]
     modes = [str(alternation) for alternation in development.alternations if alternation.figure in judged]
@@ -193,7 +191,7 @@ def _answer(
         graded = case.graded(evidence=_evidence(apart), severity=weight)
         return graded.warns(text, measured=worst.change, reason=text)
     if missing := [figure for figure in of_these if _is_missing(development, figure)]:
-        return unknown(f"{calm} by what was measured, but most earlier entries have as well: {', '.join(missing)}")
+        return unknown(f"{calm} as far as measured, but most earlier entries also contain: {', '.join(missing)}")
     unjudged = [
         figure
         for figure in of_these
@@ -238,11 +236,11 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what if number == 1 else what.replace('entry', 'entries')}"
 
 
-_NOW_S = 0.0  # when the entry of this moment was made is never told: a move began with an earlier one
+_NOW_S = 0.0  # the time of the new entry is never shown: a move began with an earlier entry
 
 
 def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) -> Development | None:
-    """Return the development with the new calibration as the newest entry, or None if it makes no entry."""
+    """Return the development with the new calibration as the newest entry, or None if no entry results."""
     from noisewatch.judgement.history.measured import entry_of  # imports all of the noise prediction
 
     entry = entry_of(calibrated, snapshot, _NOW_S, None)
@@ -250,7 +248,7 @@ def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) ->
 
 
 def evenly(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Return entries of all target CPUs, thinned like those of one series, so that equal times have equal weight."""
+    """Return entries of any target CPUs, thinned like one series: equal times have equal weight."""
     thinning: Thinning[int] = Thinning()
     for number in reversed(range(len(entries))):
         thinning.add(None, entries[number].at_s, entries[number].facts, number)
@@ -258,7 +256,7 @@ def evenly(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 
 def usual_facts(entries: Sequence[Entry], cpus: CpuSet) -> Facts:
-    """Return the most frequent value of each fact, the older of equally frequent ones.
+    """Return the most frequent value of each fact; among equally frequent values, the oldest.
 
     Only entries that have the fact count. Entries of other CPUs describe the same machine: they are left out only for
     facts of the target CPUs.

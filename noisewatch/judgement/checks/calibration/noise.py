@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     why=(
         "The noise that the machine itself adds limits what a benchmark can show here. It is predicted from the gaps "
         "and the work of the calibration, for each kind of work: a neighbour on the core, in a cache or in memory "
-        "slows each differently. What decides is the chance that the samples stay within the budget: as likely as "
-        "--confidence passes, as unlikely fails, and all between is unknown. Without --work all kinds have to pass."
+        "slows each differently. The chance that the samples stay within the budget decides: at least --confidence "
+        "passes, as small a chance fails, and anything between is unknown. Without --work, all kinds must pass."
     ),
-    remedy=("Fix what the other findings name, take longer or more samples, or accept the noise floor with --max-cv."),
+    remedy="Fix the causes in other findings, take longer or more samples, or accept the noise floor with --max-cv.",
     sources=("https://doi.org/10.1109/SC.2010.12",),
     asks_calibration=True,
 )
@@ -74,7 +74,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
     if floor is None or calibrated.is_of_any_work:
         return unknown(why_incomplete(calibrated) or calibrated.doubt or _TOO_LITTLE)
     text = (
-        f"{chance_line(calibrated)}: CV {floor.cv_expected:.1%} (90% interval "
+        f"{chance_line(calibrated)}; CV {floor.cv_expected:.1%} (90% interval "
         f"{floor.cv_low:.1%} to {floor.cv_high:.1%}) on CPU {floor.cpu}, worst up to {floor.max_inflation:.2f}×"
         + ("" if floor.bounded else " (extrapolated: rarer events are not bounded)")
     )
@@ -111,14 +111,14 @@ def _evidence(calibrated: Calibrated, floor: NoiseFloor) -> dict[str, Any]:
 
 
 def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> Answer:
-    """Return the answer where the kind of work is unknown: all kinds have to be within the budget."""
+    """Return the answer for an unknown kind of work: all kinds have to be within the budget."""
     from noisewatch.judgement.noise.dominance import dominating_cause
 
     budget, floors = by_work.budget, by_work.floor_by_work
     worst = floors[by_work.worst]
     cvs = ", ".join(f"{work} {floor.cv_expected:.1%}" for work, floor in floors.items())
-    alone = "" if by_work.alone is None else f" {by_work.alone.cv_expected:.1%} from interruptions alone;"
-    text = f"{chance_line(calibrated)}: CV{alone} by kind of work: {cvs}"
+    alone = "" if by_work.alone is None else f", interruptions alone {by_work.alone.cv_expected:.1%}"
+    text = f"{chance_line(calibrated)}; CV by kind of work: {cvs}{alone}"
     if budget.max_inflation is not None:
         longest = max(floor.max_inflation for floor in floors.values())
         text += f"; worst of {worst.samples} samples up to {longest:.2f}×"
@@ -149,15 +149,15 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, worst.cpu) if cause.has_culprits else (),
         )
-    return graded.answer(status, text, reason=None if reason is None else f"{text}: {reason}", evidence=evidence)
+    return graded.answer(status, text, reason=None if reason is None else f"{reason}; {text}", evidence=evidence)
 
 
-BECAUSE = "mainly because of "  # precedes what dominates a floor above the budget
+BECAUSE = "mainly because of "  # precedes the dominating cause of a floor above the budget
 _TOO_LITTLE = "too few measurements: calibrate longer"
 
 
 def why_undecided(calibrated: Calibrated, text: str) -> str | None:
-    """Why the floor is not known well enough to pass; None where it is."""
+    """Return why the floor is too uncertain to pass, or None if it passes."""
     floor, budget = calibrated.floor, calibrated.budget
     if floor is None:
         return _TOO_LITTLE
@@ -166,11 +166,11 @@ def why_undecided(calibrated: Calibrated, text: str) -> str | None:
     if calibrated.unpredicted:
         return f"{name_cpus(calibrated.unpredicted)}: {_TOO_LITTLE}"
     if floor.extrapolated:
-        return f"{text}: extrapolated, the calibration was too short for samples of this length; calibrate longer"
+        return f"extrapolated, the calibration was too short for samples of this length; calibrate longer; {text}"
     if floor.chance is not None and floor.chance < budget.least_chance:
-        return f"{text}: passes from {describe_chance(budget.least_chance)}"
+        return f"needs a chance of {describe_chance(budget.least_chance)}; {text}"
     if not budget.is_met_by(floor):
-        return f"{text}: {budget.why_unbounded([floor])}"
+        return f"{budget.why_unbounded([floor])}; {text}"
     return None
 
 
@@ -187,8 +187,8 @@ _STOLEN_BLOCKS_IN_GUESTS = Limit(
     value=0.05,
     unit="share",
     reason=(
-        "hypervisors were seen to take up to a twenty-fifth at all times, in each session alike; it is half of the "
-        "budget, as elsewhere, where the machine itself takes more than the budget"
+        "hypervisors steadily took up to 4% in measurements, in each session alike; half of the budget, as elsewhere, "
+        "if the machine itself takes more than the budget"
     ),
     of_budget=BLOCKS_AT,
 )
@@ -201,7 +201,7 @@ _GAP_PASSES, _GAP_FAILS = passing_and_failing(
 )
 
 
-_WHO = "noisewatch trace names who it was, as root with tracefs mounted"
+_WHO = "noisewatch trace, as root with tracefs mounted, names the culprits"
 
 
 @check(
@@ -214,12 +214,12 @@ _WHO = "noisewatch trace names who it was, as root with tracefs mounted"
     limits=(_STOLEN_PASSES, _STOLEN_FAILS, _STOLEN_BLOCKS, _STOLEN_BLOCKS_IN_GUESTS, _GAP_PASSES, _GAP_FAILS),
     why=(
         "A loop that only reads the clock sees everything that takes the CPU away, including the hypervisor and the "
-        "firmware, which no kernel counter shows. What takes a steady share moves the mean of samples and not their "
-        "CV: above half of the budget it blocks."
+        "firmware, which no kernel counter shows. A steady loss shifts the mean of samples but not their CV: above "
+        "half of the budget it blocks."
     ),
     remedy=(
-        "Move what tasks-on-target and device-interrupts-on-target name to other CPUs; what then remains comes from "
-        "the hypervisor or the firmware."
+        "Move the culprits that tasks-on-target and device-interrupts-on-target name to other CPUs; remaining gaps "
+        "come from the hypervisor or the firmware."
     ),
     sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
     asks_calibration=True,
@@ -243,7 +243,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
     worst = max(measured, key=lambda figures: figures.stolen_share or 0.0)
     longest = max(measured, key=lambda figures: figures.gap_max_ns or 0)
     stolen, gap_ns = worst.stolen_share or 0.0, longest.gap_max_ns or 0
-    text = f"CPU {worst.cpu} lost {stolen:.2%} to gaps, longest {describe_ns(gap_ns)}"
+    text = f"CPU {worst.cpu} lost {stolen:.2%} to gaps; longest gap {describe_ns(gap_ns)}"
     text += f" on CPU {longest.cpu}" if longest.cpu != worst.cpu else ""
     is_guest = case.snapshot.platform.virtual not in (None, NONE)
     blocks = case.bound(_STOLEN_BLOCKS)
@@ -255,13 +255,13 @@ def target_cpus_interrupted(case: Case) -> Answer:
             for figures in measured
             if (figures.stolen_share or 0) > fails or (figures.gap_max_ns or 0) > case.bound(_GAP_FAILS)
         )
-        text += f" (longest gap allowed: {describe_ns(round(case.bound(_GAP_FAILS)))})"
+        text += f" (allowed: {describe_ns(round(case.bound(_GAP_FAILS)))})"
         culprits = culprits_on(case, worst.cpu)
-        rest = stolen - sum(culprit.share or 0.0 for culprit in culprits)
+        unexplained = stolen - sum(culprit.share or 0.0 for culprit in culprits)
         if is_guest and _from_inside(culprits) <= case.budget.max_cv:
             blocks = case.bound(_STOLEN_BLOCKS_IN_GUESTS)
-        is_explained = rest <= fails or any(culprit.kind == Kind.QUOTA for culprit in culprits)
-        text += "" if is_explained else f"; {rest:.2%} unexplained: {_WHO}"
+        is_explained = unexplained <= fails or any(culprit.kind == Kind.QUOTA for culprit in culprits)
+        text += "" if is_explained else f"; {unexplained:.2%} unexplained: {_WHO}"
         fix = remedy_of(culprits[0], case).fix if culprits and is_explained else None
         bound, severity = (blocks, Severity.BLOCKING) if stolen > blocks else (fails, None)
         return graded.fails(text, limit=bound, cpus=cpus, culprits=culprits, fix=fix, severity=severity)
@@ -273,7 +273,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
 
 
 def _from_inside(culprits: Sequence[Disturbance]) -> float:
-    """Return the share of time that the machine itself took, and not the hypervisor or the firmware."""
+    """Return the share of time taken by the machine itself, without the hypervisor and the firmware."""
     return sum(culprit.share or 0.0 for culprit in culprits if culprit.kind != Kind.OUTSIDE)
 
 
@@ -439,7 +439,7 @@ _CLOCK_PASSES, _CLOCK_FAILS = passing_and_failing(
     "spread of the clock",
     "share",
     passes=(0.005, "what krun accepts of APERF/MPERF"),
-    fails=(0.02, "it moves by more than most changes of a program"),
+    fails=(0.02, "larger than the effect of most code changes"),
 )
 
 
@@ -473,7 +473,7 @@ def effective_frequency_moves(case: Case) -> Answer:
 def _inferred_from_work(case: Case, otherwise: Answer) -> Answer:
     """Pass if interpreted work took a constant time, which proves one clock; else return `otherwise`.
 
-    Work of varying time proves nothing: it may have other reasons.
+    A varying time proves nothing, as it may have other causes.
     """
     steady = grade_worst_cpu(
         case,

@@ -59,7 +59,7 @@ def partition_invalid(case: Case) -> Answer:
     if outside:
         isolated = format_cpu_list(partitions.isolated) or "none"
         return unknown(
-            f"{outside[0].folder} is an isolated partition, but of its CPUs not all are isolated ({isolated})"
+            f"{outside[0].folder} is an isolated partition, but not all of its CPUs are isolated ({isolated})"
         )
     if not partitions.all:
         return not_applicable("there are no cgroup partitions")
@@ -79,7 +79,7 @@ def _is_contradicted(partition: Partition, isolated: CpuSet) -> bool:
 
 def _describe(partition: Partition) -> str:
     cpus = f"{name_cpus(partition.wanted)}: " if partition.wanted else ""
-    return f"{cpus}{partition.folder} is no {partition.kind} partition ({partition.invalid_reason})"
+    return f"{cpus}{partition.folder} is an invalid {partition.kind} partition ({partition.invalid_reason})"
 
 
 def _dissolve(invalid: list[Partition]) -> Fix:
@@ -96,19 +96,19 @@ def _dissolve(invalid: list[Partition]) -> Fix:
 @check(
     id="threads-confined-to-isolated-cpus",
     area=Area.ISOLATION,
-    question="Is every thread on isolated CPUs pinned to a single one?",
+    question="Is every thread on isolated CPUs pinned to a single CPU?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
     reads=("/proc/PID/task/TID/status", f"{CPUS}/isolated"),
     reads_counters=True,
     why=(
         "Isolated CPUs have no load balancing: threads that may use several CPUs stay on the isolated one where they "
-        "started while others idle, also where their mask has CPUs that are not isolated (numactl --cpunodebind). The "
-        "threads of a benchmark then compete with each other."
+        "started while others idle, even if their mask includes CPUs that are not isolated (numactl --cpunodebind). "
+        "The threads of a benchmark then compete with each other."
     ),
     remedy=(
-        "Pin each thread to its own CPU, take isolated CPUs out of masks that have others, or use a cgroup partition "
-        "of type `root`, which balances load among its CPUs."
+        "Pin each thread to its own CPU, remove isolated CPUs from masks that include others, or use a cgroup "
+        "partition of type `root`, which balances load among its CPUs."
     ),
     sources=(_CPUSET_DOC, "https://docs.kernel.org/admin-guide/kernel-parameters.html"),
     severity_in={PARALLEL: Severity.BLOCKING},
@@ -137,7 +137,7 @@ def threads_confined_to_isolated_cpus(case: Case) -> Answer:
         text = "; ".join([*map(_describe_crowd, crowds), *map(_describe_stuck, stuck.values())])
         cpus = {cpu for threads in crowds for thread in threads for cpu in thread.allowed or ()}
         cpus |= {thread.cpu for threads in stuck.values() for thread in threads}
-        fix = _pin(crowds, [*stuck.values()], isolated)
+        fix = _spread(crowds, [*stuck.values()], isolated)
         return case.graded().answer(Status.FAIL if stuck else Status.WARN, text, cpus=frozenset(cpus), fix=fix)
     hidden = why_unseen(case)
     if hidden is not None:
@@ -162,12 +162,12 @@ def _describe_stuck(threads: list[Task]) -> str:
     )
 
 
-def _pin(crowds: list[list[Task]], stuck: list[list[Task]], isolated: CpuSet) -> Fix:
-    """Return the fix that spreads crowded threads over isolated CPUs, and moves stuck threads off the isolated ones.
+def _spread(crowds: list[list[Task]], stuck: list[list[Task]], isolated: CpuSet) -> Fix:
+    """Return the fix that pins each crowded thread to one isolated CPU, and moves stuck threads off isolated CPUs.
 
-    Undo restores the affinity that was read.
+    Undo restores the previous affinity.
     """
-    chosen = [
+    placements = [
         *(
             (thread, frozenset({cpu}))
             for threads in crowds
@@ -176,7 +176,7 @@ def _pin(crowds: list[list[Task]], stuck: list[list[Task]], isolated: CpuSet) ->
         *((thread, (thread.allowed or frozenset()) - isolated) for threads in stuck for thread in threads),
     ]
     pins = [  # the kernel refuses to pin SCHED_DEADLINE threads
-        Pin(thread.tid, cpus, thread.allowed) for thread, cpus in chosen if not thread.has_deadline
+        Pin(thread.tid, cpus, thread.allowed) for thread, cpus in placements if not thread.has_deadline
     ]
     by_hand = ["pin each thread where the benchmark starts it"] if crowds else []
     if stuck:

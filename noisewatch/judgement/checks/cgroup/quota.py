@@ -9,7 +9,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import Action, run_command, write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.grading import turned, unread
+from noisewatch.judgement.grading import knob_fix, unread
 from noisewatch.judgement.terms import FLOOR_CHECK, Area, Ground, Severity
 from noisewatch.kernel.cgroup.bandwidth import UNCLAMPED, UNLIMITED, Cgroup, CgroupLevel, CpuWeight, CpuWeights
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
@@ -28,7 +28,7 @@ _NICE = Limit(
     name="nice value that passes",
     value=0,
     unit="nice",
-    reason="each step above 0 takes about a fifth of the weight",
+    reason="each step above 0 costs about a fifth of the weight",
 )
 _WEIGHT = Limit(
     key="weight",
@@ -39,13 +39,13 @@ _WEIGHT = Limit(
 )
 _LOWERED_BY_POLICY = {3: "batch", 5: "idle"}  # in linux/sched.h
 _POLICIES = {0: "other", 1: "fifo", 2: "rr", 6: "deadline", 7: "ext"} | _LOWERED_BY_POLICY
-_AS_EVERYBODY = 0
+_DEFAULT_NICE = 0
 
 
 @check(
     id="priority-lowered",
     area=Area.VIRTUAL,
-    question="Will the benchmark get the scheduling weight of other tasks?",
+    question="Will the benchmark get the same scheduling weight as other tasks?",
     severity=Severity.WARNING,
     reads=(
         STAT,
@@ -154,7 +154,7 @@ def _raised_parent(case: Case) -> list[Action]:
     if policy is not None:
         actions.append(run_command(f"chrt --other -p 0 {pid}", f"chrt --{policy} -p 0 {pid}"))
     if nice > case.bound(_NICE):
-        actions.append(run_command(f"renice -n {_AS_EVERYBODY} -p {pid}", f"renice -n {nice} -p {pid}"))
+        actions.append(run_command(f"renice -n {_DEFAULT_NICE} -p {pid}", f"renice -n {nice} -p {pid}"))
     return actions
 
 
@@ -197,7 +197,7 @@ def real_time_work_throttled(case: Case) -> Answer:
     text = f"real-time tasks are throttled after {runtime_us / 1000:g} of {period_us / 1000:g} ms"
     is_meant = case.calibrated is not None and case.calibrated.calibration.samples.is_realtime
     severity = Severity.WARNING if is_meant else None
-    return graded.fails(text, fix=turned(case, Knob.REALTIME_RUNTIME, -1), severity=severity)
+    return graded.fails(text, fix=knob_fix(case, Knob.REALTIME_RUNTIME, -1), severity=severity)
 
 
 @check(
@@ -227,7 +227,7 @@ def nice_value_confined_to_session(case: Case) -> Answer:
     if nice == 0:
         return graded.passes("no nice value is set", measured=nice)
     text = f"nice value {nice} counts only within this session"
-    return graded.fails(text, measured=nice, fix=turned(case, Knob.AUTOGROUP, 0))
+    return graded.fails(text, measured=nice, fix=knob_fix(case, Knob.AUTOGROUP, 0))
 
 
 _THROTTLED = Limit(
@@ -256,7 +256,7 @@ _THROTTLED = Limit(
         "A CPU quota lets a group run until it is used up, then stops it for the rest of the period, usually 100 ms: "
         "some samples take many times as long. All threads of the group share it: a benchmark's helpers, the shell "
         "that starts it, and noisewatch, above all while `noisewatch run` watches. Most containers and CI runners have "
-        "one. From inside a container the outer groups cannot be seen; there the calibration answers."
+        "one. Inside a container the outer groups are not visible; there the calibration gives the answer."
     ),
     answered_by=FLOOR_CHECK,
     remedy="Lift the CPU limit: docker without --cpus, a Kubernetes pod without a limit, a service without CPUQuota.",
@@ -283,7 +283,7 @@ def cpu_quota(case: Case) -> Answer:
     }
     graded = case.graded(evidence=evidence)
     if throttles:
-        return _throttled(case, throttles, graded)
+        return _throttled_answer(case, throttles, graded)
     fix = lift(cgroup.limited_by, cgroup.limit_text)
     too_few = case.graded(limit=needed, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
     if cgroup.known_quota_share < needed:
@@ -294,7 +294,7 @@ def cpu_quota(case: Case) -> Answer:
         return inferred
     counts = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
     if quota is None or None in counts:
-        reasons = [case.why_unknown(*_paths_of_unknown(cgroup)), *_long_stops_said(case)]
+        reasons = [case.why_unknown(*_paths_of_unknown(cgroup)), *_long_stops_text(case)]
         return graded.unknown("; ".join(reasons))
     if quota != UNLIMITED:
         uncounted = _uncounted(case)
@@ -322,7 +322,7 @@ def _shared_quota(case: Case, quota: float) -> str:
     own = case.interval.own_cpus if case.interval is not None else 0.0
     noisewatch = f"noisewatch ({own:.1%} of a CPU)" if own else "noisewatch"
     return (
-        f"a quota of {_cpus(quota)} leaves {_cpus(left) if left else 'nothing'} beside {_cpus(target)} of the target "
+        f"a quota of {_cpus(quota)} leaves {_cpus(left) if left else 'nothing'} besides the target's {_cpus(target)} "
         f"for the benchmark's other threads, its launcher and {noisewatch}"
     )
 
@@ -332,7 +332,7 @@ def _cpus(number: float) -> str:
 
 
 def _uncounted(case: Case) -> list[CgroupLevel]:
-    """Return the cgroups whose quota applied to this process, and whose counters did not advance all the same."""
+    """Return the cgroups whose quota applied to this process although their counters did not advance."""
     return [
         level
         for interval in case.intervals
@@ -340,7 +340,7 @@ def _uncounted(case: Case) -> list[CgroupLevel]:
     ]
 
 
-def _throttled(case: Case, throttles: list[Throttle], graded: Graded) -> Answer:
+def _throttled_answer(case: Case, throttles: list[Throttle], graded: Graded) -> Answer:
     """Return the failure for a quota that stopped threads in the sample or in the calibration."""
     worst = max(throttles, key=lambda throttle: (throttle.ns or 0, throttle.periods))
     periods = max(throttle.periods for throttle in throttles)
@@ -351,7 +351,7 @@ def _throttled(case: Case, throttles: list[Throttle], graded: Graded) -> Answer:
 
 
 def _looks_throttled(case: Case, graded: Graded) -> Answer | None:
-    """Return the failure inferred from the calibration's stops where the quota is hidden, or None without stops."""
+    """Return the failure inferred from stops in the calibration, for a hidden quota, or None without stops."""
     culprits = _culprits(case)
     if not culprits:
         return None
@@ -361,7 +361,7 @@ def _looks_throttled(case: Case, graded: Graded) -> Answer | None:
     return graded.fails(text, measured=worst.share, unit="share", cpus=cpus, culprits=culprits)
 
 
-def _long_stops_said(case: Case) -> list[str]:
+def _long_stops_text(case: Case) -> list[str]:
     """Return text on the long stops of the worst CPU, if there are any: too few to prove a quota."""
     stops = case.attribution.long_stops_by_cpu if case.attribution is not None else {}
     if not stops:
@@ -385,6 +385,6 @@ def lift(folder: str | None, limit_text: str | None) -> Fix | None:
     """Return the fix that removes the group's CPU quota, or None if the folder or the limit is unknown."""
     if folder is None or limit_text is None:
         return None
-    is_version_2 = " " in limit_text  # with its period; in version 1 that has a file of its own
+    is_version_2 = " " in limit_text  # includes the period; version 1 has the period in another file
     name, unlimited = ("cpu.max", "max") if is_version_2 else ("cpu.cfs_quota_us", "-1")
     return Fix((write(f"{folder}/{name}", unlimited, limit_text),), (ByHand("start it without a CPU limit"),))

@@ -86,7 +86,7 @@ def target_not_isolated(case: Case) -> Answer:
     if isolation.partition is not None and isolation.unbalanced is not None:
         return graded.fails(text, cpus=open_cpus, fix=isolate(case))
     other = "a cgroup partition" if isolation.partition is None else "cgroup v1"
-    text += f" at boot; whether {other} isolates it is unknown"
+    text += f" at boot; cannot tell whether {other} isolates {'it' if len(open_cpus) == 1 else 'them'}"
     why_not = case.why_unknown(
         *("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts", "/proc/self/cgroup")
     )
@@ -94,24 +94,24 @@ def target_not_isolated(case: Case) -> Answer:
 
 
 class PartitionNeeds(NamedTuple):
-    """The requirements of an isolated partition: those that the machine lacks, and those that it meets."""
+    """The requirements of an isolated partition, by whether the machine meets them."""
 
     missing: tuple[str, ...]
-    had: tuple[str, ...]
+    met: tuple[str, ...]
 
 
 def partition_needs(case: Case) -> PartitionNeeds:
     """Return the requirements of an isolated partition. An unknown kernel release is neither missing nor met."""
     missing: list[str] = []
-    had: list[str] = []
+    met: list[str] = []
     root, kernel = case.snapshot.isolation.partitions.root, case.snapshot.platform.kernel
-    (missing if root is None else had).append("cgroup v2 with the cpuset controller")
+    (missing if root is None else met).append("cgroup v2 with the cpuset controller")
     release = release_number(kernel)
     if release is not None and release < _HAS_ISOLATED_PARTITIONS:
         missing.append(f"Linux {_HAS_ISOLATED_PARTITIONS[0]}.{_HAS_ISOLATED_PARTITIONS[1]} or newer")
     elif release is not None:
-        had.append(f"Linux {release[0]}.{release[1]}")
-    return PartitionNeeds(tuple(missing), tuple(had))
+        met.append(f"Linux {release[0]}.{release[1]}")
+    return PartitionNeeds(tuple(missing), tuple(met))
 
 
 FEWER_TARGETS = ByHand("choose fewer target CPUs: all other work needs a CPU that is not isolated")
@@ -145,7 +145,7 @@ def isolate(case: Case) -> Fix:
 
 _HAS_ISOLATED_PARTITIONS = (6, 1)  # "cgroup/cpuset: Add a new isolated cpus.partition type"
 _KEEPS_PINS = (6, 2)  # "sched: Always preserve the user requested cpumask"
-_PIN_AGAIN = "before Linux 6.2, making or removing the partition resets what taskset has set: pin those threads again"
+_PIN_AGAIN = "before Linux 6.2, making or removing the partition resets what taskset has set: pin the threads again"
 
 FIRST_PROCESS = 1
 INIT = frozenset({FIRST_PROCESS, 2})  # and kthreadd
@@ -169,16 +169,16 @@ _TASK_PASSES, _TASK_SHARE = limits_of_taken("one task")
     why=(
         "This measures what isolation is meant to guarantee, and it works without isolation, in containers and "
         "without root. Unattributed time counts too: short-lived children and processes of other containers disturb a "
-        "benchmark just as much. Sample and calibration are weighed by their lengths; what the calibration lost counts "
-        "in full, and a task that cannot compete with its loops (SCHED_IDLE, nice 19, a group of low weight) counts "
-        "with what it got."
+        "benchmark just as much. Sample and calibration are weighted by length. Time that the calibration lost counts "
+        "in full; a task that cannot compete with its loops (SCHED_IDLE, nice 19, a group of low weight) counts with "
+        "the time it got."
     ),
     remedy=(
         "Stop the task, or move it with taskset; keep services off with AllowedCPUs or an isolated cgroup partition."
     ),
     sources=("https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html",),
     asks_rates=True,
-    tells_unsampled=True,
+    runs_unsampled=True,
     covers_calibration=True,
 )
 def tasks_on_target(case: Case) -> Answer:
@@ -217,7 +217,7 @@ def _many(case: Case, interval: Interval | None, threads: Sequence[Disturbance])
 
 
 class _Sighting(NamedTuple):
-    """A thread or a crowd of threads with its effect on a benchmark, as observed in the look in which it ran more."""
+    """A thread or a crowd of threads and its effect on a benchmark, from the look in which it ran more."""
 
     culprit: Disturbance
     look: Disturbance
@@ -257,7 +257,7 @@ def _crowd(name: str) -> str:
 
 
 def _no_task_ran(case: Case, threads: list[Disturbance], tasks: Collection[Task]) -> Answer:
-    """Return the answer if no task took too much time; it warns if one took a little, or is allowed to run there."""
+    """Return the answer if no task took too much time: a warning if one took a little, or is allowed to run there."""
     largest = max(threads, key=lambda thread: thread.share or 0.0, default=None)
     share = largest.share or 0.0 if largest is not None else 0.0
     ran = (
@@ -279,7 +279,7 @@ def _no_task_ran(case: Case, threads: list[Disturbance], tasks: Collection[Task]
         count = f"{allowed}" if not unasked else f"at least {allowed}"
         return graded.warns(f"{ran}, but {count} of {len(tasks)} tasks may run there")
     if share > case.bound(_TASK_PASSES):
-        return graded.warns(f"{ran}; warns from {case.bound(_TASK_PASSES):.1%}")
+        return graded.warns(f"{ran}; warns above {case.bound(_TASK_PASSES):.1%}")
     return graded.passes(f"{ran}, and no task is allowed to")
 
 
@@ -297,7 +297,7 @@ def _describe(culprit: Disturbance) -> str:
 def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
     """Return the fix that moves the culprits' threads to the housekeeping CPUs, or None.
 
-    Undo restores the affinity that was read. Init is never moved: all processes that the system starts afterwards would
+    Undo restores the previous affinity. Init is never moved: all processes that the system starts afterwards would
     inherit the pin.
     """
     if not case.housekeeping:
@@ -305,7 +305,7 @@ def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
     movable, by_hand = _movable(case, culprits), []
     if any(not task.is_kernel for task in movable.values()):
         by_hand.append(ByHand(f"for a service: AllowedCPUs={cpu_list_argument(case.housekeeping)} in its unit"))
-    fixed = [task.name for task in _blamed(case, culprits).values() if task.has_deadline]
+    fixed = [task.name for task in _culprit_tasks(case, culprits).values() if task.has_deadline]
     if fixed:
         by_hand.append(ByHand(f"{DEADLINE} ({', '.join(fixed)})"))
     if not movable and not by_hand:
@@ -315,13 +315,14 @@ def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
 
 def _movable(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
     """Return the culprits that taskset can move, by thread id."""
-    return {tid: task for tid, task in _blamed(case, culprits).items() if not task.has_deadline}
+    return {tid: task for tid, task in _culprit_tasks(case, culprits).items() if not task.has_deadline}
 
 
-def _blamed(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
+def _culprit_tasks(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
     """Return the culprits that still exist and may be moved, by thread id.
 
-    Parents of ended processes are left out, and so is another noisewatch with its command: both measure where they run.
+    Parents of ended processes are left out, and so are other noisewatches with their commands: they measure where they
+    run.
     """
     looks = [case.snapshot.tasks, case.under_load.after.tasks if case.under_load is not None else None]
     tasks_by_tid = [look.by_tid for look in reversed(looks) if look is not None]
@@ -411,7 +412,7 @@ def _ineffective(case: Case, name: str, why: str) -> _Fault:
 
 
 def _cpus_to_isolate(case: Case) -> CpuSet | None:
-    """Return the CPUs that isolcpus takes from the load balancer; None where its list is malformed."""
+    """Return the CPUs that isolcpus takes from the load balancer, or None if its list is malformed."""
     options = case.snapshot.isolation.isolcpus
     if options is None:
         return None
@@ -425,7 +426,7 @@ def _contradictions(case: Case) -> Iterator[_Fault]:
     is_apart = isolated and tickless and not isolated & tickless
     if interrupted == isolated and is_apart:
         yield _Fault(
-            f"isolcpus is swapped: it names {name_cpus(isolated)}, to which irqaffinity sends interrupts, and not "
+            f"isolcpus is swapped: it names {name_cpus(isolated)}, to which irqaffinity sends interrupts, instead of "
             f"{name_cpus(tickless)} of nohz_full",
             _BY_HAND,
         )

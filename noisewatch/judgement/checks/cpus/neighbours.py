@@ -40,7 +40,7 @@ _SIBLING_BUSY = Limit(
     value=0.05,
     unit="share",
     reason=(
-        "a thread on the sibling slows the target by a third or more while it runs: 5% of the time shows in results"
+        "a thread on the sibling slows the target by a third or more while it runs: 5% of the time affects results"
     ),
     of_budget=1.25,  # a sibling that is always busy takes up to 40% of a core's throughput: half of the budget
 )
@@ -77,11 +77,12 @@ def busy_sibling(case: Case) -> Answer:
         return case.unread(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list")
     foreign = [cpu for cpu in sorted(case.target) if cpu not in (case.snapshot.topology[cpu].siblings or ())]
     if foreign:
-        return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not name CPU {foreign[0]} itself")
+        return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not list CPU {foreign[0]} itself")
     answer = _graver(case, case.siblings, _with_siblings) if case.siblings else _without_siblings(case)
     if answer.status != Status.FAIL and case.doubtful_siblings:
-        doubtful = f"{name_cpus(case.doubtful_siblings)}, on a core of the target: not known whether online or offline"
-        return unknown(f"{doubtful} ({CPUS}/online, {CPUS}/offline)")
+        doubtful = name_cpus(case.doubtful_siblings)
+        paths = f"{CPUS}/online, {CPUS}/offline"
+        return unknown(f"cannot tell whether {doubtful}, on a core of the target, is online or offline ({paths})")
     return answer
 
 
@@ -102,7 +103,7 @@ def _with_siblings(case: Case) -> Answer:
     offline, online = dict.fromkeys(removable, 0), dict.fromkeys(removable, 1)
     fix = Fix((write_cpus(offline, "online", online),), (BootOptions("nosmt"),))
     if case.interval is None:
-        text = f"siblings on {listed} are online; how busy they are was not sampled"
+        text = f"siblings on {listed} are online; their load was not sampled"
         return case.graded().warns(text, cpus=case.siblings, fix=fix)
     busy = {cpu: case.interval.busy_share(cpu) for cpu in sorted(case.siblings)}
     busy_by_cpu = {cpu: _busy_on_core(case, cpu, busy) for cpu, share in busy.items() if share is not None}
@@ -113,7 +114,7 @@ def _with_siblings(case: Case) -> Answer:
         busy_by_cpu,
         _SIBLING_BUSY,
         _SIBLING_BUSY,
-        said=lambda over: f"sibling on {name_cpus(over)}: {worst:.0%} busy",
+        describe=lambda over: f"sibling on {name_cpus(over)}: {worst:.0%} busy",
         calm=f"sibling on {listed}: online, {worst:.1%} busy",
         evidence={"busy_share_by_cpu": by_cpu(busy)},
         why_unknown=why_untimed(case, case.interval, case.siblings) or why_unread,
@@ -124,20 +125,20 @@ def _with_siblings(case: Case) -> Answer:
 
 
 def _graver(case: Case, neighbours: CpuSet, answer: Callable[[Case], Answer]) -> Answer:
-    """Return the answer for the worse of sample and calibration; our own loops on neighbours say nothing."""
+    """Return the answer for the worse of sample and calibration; for the sample if our own loops ran on neighbours."""
     calibrated = case.calibrated.calibration.samples.cpus if case.calibrated is not None else ()
     has_own_loops = any(samples.cpu in neighbours for samples in calibrated)
     return answer(case) if has_own_loops else graver_while_calibrating(case, answer)
 
 
 def _busy_on_core(case: Case, cpu: int, busy_by_sibling: Mapping[int, float | None]) -> float:
-    """Return how busy all siblings together are that share the core with this one."""
+    """Return the summed busy share of all siblings on the CPU's core."""
     core = case.snapshot.topology[cpu].siblings if cpu in case.snapshot.topology else None
     return sum(busy_by_sibling.get(sibling) or 0.0 for sibling in (core or frozenset()) | {cpu})
 
 
 def _once_calm(case: Case, worst: float, answer: Answer, fix: Fix) -> Answer:
-    """Siblings that were hardly busy only pass where nothing else may be put there later, which a guest cannot see."""
+    """Return the answer for hardly busy siblings: they pass only if isolated and not in a guest, which cannot tell."""
     answer = replace(answer, cpus=case.siblings)
     if worst > case.bound(_SIBLING_QUIET) or not case.siblings <= (case.snapshot.isolation.isolated or frozenset()):
         return replace(answer, status=Status.WARN, fix=fix)
@@ -147,19 +148,19 @@ def _once_calm(case: Case, worst: float, answer: Answer, fix: Fix) -> Answer:
 
 
 def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
-    """The sibling's load, under the name of what runs there most."""
+    """Return the sibling's load as a culprit, named after the largest source there."""
     interval = case.interval
     sources = disturbances_of(interval, cpu) if interval is not None else []
-    most = sources[0] if sources else None
+    largest = sources[0] if sources else None
     return Disturbance(
         kind=Kind.SIBLING,
-        name=most.name if most is not None else "unattributed work",
+        name=largest.name if largest is not None else "unattributed work",
         cpu=cpu,
         stolen_ns=None,
         share=interval.busy_share(cpu) if interval is not None else None,
         rate_per_s=None,
-        pid=most.pid if most is not None else None,
-        tid=most.tid if most is not None else None,
+        pid=largest.pid if largest is not None else None,
+        tid=largest.tid if largest is not None else None,
     )
 
 
@@ -169,8 +170,8 @@ _CACHE_QUIET, _CACHE_BUSY = passing_and_failing(
     passes=(0.3, "typical for idle services"),
     fails=(0.9, "one busy neighbour can sweep the cache or saturate the memory bus, however many others idle"),
 )
-_SHARED_WORK = (Work.CACHE, Work.MEMORY)  # what a neighbour slows without taking any time of the CPU
-_VISIBLE = 0.05  # of a CPU: who is named among its neighbours
+_SHARED_WORK = (Work.CACHE, Work.MEMORY)  # slowed by a neighbour that takes no CPU time
+_VISIBLE = 0.05  # CPUs; less busy neighbours are not named
 
 
 @check(
@@ -184,8 +185,8 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
     why=(
         "Isolation does not separate what CPUs share: the last-level cache, the memory bus, the power budget. Work on "
         "a neighbour evicts the benchmark's cache lines and lowers its clock. It blocks benchmarks of cache or memory "
-        "work (--work): a steady neighbour made walks through memory 4 to 26% slower in a virtual machine, which no "
-        "CV shows."
+        "work (--work): a steady neighbour made walks through memory 4 to 26% slower in a virtual machine, which the "
+        "CV does not show."
     ),
     remedy="Stop that work, move it to CPUs of another cache, or restrict it to a part of the cache (resctrl).",
     sources=("https://docs.kernel.org/filesystems/resctrl.html", "https://dl.acm.org/doi/10.1145/2749469.2749475"),
@@ -197,19 +198,19 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
 )
 def busy_cache_neighbour(case: Case) -> Answer:
     if case.snapshot.online.online is None:
-        return _weighed(case, case.unread(f"{CPUS}/online"))
+        return _with_weight(case, case.unread(f"{CPUS}/online"))
     caches = set(cache_neighbourhoods(case).values())
     if None in caches or not caches:
-        return _weighed(case, unknown(why_no_cache(case, case.target)))
+        return _with_weight(case, unknown(why_no_cache(case, case.target)))
     neighbours = [(cache & case.running) - case.target - case.siblings for cache in caches if cache is not None]
     read_caches = {place.last_level_cache for place in case.snapshot.topology.values()}
     what = "last-level cache" if caches <= read_caches else "package (the kernel shows no shared cache)"
     answer = _graver(case, frozenset().union(*neighbours), partial(_of_neighbours, neighbours=neighbours, what=what))
-    return _weighed(case, answer)
+    return _with_weight(case, answer)
 
 
-def _weighed(case: Case, answer: Answer) -> Answer:
-    """Return the answer, which blocks benchmarks of work that a neighbour slows."""
+def _with_weight(case: Case, answer: Answer) -> Answer:
+    """Return the answer, blocking if a neighbour slows the benchmark's kind of work."""
     return replace(answer, severity=Severity.BLOCKING) if case.budget.work in _SHARED_WORK else answer
 
 
@@ -227,9 +228,9 @@ def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answe
     text = f"{name_cpus(working)}, in one {what} with the target: {load_text}" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
         return graded.fails(text, cpus=working, culprits=busiest(interval, worst))
-    why_untold = why_untimed(case, interval, frozenset(busy))
-    if len(busy_by_cpu) < len(busy) or why_untold is not None:
-        return observed.unknown(why_untold or case.why_unknown("/proc/stat"), text)
+    why_unmeasured = why_untimed(case, interval, frozenset(busy))
+    if len(busy_by_cpu) < len(busy) or why_unmeasured is not None:
+        return observed.unknown(why_unmeasured or case.why_unknown("/proc/stat"), text)
     if uncached(case):
         return observed.unknown(why_no_cache(case, uncached(case)), text)
     if load > case.bound(_CACHE_QUIET):

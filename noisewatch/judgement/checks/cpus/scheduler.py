@@ -74,13 +74,13 @@ def target_not_tickless(case: Case) -> Answer:
     reads_counters=True,
     why=(
         "The kernel frees much of its memory later, in RCU callbacks on the CPU that queued them: in a softirq after "
-        "a tick, hundreds at a time. On offloaded CPUs rcuo threads run them, which may use other CPUs."
+        "a tick, hundreds at a time. Callbacks of offloaded CPUs run in rcuo threads, which may use other CPUs."
     ),
     remedy="Boot with rcu_nocbs for the target CPUs, and pin the rcuo threads to the housekeeping CPUs.",
     sources=(_THREADS_DOC, _OPTIONS_DOC),
 )
 def rcu_callbacks_on_target(case: Case) -> Answer:
-    offloaded, why_not = _offloaded(case)
+    offloaded, why_not = _offloaded_cpus(case)
     if offloaded is None:
         return unknown(why_not)
     graded = case.graded(evidence={"rcu_nocbs": sorted(offloaded)})
@@ -105,7 +105,7 @@ def can_offload(case: Case) -> bool | None:
     return True if case.snapshot.isolation.nohz_full or has_threads else _has(case, "RCU_NOCB_CPU")
 
 
-def _offloaded(case: Case) -> tuple[CpuSet | None, str]:
+def _offloaded_cpus(case: Case) -> tuple[CpuSet | None, str]:
     """Return the CPUs whose RCU callbacks are offloaded, and why they are unknown or none."""
     if _has(case, "RCU_NOCB_CPU") is False:
         return frozenset(), ", this kernel is built without CONFIG_RCU_NOCB_CPU"
@@ -119,7 +119,7 @@ def _offloaded(case: Case) -> tuple[CpuSet | None, str]:
 def _where_threads_run(case: Case, graded: Graded) -> Answer:
     """Return the answer on where offloaded RCU callbacks run.
 
-    Offloading is half of it: unless the target CPUs are isolated, the rcuo threads may run on them again.
+    Offloading is not enough: unless the target CPUs are isolated, the rcuo threads may still run on them.
     """
     isolated = case.snapshot.isolation.isolated or frozenset()
     tasks = case.snapshot.tasks
@@ -187,13 +187,13 @@ def confine_work(case: Case, queues: Workqueues) -> Fix | None:
 
 _INIT_SCOPE = "init.scope"
 _RELOAD = ("systemctl", "daemon-reload")
-_OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # nobody else makes these
+_OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # only systemd creates these
 
 
 @check(
     id="services-on-target",
     area=Area.SCHEDULER,
-    question="Are services and sessions started on other CPUs than the target?",
+    question="Are services and sessions started on CPUs other than the target?",
     severity=Severity.INFORMATION,
     reads=(INIT_STATUS, "/sys/fs/cgroup/{system,user,machine}.slice/cpuset.cpus.effective"),
     why=(
@@ -211,7 +211,7 @@ def services_on_target(case: Case) -> Answer:
     if case.snapshot.platform.container not in (None, NONE):
         return not_applicable("the services of the machine are outside this container")
     if case.snapshot.platform.container is None:
-        return unknown("whether this is a container is unknown")
+        return unknown("cannot tell whether this is a container")
     if services.init_name is None:
         return case.unread(INIT_NAME)
     if services.init_name != "systemd" and not any(group.name in _OF_SYSTEMD for group in services.groups or ()):
@@ -235,9 +235,9 @@ def services_on_target(case: Case) -> Answer:
         names = ", ".join(group.name for group in coming) or "what systemd starts"
         text = f"{names} may use {name_cpus(shared)}"
         return graded.fails(text, cpus=shared, fix=_confine(case, list(coming)))
-    silent = next((group for group, cpus in allowed.items() if cpus is None), None)
-    if silent is not None:
-        return case.unread(f"{silent.folder}/cpuset.cpus.effective")
+    unread_group = next((group for group, cpus in allowed.items() if cpus is None), None)
+    if unread_group is not None:
+        return case.unread(f"{unread_group.folder}/cpuset.cpus.effective")
     return graded.passes("systemd starts everything on other CPUs")
 
 
@@ -252,7 +252,7 @@ def _confine(case: Case, groups: list[ServiceGroup]) -> Fix | None:
     listed = format_cpu_list(case.housekeeping)
     if not listed:
         return None
-    own = case.snapshot.cgroup.folder or ""  # to confine the group that we are in would confine the benchmark
+    own = case.snapshot.cgroup.folder or ""  # confining our own group would confine the benchmark
     slices = [group for group in groups if group.name != _INIT_SCOPE and not f"{own}/".startswith(f"{group.folder}/")]
     if not slices:
         words = f"CPUAffinity={listed.replace(',', ' ')} in /etc/systemd/system.conf, and reboot"
@@ -300,7 +300,7 @@ def custom_scheduler_loaded(case: Case) -> Answer:
         return unread(case, Knob.SCHED_EXT_STATE)
     if state == "disabled":
         return case.graded().passes("no other scheduler is loaded", evidence={"state": state})
-    name = clean(knobs.word(Knob.SCHED_EXT_OPS) or "one without a name")
+    name = clean(knobs.word(Knob.SCHED_EXT_OPS) or "unnamed")
     fix = Fix((write("/proc/sysrq-trigger", "S", None),), (ByHand("disable the service that loads it"),))
     return case.graded().fails(f"a scheduler is loaded: {name}", evidence={"state": state, "name": name}, fix=fix)
 
@@ -312,8 +312,8 @@ def custom_scheduler_loaded(case: Case) -> Answer:
     severity=Severity.INFORMATION,
     reads=(f"{CPUS}/nohz_full", f"{CPUS}/cpuN/cpufreq/scaling_driver", f"{CPUS}/cpuN/cpufreq/scaling_governor"),
     why=(
-        "Where the hardware does not choose the clock itself, intel_pstate changes it when the scheduler updates the "
-        "CPU. Without a tick this is rare: a low clock chosen while idle may stay for the whole run."
+        "If the hardware does not choose the clock itself, intel_pstate changes it when the scheduler updates the CPU. "
+        "Without a tick this is rare: a low clock chosen while idle may stay for the whole run."
     ),
     remedy="Set the governor to performance, or rely on the clock that a calibration measured.",
     sources=(
@@ -338,9 +338,9 @@ def clock_waits_for_tick(case: Case) -> Answer:
     if waiting:
         text = f"{name_cpus(waiting)}: intel_pstate without hardware-chosen clocks, governor powersave"
         return graded.fails(text, cpus=frozenset(waiting), fix=_hold(waiting))
-    silent = [cpu for cpu, clock in clocks.items() if _is_silent(clock)]
-    if silent:
-        folder = f"{CPUS}/cpu{silent[0]}/cpufreq"
+    unread_cpus = [cpu for cpu, clock in clocks.items() if _is_unknown(clock)]
+    if unread_cpus:
+        folder = f"{CPUS}/cpu{unread_cpus[0]}/cpufreq"
         names = ("scaling_driver", "scaling_governor", "energy_performance_preference")
         return case.unread(*(f"{folder}/{name}" for name in names), folder)
     return graded.passes("the clock does not depend on the tick")
@@ -359,7 +359,7 @@ def _chooses(clock: CpuFrequency) -> bool:
     return clock.driver == "intel_pstate" and clock.governor == "powersave"
 
 
-def _is_silent(clock: CpuFrequency) -> bool:
+def _is_unknown(clock: CpuFrequency) -> bool:
     is_undecided = _chooses(clock) and clock.energy_preference is None
     return clock.governor is None or clock.driver is None or is_undecided
 

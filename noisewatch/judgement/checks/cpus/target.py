@@ -71,7 +71,7 @@ def target_cpu_unusable(case: Case) -> Answer:
         (STAT, frozenset() if rows is None else case.target - rows.keys()),
     ):
         if cpus:
-            return unknown(f"{name_cpus(cpus)}: online by {online.source}, but not by {path}")
+            return unknown(f"{name_cpus(cpus)}: online according to {online.source}, but not to {path}")
     granted = None if trial.granted is None else sorted(trial.granted)
     graded = case.graded(evidence={"online_by": online.source, "granted": granted})
     if trial.granted is None and trial.reason is None:
@@ -107,11 +107,11 @@ def _worst_trial(case: Case) -> PinTrial:
     return min(trials, key=lambda trial: _rank(trial, case.target))
 
 
-def _rank(trial: PinTrial, wanted: CpuSet) -> int:
+def _rank(trial: PinTrial, target: CpuSet) -> int:
     """Return the order of a pin trial: 0 refused, 1 unknown, 2 granted."""
     if trial.granted is None:
         return 0 if trial.reason is not None else 1
-    return 2 if wanted <= trial.granted else 0
+    return 2 if target <= trial.granted else 0
 
 
 @check(
@@ -169,7 +169,7 @@ def boot_cpu_is_target(case: Case) -> Answer:
     if case.snapshot.online.online is None or not case.target:
         return case.unread(f"{CPUS}/online")
     if not case.running - case.target:
-        return not_applicable("every online CPU is a target: none is left to choose instead")
+        return not_applicable("every online CPU is a target: there is no other CPU to choose")
     return case.graded().fails("CPU 0 is a target CPU", cpus=frozenset({0}))
 
 
@@ -202,7 +202,7 @@ _WORK_DIFFERS = Limit(
 @check(
     id="target-cores-differ",
     area=Area.TARGET,
-    question="Are the target CPUs cores of one kind, and of the fastest?",
+    question="Are all target CPUs of the same, fastest kind of core?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
     reads=(
@@ -211,9 +211,9 @@ _WORK_DIFFERS = Limit(
         "/sys/devices/{cpu_core,cpu_atom,cpu_lowpower}/cpus",
         f"/proc/cpuinfo (vendor_id, cpu family, model) with {CPUS}/cpuN/cache/indexN/{{level,type,size}}, on x86",
         f"{CPUS}/cpuN/cpufreq/{{cpuinfo_max_freq,scaling_max_freq}}, and base_frequency without turbo",
-        f"{CPUS}/cpuN/acpi_cppc/highest_perf, but for AMD",
+        f"{CPUS}/cpuN/acpi_cppc/highest_perf, except on AMD",
         f"{CPUS}/cpuN/{RANKING}",
-        f"{MICROBENCHMARK}, where no file gives the kind",
+        f"{MICROBENCHMARK}, if no file contains the kind",
     ),
     limits=(ALIKE, _WORK_ALIKE, _WORK_DIFFERS),
     why=(
@@ -242,31 +242,31 @@ def _among_targets(case: Case) -> Answer:
         "kind_by_cpu": {str(cpu): place.kind for cpu, place in places.items()},
         "design_by_cpu": by_cpu(designs),
     }
-    graded = case.graded(evidence=evidence)  # the strengths follow, as far as they are compared
+    graded = case.graded(evidence=evidence)  # compared strengths are added below
     for what, kind_by_cpu in (("kinds", kinds), ("designs", designs)):
         if len(set(kind_by_cpu.values())) > 1:
             text = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _by_kind(kind_by_cpu).items())
             return graded.fails(f"cores of several {what}: {text}", cpus=case.target)
     for what, strength_by_cpu in strengths.items():
-        least, most = min(strength_by_cpu.values()), max(strength_by_cpu.values())
+        lowest, highest = min(strength_by_cpu.values()), max(strength_by_cpu.values())
         evidence[f"{what.replace(' ', '_')}_by_cpu"] = by_cpu(strength_by_cpu)
-        difference = 1 - least / most
+        difference = 1 - lowest / highest
         if difference > case.bound(ALIKE):
-            weaker = frozenset(cpu for cpu, strength in strength_by_cpu.items() if strength < most)
+            weaker = frozenset(cpu for cpu, strength in strength_by_cpu.items() if strength < highest)
             is_grave = what != "rank" and difference > case.bound(_WORK_DIFFERS)
             text = f"the {what} of {name_cpus(weaker)} is up to {difference:.0%} lower than that of the others"
             limit, status = (_WORK_DIFFERS, Status.FAIL) if is_grave else (ALIKE, Status.WARN)
             return graded.by(limit, difference).answer(status, text, cpus=weaker)
     if len(designs) < len(case.target) or not strengths:
-        return _measured(case)
-    why_unread = _read_of_some(case, {"design": designs, "rank": _ranks(case)}) or _why_no_base(case, case.target)
+        return _by_measurement(case)
+    why_unread = _partly_exported(case, {"design": designs, "rank": _ranks(case)}) or _why_no_base(case, case.target)
     if why_unread is not None:
         return unknown(why_unread)
     return graded.passes(f"{name_cpus(case.target)}: one kind of core", cpus=case.target)
 
 
 def _next_to_others(case: Case) -> Answer | None:
-    """Return the answer if all target CPUs are, or may be, slower than others of the machine, else None."""
+    """Return the answer if all target CPUs are, or may be, slower than other CPUs of the machine, else None."""
     topology = case.snapshot.topology
     kinds = {cpu: place.kind if (place := topology.get(cpu)) is not None else None for cpu in case.online | case.target}
     own = {kinds[cpu] for cpu in case.target}
@@ -280,12 +280,11 @@ def _next_to_others(case: Case) -> Answer | None:
     mine = max((bases.get(cpu, 0) for cpu in case.target), default=0)
     if mine and 1 - mine / best > case.bound(ALIKE):
         faster = frozenset(cpu for cpu, khz in bases.items() if khz == best)
-        text = (
-            f"the base frequency of {name_cpus(case.target)} is {1 - mine / best:.0%} lower than of {name_cpus(faster)}"
-        )
+        lower = f"{1 - mine / best:.0%} lower than that of {name_cpus(faster)}"
+        text = f"the base frequency of {name_cpus(case.target)} is {lower}"
         return graded.warns(text, cpus=case.target)
     if None in own and not _hides_kinds(case):
-        return unknown(why_no_kind(case, case.target))
+        return unknown(why_core_kind_unknown(case, case.target))
     why_no_base = _why_no_base(case, kinds.keys())
     return unknown(why_no_base) if why_no_base is not None else None
 
@@ -293,7 +292,7 @@ def _next_to_others(case: Case) -> Answer | None:
 def _hides_kinds(case: Case) -> bool:
     """Return whether all CPUs have one design, as far as reported, and there are no clocks to compare.
 
-    This is so in most guests, whose host decides on which core they run.
+    This holds in most guests: their host decides on which core they run.
     """
     frequency, topology = case.snapshot.frequency, case.snapshot.topology
     designs = {topology[cpu].design if cpu in topology else None for cpu in case.online | case.target}
@@ -304,31 +303,31 @@ def _hides_kinds(case: Case) -> bool:
     return not is_unread and (is_guest or frequency.driver == NO_DRIVER)
 
 
-def why_no_kind(case: Case, cpus: Iterable[int]) -> str:
+def why_core_kind_unknown(case: Case, cpus: Iterable[int]) -> str:
     """Return why the kind of core of these CPUs is unknown."""
     topology, clocks = case.snapshot.topology, highest_clocks(case)
     hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
     if hidden is not None:
-        return f"{case.why_unknown(hidden)}, so that there may be several kinds of core"
-    silent = [cpu for cpu in cpus if cpu not in clocks and not ((place := topology.get(cpu)) and place.capacity)]
-    if silent:
-        return f"neither capacity nor highest frequency is exported for {name_cpus(silent)}"
+        return f"{case.why_unknown(hidden)}, so there may be several kinds of core"
+    unranked = [cpu for cpu in cpus if cpu not in clocks and not ((place := topology.get(cpu)) and place.capacity)]
+    if unranked:
+        return f"neither capacity nor highest frequency is exported for {name_cpus(unranked)}"
     unknown_designs = [cpu for cpu in sorted(case.online) if cpu not in topology or topology[cpu].design is None]
     if unknown_designs:
         paths = [CPUINFO] if CPUINFO in case.snapshot.reason_by_path else []
         why = case.why_unknown(*paths, f"{CPUS}/cpu{unknown_designs[0]}/cache", CPUINFO)
-        return f"the design of {name_cpus(unknown_designs)} is not known ({why}), so that cores may differ"
+        return f"the design of {name_cpus(unknown_designs)} is unknown ({why}), so cores may differ"
     if len({place.design for place in topology.values()}) > 1:
         return "this machine has cores of several designs, and does not report which of them are faster"
-    return "not all CPUs of this machine export their capacity or highest frequency, so that others may be faster"
+    return "not all CPUs of this machine export their capacity or highest frequency, so other CPUs may be faster"
 
 
-def _read_of_some(case: Case, known: Mapping[str, Mapping[int, object]]) -> str | None:
-    """Return the property that is exported for some target CPUs only, as text, or None if there is none."""
+def _partly_exported(case: Case, known: Mapping[str, Mapping[int, object]]) -> str | None:
+    """Return text on a property that is exported for some target CPUs only, or None if there is none."""
     for what, values in known.items():
-        silent = case.target - values.keys()
-        if values and silent:
-            return f"the {what} of {name_cpus(silent)} is not exported, that of other target CPUs is"
+        missing = case.target - values.keys()
+        if values and missing:
+            return f"the {what} is exported for other target CPUs, but not for {name_cpus(missing)}"
     return None
 
 
@@ -341,7 +340,7 @@ def _why_no_base(case: Case, cpus: Collection[int]) -> str | None:
 def _without_base(case: Case) -> CpuSet:
     """Return the CPUs whose base frequency is unknown and may differ from that of others.
 
-    intel_pstate exports it for all CPUs with HWP, from Linux 4.20 on (hwp_cpufreq_attrs); it differs with SST-BF.
+    intel_pstate exports it for all CPUs with HWP, since Linux 4.20 (hwp_cpufreq_attrs); it differs with SST-BF.
     """
     frequency = case.snapshot.frequency
     if frequency.turbo == "on":
@@ -380,7 +379,7 @@ def _highest_clocks(case: Case) -> Mapping[int, int]:
 
 
 def _ranks(case: Case) -> dict[int, int]:
-    """Return the turbo rank of each target CPU; empty with turbo off, where ranks mean nothing."""
+    """Return the turbo rank of each target CPU; empty with turbo off, when ranks have no effect."""
     ranks = {cpu: rank for cpu, rank in case.snapshot.settings.core_ranking.items() if cpu in case.target}
     return ranks if case.snapshot.frequency.turbo != "off" else {}
 
@@ -390,7 +389,7 @@ def _by_kind(kinds: Mapping[int, str]) -> dict[str, CpuSet]:
 
 
 def _strengths(case: Case) -> dict[str, dict[int, int]]:
-    """Return the properties that distinguish cores of one kind, as far as known of all target CPUs."""
+    """Return the properties that distinguish cores of one kind, if known for all target CPUs."""
     capacities = {cpu: place.capacity for cpu in case.target if (place := case.snapshot.topology.get(cpu)) is not None}
     strengths = {
         "capacity": {cpu: capacity for cpu, capacity in capacities.items() if capacity},
@@ -400,12 +399,12 @@ def _strengths(case: Case) -> dict[str, dict[int, int]]:
     return {what: dict(sorted(own.items())) for what, own in strengths.items() if own and len(own) == len(case.target)}
 
 
-def _measured(case: Case) -> Answer:
-    """Return the answer by how long the same work took on each target CPU, where no file lists the kinds."""
+def _by_measurement(case: Case) -> Answer:
+    """Return the answer by how long the same work took on each target CPU, as no file contains the kinds of core."""
     if not case.target:
         return unknown(NO_TARGET)
     calibrated = case.calibrated
-    why_unknown = why_no_kind(case, case.target)
+    why_unknown = why_core_kind_unknown(case, case.target)
     if calibrated is None:
         return unknown(f"{why_unknown}, and there was no calibration")
     if calibrated.doubt is not None or calibrated.troubles:
@@ -413,11 +412,13 @@ def _measured(case: Case) -> Answer:
     import statistics  # few runs are calibrated
 
     samples = {
-        text.cpu: text.interpreted.length_ns for text in calibrated.calibration.samples.cpus if text.cpu in case.target
+        of_cpu.cpu: of_cpu.interpreted.length_ns
+        for of_cpu in calibrated.calibration.samples.cpus
+        if of_cpu.cpu in case.target
     }
     times = {cpu: statistics.median(lengths) for cpu, lengths in sorted(samples.items()) if lengths}
     if len(times) < len(case.target) or not times or min(times.values()) <= 0:
-        return unknown(f"{why_unknown}, and not all of them were calibrated")
+        return unknown(f"{why_unknown}, and not all target CPUs were calibrated")
     difference = 1 - min(times.values()) / max(times.values())
     graded = case.graded(evidence={"work_ns_by_cpu": by_cpu(times)}).by(_WORK_DIFFERS, difference)
     slowest = frozenset(cpu for cpu, time in times.items() if time == max(times.values()))
@@ -427,7 +428,7 @@ def _measured(case: Case) -> Answer:
             f"{case.why_unknown(hidden)}; there are two kinds of core, though the same work took the same time"
         )
     if difference <= case.bound(_WORK_ALIKE):
-        return graded.passes(f"the same work took the same time on all of them, within {difference:.1%}")
+        return graded.passes(f"the same work took the same time on all target CPUs, within {difference:.1%}")
     status = Status.FAIL if difference > case.bound(_WORK_DIFFERS) else Status.WARN
     text = f"the same work ran up to {difference:.0%} faster elsewhere than on {name_cpus(slowest)}"
     return graded.answer(status, text, cpus=slowest)
@@ -461,7 +462,7 @@ def target_cpus_far_apart(case: Case) -> Answer:
     if len(own_nodes) > 1:
         text = f"targets span {len(own_nodes)} NUMA nodes ({format_cpu_list(own_nodes)})"
         return graded.fails(text, measured=len(own_nodes), limit=1, unit="nodes", cpus=case.target)
-    several = _said_of_caches(case, own_caches)
+    several = _several_caches_text(case, own_caches)
     why_not = _why_places_unknown(case, nodes, caches)
     if why_not is not None:
         return graded.unknown(why_not, several or "unknown")
@@ -470,7 +471,7 @@ def target_cpus_far_apart(case: Case) -> Answer:
     return graded.passes(f"{name_cpus(case.target)}: one node, one last-level cache")
 
 
-def _said_of_caches(case: Case, caches: list[CpuSet]) -> str | None:
+def _several_caches_text(case: Case, caches: list[CpuSet]) -> str | None:
     """Return text on the last-level caches if the targets span several disjoint ones, else None."""
     if len(caches) < 2 or sum(map(len, caches)) > len(frozenset().union(*caches)):
         return None
@@ -480,7 +481,7 @@ def _said_of_caches(case: Case, caches: list[CpuSet]) -> str | None:
 def _why_places_unknown(case: Case, nodes: Mapping[int, int | None], caches: Mapping[int, CpuSet | None]) -> str | None:
     """Return why some target CPUs may lie elsewhere than reported, or None.
 
-    A cache may span nodes (sub-NUMA clusters), so that a shared cache does not prove one node.
+    A cache may span nodes (sub-NUMA clusters), so a shared cache does not prove one node.
     """
     has_nodes = Knob.ZONE_RECLAIM not in case.snapshot.settings.knobs.absent  # which a kernel without NUMA lacks
     without_node = [cpu for cpu, node in nodes.items() if node is None and has_nodes]
@@ -496,5 +497,5 @@ def _why_places_unknown(case: Case, nodes: Mapping[int, int | None], caches: Map
     }
     doubtful = foreign or [cpu for cpu, cache in caches.items() if cache in overlapping]
     if doubtful:
-        return f"{CPUS}/cpu{doubtful[0]}/cache: contradicts what other CPUs say about their last-level caches"
+        return f"{CPUS}/cpu{doubtful[0]}/cache: contradicts the last-level caches of other CPUs"
     return None

@@ -23,10 +23,10 @@ from noisewatch.units import describe_clocks
 _CPUFREQ_DOC = "https://docs.kernel.org/admin-guide/pm/cpufreq.html"
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 
-# There `powersave` is not the slowest clock but the driver's own algorithm, and the only other choice.
+# With these drivers `powersave` is not the slowest clock but the driver's algorithm, the only other governor.
 ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
 
-_MOST_WINDOWS = 3  # frequency ranges that are listed one by one
+_MAX_WINDOWS = 3  # frequency ranges that are listed one by one
 
 
 def clocks_of(case: Case) -> dict[int, CpuFrequency]:
@@ -76,9 +76,9 @@ def governor_not_performance(case: Case) -> Answer:
     if failing:
         text = f"governor {'/'.join(sorted(set(failing.values())))} on {name_cpus(failing)}"
         return graded.fails(text, cpus=frozenset(failing), fix=fix)
-    silent = [cpu for cpu, clock in clocks.items() if clock.governor is None]
-    if silent or not clocks:
-        return unknown(why_no_clock(case, min(silent, default=0), "scaling_governor"))
+    unreadable = [cpu for cpu, clock in clocks.items() if clock.governor is None]
+    if unreadable or not clocks:
+        return unknown(why_no_clock(case, min(unreadable, default=0), "scaling_governor"))
     if others:
         drivers = "/".join(sorted({str(clocks[cpu].driver) for cpu in others}))
         text = f"governor powersave of {drivers} on {name_cpus(others)}: the driver or the hardware varies the clock"
@@ -95,7 +95,7 @@ def _is_fixed(clock: CpuFrequency) -> bool:
 @check(
     id="turbo-enabled",
     area=Area.FREQUENCY,
-    question="Is turbo off, so that the clock stays at or below its base frequency?",
+    question="Is turbo off, keeping the clock at or below its base frequency?",
     severity=Severity.WARNING,
     ground=Ground.RISK,
     reads=(
@@ -106,7 +106,7 @@ def _is_fixed(clock: CpuFrequency) -> bool:
     ),
     why=(
         "How far turbo raises the clock depends on temperature, on the number of busy cores and on the instructions "
-        "they run: on much besides the code under test."
+        "they run, not only on the code under test."
     ),
     remedy="Switch turbo off during the benchmark, or pin the frequency at or below the base frequency.",
     sources=(_CPUFREQ_DOC, _PSTATE_DOC),
@@ -168,9 +168,9 @@ def _turbo_off(case: Case) -> Fix:
 )
 def frequency_window_open(case: Case) -> Answer:
     clocks = clocks_of(case)
-    silent = [cpu for cpu, clock in clocks.items() if clock.min_khz is None or clock.max_khz is None]
-    if silent or not clocks:
-        return unknown(why_no_clock(case, min(silent, default=0), "scaling_min_freq"))
+    unreadable = [cpu for cpu, clock in clocks.items() if clock.min_khz is None or clock.max_khz is None]
+    if unreadable or not clocks:
+        return unknown(why_no_clock(case, min(unreadable, default=0), "scaling_min_freq"))
     window = {str(cpu): [clock.min_khz, clock.max_khz] for cpu, clock in clocks.items()}
     graded = case.graded(evidence={"window_khz_by_cpu": window})
     open_cpus = [cpu for cpu, clock in clocks.items() if clock.min_khz != clock.max_khz]
@@ -199,9 +199,9 @@ def _describe_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
         windows.setdefault((clocks[cpu].min_khz or 0, clocks[cpu].max_khz or 0), []).append(cpu)
     widest = sorted(windows.items(), key=lambda item: (item[0][0] - item[0][1], item[1]))
     windows_text = [
-        f"{describe_clocks(low, high)} allowed on {name_cpus(own)}" for (low, high), own in widest[:_MOST_WINDOWS]
+        f"{describe_clocks(low, high)} allowed on {name_cpus(own)}" for (low, high), own in widest[:_MAX_WINDOWS]
     ]
-    others = [cpu for _, own in widest[_MOST_WINDOWS:] for cpu in own]
+    others = [cpu for _, own in widest[_MAX_WINDOWS:] for cpu in own]
     return "; ".join([*windows_text, *([f"others on {name_cpus(others)}"] if others else [])])
 
 
@@ -238,7 +238,7 @@ _PREFERENCE = "cpufreq/energy_performance_preference"
     severity=Severity.WARNING,
     reads=(f"{CPUS}/cpuN/{_PREFERENCE} at the start of the run",),
     why=(
-        "Where the hardware chooses the clock (HWP, CPPC), this hint decides how soon it raises the clock, and "
+        "If the hardware chooses the clock (HWP, CPPC), this hint decides how soon it raises the clock, and "
         "whether it ever reaches the maximum."
     ),
     remedy="Set the preference to performance; governor performance does so too if the driver is active.",
@@ -267,11 +267,11 @@ def energy_preference_not_performance(case: Case) -> Answer:
         return not_applicable(
             f"{'/'.join(sorted({str(clock.driver) for clock in clocks.values()}))} has no such setting"
         )
-    silent = [
+    unreadable = [
         cpu for cpu, clock in clocks.items() if clock.energy_preference is None and _takes_preference(case, clock)
     ]
-    if silent or not clocks:
-        return unknown(why_no_clock(case, min(silent, default=0), "energy_performance_preference"))
+    if unreadable or not clocks:
+        return unknown(why_no_clock(case, min(unreadable, default=0), "energy_performance_preference"))
     return graded.passes("performance")
 
 
@@ -280,7 +280,7 @@ def _takes_preference(case: Case, clock: CpuFrequency) -> bool:
     if clock.energy_preference is not None or clock.driver is None:
         return clock.energy_preference != NO_PREFERENCE
     if f"{CPUS}/cpu{clock.cpu}/{_PREFERENCE}" in case.snapshot.reason_by_path:
-        return True  # it is there, and cannot be read
+        return True  # it exists, but cannot be read
     return clock.driver in _DRIVERS_WITH_PREFERENCE
 
 
@@ -313,9 +313,9 @@ def energy_bias_not_performance(case: Case) -> Answer:
         return graded.fails(text, measured=worst, cpus=frozenset(others), fix=fix)
     if biases and all(bias_path(cpu) in bias_by_cpu.absent for cpu in biases):
         return hardware_without(case, "energy bias")
-    silent = [cpu for cpu, bias in biases.items() if bias is None]
-    if silent or not biases:
-        return case.unread(bias_path(min(silent, default=0)))
+    unreadable = [cpu for cpu, bias in biases.items() if bias is None]
+    if unreadable or not biases:
+        return case.unread(bias_path(min(unreadable, default=0)))
     return graded.passes("performance", measured=0)
 
 
@@ -352,7 +352,7 @@ def platform_profile_saves_power(case: Case) -> Answer:
     if profile in _FAST:
         return graded.passes(profile)
     if profile not in {*_SAVING, "balanced"}:
-        return unknown(f"{Knob.PLATFORM_PROFILE}: {quoted(profile)} is not understood")
+        return unknown(f"{Knob.PLATFORM_PROFILE}: {quoted(profile)} is not a known profile")
     path, fix = Knob.PLATFORM_PROFILE, None
     if "performance" in choices:
         fix = set_for_good(write(path, "performance", profile))
@@ -396,5 +396,5 @@ def frequency_daemon_runs(case: Case) -> Answer:
             culprits=as_culprits(sorted(daemons, key=lambda task: task.pid)),
             severity=Severity.WARNING if set(names) & _AT_ANY_TIME else None,
         )
-        return graded.fails(f"{', '.join(names)} may change them at any time", fix=fix if units else None)
+        return graded.fails(f"{', '.join(names)} may change frequency settings at any time", fix=fix if units else None)
     return passes_if_visible(case, "no power daemon runs")

@@ -44,9 +44,9 @@ _THERMAL_INTERRUPT = "TRM"
     limits=(_EVENTS,),
     why=(
         "A processor that gets too hot lowers its clock until it has cooled, whatever the settings; one that "
-        "reaches its power limit does the same. Intel processors count how often throttling began; one that was too "
-        "hot all the time counts nothing new, but its temperature shows it. How often a power limit was reached is "
-        "counted with the boot option int_pln_enable alone."
+        "reaches its power limit does the same. Intel processors count how often throttling began; if one is too hot "
+        "all the time, its count does not grow, but its temperature shows it. Reached power limits are counted only "
+        "with the boot option int_pln_enable."
     ),
     remedy=(
         "Heat: let the machine cool down, and clean its fans. A power limit: raise the long-term limit (PL1) in the "
@@ -70,10 +70,10 @@ def throttled(case: Case) -> Answer:
         slowdowns = [slowdown for interval in case.intervals for slowdown in slowed_between(interval) if slowdown.times]
         cpus = frozenset(cpu for slowdown in slowdowns for cpu in slowdown.cpus)
         return graded.fails(_describe_slowdowns(slowdowns), cpus=cpus, fix=_fix(case, slowdowns))
-    silent = [path for path, count in counts if count is None]
-    if silent:
-        return case.unread(*silent)
-    doubtful = [interval for interval in case.intervals if not _are_uncounted_calm(interval)]
+    unreadable = [path for path, count in counts if count is None]
+    if unreadable:
+        return case.unread(*unreadable)
+    doubtful = [interval for interval in case.intervals if not _are_uncounted_cores_calm(interval)]
     if doubtful:
         return unknown("thermal interrupts on cores whose throttle counts were not read")
     counts_power = any(slowdown.by == BY_POWER for interval in case.intervals for slowdown in slowed_between(interval))
@@ -118,8 +118,8 @@ def _times(slowdowns: Iterable[Slowdown]) -> str:
     return f"{times} time{'s' if times > 1 else ''}"
 
 
-def _are_uncounted_calm(interval: Interval) -> bool:
-    """Return whether cores whose counters are too many to read had no thermal interrupt, and so no counter advanced."""
+def _are_uncounted_cores_calm(interval: Interval) -> bool:
+    """Return whether cores beyond the counters that are read had no thermal interrupt, and so were not throttled."""
     uncounted = interval.after.background.throttling.uncounted
     if not uncounted:
         return True
@@ -134,7 +134,7 @@ def _are_uncounted_calm(interval: Interval) -> bool:
 @check(
     id="cooling-active",
     area=Area.HEAT,
-    question="Does the kernel let the processor run without slowing it to cool it?",
+    question="Does the kernel let the processor run without slowing it for cooling?",
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
     reads=(f"{COOLING}/cooling_device*/{{type,cur_state}}",),
@@ -163,9 +163,9 @@ def cooling_active(case: Case) -> Answer:
         kinds = ", ".join(sorted({str(device.kind) for device in slowing}))
         text = f"the kernel slows the processor down to cool it ({kinds})"
         return graded.fails(text, measured=len(slowing))
-    silent = [device.path for device, observed in states.items() if device.kind is None or None in observed]
-    if silent:
-        return case.unread(*(f"{path}/{name}" for path in silent for name in ("type", "cur_state")))
+    unreadable = [device.path for device, observed in states.items() if device.kind is None or None in observed]
+    if unreadable:
+        return case.unread(*(f"{path}/{name}" for path in unreadable for name in ("type", "cur_state")))
     if at_work:
         path, kind = at_work[0].path, at_work[0].kind
         return unknown(f"{path} is active, but what it slows down is unknown (type {quoted(str(kind))})")
@@ -187,7 +187,7 @@ def _states(case: Case, device: CoolingDevice) -> list[int | None]:
     return [device.state, *(states[device.path] for states in watched if device.path in states)]
 
 
-_ROOM_PASSES, _ROOM_FAILS = passing_and_failing(
+_MARGIN_PASSES, _MARGIN_FAILS = passing_and_failing(
     "margin to the critical temperature",
     "K",
     passes=(20, "what a few minutes of load add on a desktop"),
@@ -202,7 +202,7 @@ _ROOM_PASSES, _ROOM_FAILS = passing_and_failing(
     question="Is the processor far from its critical temperature?",
     severity=Severity.WARNING,
     reads=(f"{SENSORS}/hwmon*/temp*_{{input,crit,label}} at the start of the run",),
-    limits=(_ROOM_PASSES, _ROOM_FAILS),
+    limits=(_MARGIN_PASSES, _MARGIN_FAILS),
     why=(
         "A processor that is hot before the benchmark starts has little room for turbo and soon lowers its clock. The "
         "sensor is read only once, because reading it interrupts a CPU."
@@ -213,35 +213,34 @@ _ROOM_PASSES, _ROOM_FAILS = passing_and_failing(
     is_hidden_from_guests=True,
 )
 def processor_hot(case: Case) -> Answer:
-    sensors_ = case.snapshot.hardware.sensors
-    sensors = sensors_.read
+    unread, sensors = case.snapshot.hardware.sensors.unread, case.snapshot.hardware.sensors.read
     if sensors is None:
         return case.unread(SENSORS)
     celsius = {sensor.path: [sensor.celsius, sensor.critical_celsius] for sensor in sensors}
     graded = case.graded(evidence={"celsius_by_sensor": celsius, "chips": sorted({sensor.chip for sensor in sensors})})
-    rooms = {sensor: room for sensor in sensors if (room := _room(sensor)) is not None}
-    worst = min(rooms, key=lambda sensor: rooms[sensor], default=None)
-    if worst is not None and rooms[worst] < case.bound(_ROOM_PASSES):
-        status = Status.FAIL if rooms[worst] <= case.bound(_ROOM_FAILS) else Status.WARN
-        text = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical ({worst.label or worst.chip})"
-        return graded.by(_ROOM_FAILS, rooms[worst]).answer(status, text)
-    silent = [sensor for sensor in sensors if sensor not in rooms]
-    if worst is None or silent:
-        return graded.unknown(_why_roomless(case, silent[0]))
-    if sensors_.unread is not None:
-        return graded.unknown(case.why_unknown(sensors_.unread))
-    text = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical"
-    return graded.by(_ROOM_FAILS, rooms[worst]).passes(text)
+    margins = {sensor: margin for sensor in sensors if (margin := _margin_k(sensor)) is not None}
+    worst = min(margins, key=lambda sensor: margins[sensor], default=None)
+    if worst is not None and margins[worst] < case.bound(_MARGIN_PASSES):
+        status = Status.FAIL if margins[worst] <= case.bound(_MARGIN_FAILS) else Status.WARN
+        text = f"{worst.celsius:.0f} °C, {margins[worst]:.0f} K below critical ({worst.label or worst.chip})"
+        return graded.by(_MARGIN_FAILS, margins[worst]).answer(status, text)
+    without_margin = [sensor for sensor in sensors if sensor not in margins]
+    if worst is None or without_margin:
+        return graded.unknown(_why_no_margin(case, without_margin[0]))
+    if unread is not None:
+        return graded.unknown(case.why_unknown(unread))
+    text = f"{worst.celsius:.0f} °C, {margins[worst]:.0f} K below critical"
+    return graded.by(_MARGIN_FAILS, margins[worst]).passes(text)
 
 
-def _room(sensor: Sensor) -> float | None:
+def _margin_k(sensor: Sensor) -> float | None:
     """Return the distance (K) of the sensor from its critical temperature, or None if unknown."""
     if sensor.celsius is None or sensor.critical_celsius is None:
         return None
     return sensor.critical_celsius - sensor.celsius
 
 
-def _why_roomless(case: Case, sensor: Sensor) -> str:
+def _why_no_margin(case: Case, sensor: Sensor) -> str:
     critical = sensor.path.removesuffix("input") + "crit"
     if sensor.celsius is None or critical in case.snapshot.reason_by_path:
         return case.why_unknown(sensor.path if sensor.celsius is None else critical)
@@ -278,8 +277,8 @@ _POWER_EXCEEDS = Limit(
     why=(
         "Firmware and daemons can lower the long-term limit at run time. A benchmark is then fast while the "
         "short-term limit lasts, and slower afterwards. A limit above the rated power, or none, lets the processor get "
-        "hotter than its cooling may be made for: under a long load the clock then falls far below what a limit at the "
-        "rated power holds."
+        "hotter than its cooling may be made for: under a long load the clock then falls far below the clock that a "
+        "limit at the rated power would hold."
     ),
     remedy=(
         "Lowered: raise the limit in the firmware setup, or stop the daemon that lowered it (such as thermald). Above: "
@@ -302,17 +301,17 @@ def power_limit_lowered(case: Case) -> Answer:
     worst = min(shares, key=lambda zone: shares[zone], default=None)
     if worst is not None and shares[worst] < case.bound(_POWER_FAILS):
         watts, rated = (worst.limit_uw or 0) / 1e6, rated_uw[worst.package] / 1e6
-        text = f"package {worst.package} may take {watts:.0f} W in the long run, of {rated:.0f} W"
+        text = f"package {worst.package} may take {watts:.0f} W of its rated {rated:.0f} W in the long run"
         return graded.by(_POWER_FAILS, shares[worst]).fails(text)
-    silent = [zone.path for zone in limits.zones if zone not in shares and zone.is_enabled is not False]
-    if silent:
-        return case.unread(*silent, POWER_LIMITS)
+    unreadable = [zone.path for zone in limits.zones if zone not in shares and zone.is_enabled is not False]
+    if unreadable:
+        return case.unread(*unreadable, POWER_LIMITS)
     if limits.unread is not None:
         return case.unread(limits.unread)
     in_force = {package: _in_force(shares, package) for package in rated_uw}
     package = max(in_force, key=lambda package: in_force[package])
     if in_force[package] > case.bound(_POWER_EXCEEDS):
-        text = _words_of_excess(package, in_force[package], rated_uw[package] / 1e6)
+        text = _excess_text(package, in_force[package], rated_uw[package] / 1e6)
         share = None if math.isinf(in_force[package]) else in_force[package]
         return graded.by(_POWER_EXCEEDS, share).warns(text)
     least = min(shares.values(), default=None)
@@ -329,12 +328,10 @@ def _in_force(shares: Mapping[PowerLimit, float], package: int) -> float:
     return min((share for zone, share in shares.items() if zone.package == package), default=math.inf)
 
 
-def _words_of_excess(package: int, share: float, rated: float) -> str:
+def _excess_text(package: int, share: float, rated: float) -> str:
     if math.isinf(share):
         return f"no long-term power limit of package {package} is in force"
-    return (
-        f"package {package} may take {share * rated:.0f} W in the long run, more than the {rated:.0f} W of its rating"
-    )
+    return f"package {package} may take {share * rated:.0f} W in the long run, more than its rated {rated:.0f} W"
 
 
 @check(
@@ -398,7 +395,7 @@ def under_voltage(case: Case) -> Answer:
     if any(voltage.was_low for voltage in voltages):
         return graded.warns("the voltage was too low since boot", fix=BETTER_SUPPLY, severity=Severity.WARNING)
     if isinstance(case.snapshot.platform.tsc_flags, frozenset):
-        return not_applicable("no x86 machine reports the voltage of its supply")
+        return not_applicable("x86 machines do not report their supply voltage")
     if alarm.path is not None:
         is_all_read = all(voltage.is_low is not None for voltage in voltages)
         return graded.passes("no under-voltage") if is_all_read else case.unread(alarm.path)

@@ -30,7 +30,7 @@ _LATENCY = Limit(
 )
 _LONGEST_US = 1_000_000  # no state takes longer to leave; without requests the limit is 2000 s
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 @check(
@@ -65,17 +65,17 @@ def deep_idle_states(case: Case) -> Answer:
             "request_us": idle.request_us,
         }
     )
-    deep = {cpu: found for cpu in sorted(case.target) if (found := _deep(case, idle.cpus.get(cpu)))}
+    deep = {cpu: states for cpu in sorted(case.target) if (states := _deep(case, idle.cpus.get(cpu)))}
     if deep:
         latency_us, name = max((state.latency_us or 0, str(state.name)) for states in deep.values() for state in states)
         text = f"{name_cpus(deep)} may enter {name}, which takes {latency_us} µs to leave"
         if idle.request_us is None:
-            text += f"; whether a latency request forbids it is unknown ({case.why_unknown(LATENCY_REQUEST)})"
+            text += f"; cannot tell whether a latency request prevents it ({case.why_unknown(LATENCY_REQUEST)})"
         status = Status.WARN if idle.request_us is None else Status.FAIL
         return graded.by(_LATENCY, latency_us).answer(status, text, cpus=frozenset(deep), fix=_shallow(deep))
-    silent = [cpu for cpu in sorted(case.target) if not _is_known(idle.cpus.get(cpu))]
-    if silent or not case.target:
-        folder = f"{CPUS}/cpu{min(silent, default=0)}"
+    unreadable = [cpu for cpu in sorted(case.target) if not _is_known(idle.cpus.get(cpu))]
+    if unreadable or not case.target:
+        folder = f"{CPUS}/cpu{min(unreadable, default=0)}"
         return case.unread(f"{folder}/cpuidle", f"{folder}/power/pm_qos_resume_latency_us")
     if not any(own.states for own in idle.cpus.values()):
         return hardware_without(case, "idle states: an idle CPU is simply halted")
@@ -94,13 +94,13 @@ def _deep(case: Case, own: CpuIdle | None) -> list[IdleState]:
     """Return the idle states that are enabled, allowed and take too long to leave."""
     if own is None:
         return []
-    most = _limit_us(case, own)
+    limit_us = _limit_us(case, own)
     return [
         state
         for state in own.states or ()
         if state.is_disabled is False
         and state.latency_us is not None
-        and case.bound(_LATENCY) < state.latency_us <= most
+        and case.bound(_LATENCY) < state.latency_us <= limit_us
     ]
 
 
@@ -111,7 +111,7 @@ def _is_known(own: CpuIdle | None) -> bool:
 
 
 def _is_left_to_the_host(case: Case) -> bool:
-    """Return whether this is a guest that may halt: the guest's tables do not contain how long waking up takes."""
+    """Return whether this is a guest that may halt: its idle tables do not contain the real wake-up time."""
     settings = case.snapshot.settings
     if case.snapshot.platform.virtual == NONE and settings.knobs.word(Knob.IDLE_DRIVER) != "haltpoll":
         return False
@@ -157,7 +157,7 @@ def idle_cpus_spin(case: Case) -> Answer:
     if idle.boot_option == "poll":
         fix = Fix(lasting=(boot_without("idle=poll"),))
         return graded.fails("idle=poll: idle CPUs spin", fix=fix, severity=severity)
-    bounds = {cpu: _sleeps_from_us(idle.cpus.get(cpu)) for cpu in sorted(case.target)}
+    bounds = {cpu: _sleep_bounds_us(idle.cpus.get(cpu)) for cpu in sorted(case.target)}
     if idle.request_us is not None and any(idle.request_us < least for least, _ in bounds.values()):
         holders = _name_processes(case, idle.holders)
         text = f"a latency request of {idle.request_us} µs makes idle CPUs spin ({LATENCY_REQUEST}{holders})"
@@ -175,11 +175,11 @@ def _name_processes(case: Case, pids: Collection[int]) -> str:
     names = [
         f"{task.name} (pid {pid})" if (task := case.tasks_by_tid.get(pid)) else f"pid {pid}" for pid in sorted(pids)
     ]
-    return f", held open by {describe_names(names, _MOST_NAMED)}" if names else ""
+    return f", held open by {describe_names(names, _MAX_NAMED)}" if names else ""
 
 
-def _sleeps_from_us(own: CpuIdle | None) -> tuple[int, int]:
-    """Return two latency requests (µs): below the first the CPU only spins, from the second on it may sleep.
+def _sleep_bounds_us(own: CpuIdle | None) -> tuple[int, int]:
+    """Return two latency requests (µs): below the first the CPU only spins, at or above the second it may sleep.
 
     They differ if the first state's name or a latency is unknown. Both are 0 if the first state is a sleep.
     """

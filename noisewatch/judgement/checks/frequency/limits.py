@@ -15,7 +15,7 @@ from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, clocks
 from noisewatch.judgement.checks.frequency.heat import BETTER_SUPPLY, supply_voltages
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
-from noisewatch.judgement.grading import MICROBENCHMARK, hardware_without, judged_knob, turned, unread
+from noisewatch.judgement.grading import MICROBENCHMARK, hardware_without, judge_knob, knob_fix, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
 from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.cpus.online import CPUS
@@ -30,16 +30,16 @@ from noisewatch.units import describe_clock, describe_clocks
 
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 _ALL_PERCENT = 100
-_BUSY = 0.9  # of the sample: an idle CPU's current clock is not the one that it has under load
+_BUSY = 0.9  # share of the sample; the current clock of an idle CPU is not its clock under load
 _HELD = Limit(
     key="fails",
-    name="clock under load, as a share of the one that cpufreq promises",
+    name="clock under load, as a share of the clock that cpufreq promises",
     is_least=True,
     value=0.9,
     unit="share",
-    reason="the measurement is within 2%, and cores that are busy together may take a turbo step less",
+    reason="the measurement is accurate to 2%, and cores that are busy together may be one turbo step lower",
 )
-# Their highest frequency is turbo's, which no driver promises.
+# The highest frequency of these drivers includes turbo, which they do not promise.
 _WITH_TURBO = INTEL_DRIVERS | {"acpi-cpufreq", "amd-pstate", "amd-pstate-epp", "cppc_cpufreq", "powernow-k8"}
 _RISES_UNDER_LOAD = frozenset({"performance", "schedutil", "ondemand"})
 _SAVES_MOST = frozenset({"power", "255"})
@@ -55,7 +55,7 @@ _BY_HAND = (
 @check(
     id="clock-capped",
     area=Area.FREQUENCY,
-    question="May the target CPUs reach the clock that cpufreq shows?",
+    question="Can the target CPUs reach the clock that cpufreq shows?",
     severity=Severity.WARNING,
     reads=(
         Knob.PSTATE_MAX_PERF,
@@ -68,8 +68,8 @@ _BY_HAND = (
     why=(
         "Firmware and power daemons can cap the clock outside cpufreq's own limits and lift the cap again at any "
         "time: results from before and after cannot be compared. A PROCHOT signal from outside the processor (of a "
-        "dock, a charger, a battery or a BMC) holds the clock far below its base, and neither cpufreq nor a counter of "
-        "throttling shows it: only a clock that is measured under load does."
+        "dock, a charger, a battery or a BMC) holds the clock far below its base. Neither cpufreq nor a throttling "
+        "counter shows it, only a clock that is measured under load."
     ),
     remedy="Lift the cap: find the daemon, the charger, the dock, the power limit or the firmware setting behind it.",
     sources=(
@@ -82,17 +82,17 @@ _BY_HAND = (
 def clock_capped(case: Case) -> Answer:
     clocks = clocks_of(case)
     knobs, caps = case.snapshot.settings.knobs, case.snapshot.settings.caps
-    most, least = knobs.integer(Knob.PSTATE_MAX_PERF), knobs.integer(Knob.PSTATE_MIN_PERF)
+    max_percent, min_percent = knobs.integer(Knob.PSTATE_MAX_PERF), knobs.integer(Knob.PSTATE_MIN_PERF)
     evidence: dict[str, object] = {
-        "max_perf_pct": most,
-        "min_perf_pct": least,
+        "max_perf_pct": max_percent,
+        "min_perf_pct": min_percent,
         "bios_limit_khz_by_cpu": {str(cpu): cap.limit_khz for cpu, cap in caps.items() if cpu in clocks},
     }
     graded = case.graded(evidence=evidence)
-    if most is not None and most < _ALL_PERCENT and most != least:
-        fix = turned(case, Knob.PSTATE_MAX_PERF, _ALL_PERCENT)
-        text = f"intel_pstate allows only {most}% of the highest clock"
-        return graded.fails(text, measured=most, unit="%", cpus=case.target, fix=fix)
+    if max_percent is not None and max_percent < _ALL_PERCENT and max_percent != min_percent:
+        fix = knob_fix(case, Knob.PSTATE_MAX_PERF, _ALL_PERCENT)
+        text = f"intel_pstate allows only {max_percent}% of the highest clock"
+        return graded.fails(text, measured=max_percent, unit="%", cpus=case.target, fix=fix)
     capped = {cpu: cap.limit_khz for cpu, cap in caps.items() if cpu in clocks and _is_capped(clocks[cpu], cap)}
     if capped:
         lowest = min(khz for khz in capped.values() if khz is not None)
@@ -104,12 +104,12 @@ def clock_capped(case: Case) -> Answer:
     held = {cpu: reading for cpu, reading in readings.items() if reading.is_under_load and _is_held(case, reading)}
     if held:
         return _held_down(case, held, graded)
-    silent = [cpu for cpu, clock in clocks.items() if clock.driver is None]
-    if silent or not clocks:
-        return unknown(why_no_clock(case, min(silent, default=0), "scaling_driver"))
+    unreadable = [cpu for cpu, clock in clocks.items() if clock.driver is None]
+    if unreadable or not clocks:
+        return unknown(why_no_clock(case, min(unreadable, default=0), "scaling_driver"))
     is_intel = any(clock.driver in INTEL_DRIVERS for clock in clocks.values())
-    is_expected = _is_silent(case, Knob.PSTATE_MAX_PERF) or (is_intel and Knob.PSTATE_MAX_PERF not in knobs.absent)
-    if most is None and is_expected:
+    is_expected = _is_unreadable(case, Knob.PSTATE_MAX_PERF) or (is_intel and Knob.PSTATE_MAX_PERF not in knobs.absent)
+    if max_percent is None and is_expected:
         return unread(case, Knob.PSTATE_MAX_PERF)
     doubtful = [cpu for cpu, cap in caps.items() if cpu in clocks and _is_capped(clocks[cpu], cap) is None]
     if doubtful:
@@ -149,7 +149,7 @@ class _Reading(Struct, frozen=True):
 def _reading(case: Case, clock: CpuFrequency) -> _Reading:
     """Return the best reading of the CPU's clock.
 
-    The scaling_cur_freq of an idle CPU is not its clock: from Linux 6.6 on intel_pstate and amd-pstate-epp show the
+    The scaling_cur_freq of an idle CPU is not its clock: since Linux 6.6 intel_pstate and amd-pstate-epp show the
     lowest allowed one (intel_pstate_set_policy sets policy->cur to policy->min, arch_freq_get_on_cpu falls back to it).
     """
     holds_high = clock.governor in ("performance", None)
@@ -182,9 +182,9 @@ def _promised_khz(case: Case, clock: CpuFrequency) -> float | None:
     highest_khz = base_khz or (None if has_turbo else clock.max_khz)
     if None in (clock.governor, clock.driver, clock.min_khz, clock.max_khz) or highest_khz is None:
         return None
-    most = case.snapshot.settings.knobs.integer(Knob.PSTATE_MAX_PERF)
-    if clock.driver in INTEL_DRIVERS and most is not None and clock.hardware_max_khz is not None:
-        highest_khz = min(highest_khz, clock.hardware_max_khz * most / _ALL_PERCENT)
+    max_percent = case.snapshot.settings.knobs.integer(Knob.PSTATE_MAX_PERF)
+    if clock.driver in INTEL_DRIVERS and max_percent is not None and clock.hardware_max_khz is not None:
+        highest_khz = min(highest_khz, clock.hardware_max_khz * max_percent / _ALL_PERCENT)
     saves = clock.governor == "powersave" and clock.energy_preference in _SAVES_MOST
     rises = clock.governor in _RISES_UNDER_LOAD or (clock.driver in ACTIVE_DRIVERS and not saves)
     return min((clock.max_khz if rises else clock.min_khz) or 0, highest_khz)
@@ -210,7 +210,7 @@ def _why_doubtful(case: Case, reading: _Reading) -> str | None:
     if not _is_held(case, reading):
         return None
     promised = describe_clock(reading.promised_khz)
-    return f"CPU {reading.cpu} shows {clock} of {promised}: idle, or held down; a calibration measures it"
+    return f"CPU {reading.cpu} shows {clock} of {promised}: it is idle or held down; a calibration measures its clock"
 
 
 def _held_down(case: Case, held: Mapping[int, _Reading], graded: Graded) -> Answer:
@@ -234,7 +234,7 @@ def _holder(case: Case) -> tuple[str, Fix | None]:
     return "something outside the kernel holds it down", Fix(lasting=(ByHand(_BY_HAND),), needs_root=False)
 
 
-def _is_silent(case: Case, knob: Knob) -> bool:
+def _is_unreadable(case: Case, knob: Knob) -> bool:
     """Return whether the knob exists but has no valid value."""
     return knob in case.snapshot.reason_by_path
 
@@ -244,10 +244,10 @@ def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
     if cap.limit_khz is None:
         return False if clock.driver in INTEL_DRIVERS else None  # these drivers export none
     is_pinned = clock.min_khz is not None and clock.min_khz == clock.max_khz
-    wanted_khz = [khz for khz in (cap.highest_khz or clock.base_khz, clock.max_khz if is_pinned else None) if khz]
+    reachable_khz = [khz for khz in (cap.highest_khz or clock.base_khz, clock.max_khz if is_pinned else None) if khz]
     if cap.highest_khz is None and clock.base_khz is None:  # the highest clock may be turbo's, which the limit excludes
         return False if clock.hardware_max_khz is not None and cap.limit_khz >= clock.hardware_max_khz else None
-    return cap.limit_khz < min(wanted_khz)
+    return cap.limit_khz < min(reachable_khz)
 
 
 @check(
@@ -266,13 +266,13 @@ def clock_boosted_after_io(case: Case) -> Answer:
     clocks = clocks_of(case)
     boost = case.snapshot.settings.knobs.word(Knob.PSTATE_DYNAMIC_BOOST)
     drivers = {clock.driver for clock in clocks.values()}
-    is_silent = _is_silent(case, Knob.PSTATE_DYNAMIC_BOOST)
-    if boost is None and not is_silent and drivers and not drivers & {None, *INTEL_DRIVERS}:
+    is_unreadable = _is_unreadable(case, Knob.PSTATE_DYNAMIC_BOOST)
+    if boost is None and not is_unreadable and drivers and not drivers & {None, *INTEL_DRIVERS}:
         return hardware_without(case, "I/O boost, a feature of intel_pstate")
     is_held = bool(clocks) and all(clock.governor == "performance" for clock in clocks.values())
     if is_held and boost is not None:
         return case.graded().passes("with governor performance there is nothing to boost")
-    return judged_knob(case, Knob.PSTATE_DYNAMIC_BOOST, "the I/O boost is on", quiet=0)
+    return judge_knob(case, Knob.PSTATE_DYNAMIC_BOOST, "the I/O boost is on", quiet=0)
 
 
 @check(

@@ -12,11 +12,11 @@ from noisewatch.errors import Malformed
 from noisewatch.judgement.answer import Answer, Limit, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted, why_untold
+from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted, why_uncounted_since_boot
 from noisewatch.judgement.effect import WHEN, effect, limits_of_taken, part_of
 from noisewatch.judgement.fixes.actions import Setting, Write, run_command, write, write_all
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
-from noisewatch.judgement.grading import by_cpu, grade_cpus, turned, unread
+from noisewatch.judgement.grading import by_cpu, grade_cpus, knob_fix, unread
 from noisewatch.judgement.programs import passes_if_visible, running
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
@@ -46,7 +46,7 @@ _LONGEST_LIST = 4
     reads=(f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity_list", "/proc/interrupts"),
     reads_counters=True,
     why=(
-        "A device that is silent now may interrupt in the middle of the benchmark. The effective affinity says where "
+        "A device that is quiet now may interrupt in the middle of the benchmark. The effective affinity shows where "
         "its interrupt goes; a requested affinity usually takes effect only with the next interrupt."
     ),
     remedy=(
@@ -84,9 +84,9 @@ def irq_routed_to_target(case: Case) -> Answer:
         text = f"{len(routed)} of {len(used)} active IRQs are delivered to target CPUs: {_names(routed)}"
         fix, cpus = steer(case, routed + asked_for), frozenset().union(*map(delivered_to, routed)) & case.target
         return graded.warns(text, measured=len(routed), cpus=cpus, fix=fix)
-    silent = {irq.irq for irq in used if _is_silent(case, irq)}
-    if unlisted or silent:
-        folder = f"{FOLDER}/{min(unlisted or silent)}"
+    unread_irqs = {irq.irq for irq in used if _is_unread(case, irq)}
+    if unlisted or unread_irqs:
+        folder = f"{FOLDER}/{min(unlisted or unread_irqs)}"
         return case.unread(f"{folder}/smp_affinity_list", _effective_path(folder), FOLDER)
     if asked_for:
         text = f"{len(asked_for)} of {len(used)} active IRQs are allowed on target CPUs: {_names(asked_for)}"
@@ -99,7 +99,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     return graded.passes(text, measured=0)
 
 
-def _is_silent(case: Case, irq: Irq) -> bool:
+def _is_unread(case: Case, irq: Irq) -> bool:
     """Return whether the IRQ's current or allowed CPUs are unknown. Kernel-managed IRQs need no allowed CPUs."""
     if irq.effective is None:
         return irq.allowed is None or _effective_path(f"{FOLDER}/{irq.irq}") in case.snapshot.reason_by_path
@@ -112,7 +112,7 @@ def _effective_path(folder: str) -> str:
 
 def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
     """Return why more IRQs may be active than the table lists, or None if it lists all."""
-    reason = why_untold(case, interrupts, case.running | case.target)
+    reason = why_uncounted_since_boot(case, interrupts, case.running | case.target)
     if reason is not None:
         return reason
     listed = {row.irq for row in interrupts.rows}
@@ -137,10 +137,10 @@ def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
     }
     for row in plain:
         numbered = [part.counts for part in parts_by_label.get(row.label, ()) if part.irq is not None and part.counts]
-        rest = (count - sum(counts) for count, *counts in zip(row.counts or (), *numbered, strict=True))
-        came = case.target & {cpu for cpu, count in zip(interrupts.cpus, rest, strict=True) if count > 0}
+        remaining = (count - sum(counts) for count, *counts in zip(row.counts or (), *numbered, strict=True))
+        came = case.target & {cpu for cpu, count in zip(interrupts.cpus, remaining, strict=True) if count > 0}
         if came:
-            return f"{PATH}: {row.label} interrupted {name_cpus(came)}, and no file says where such interrupts may go"
+            return f"{PATH}: {row.label} interrupted {name_cpus(came)}, and no file shows where such interrupts may go"
     return None
 
 
@@ -213,10 +213,10 @@ def steer(case: Case, irqs: list[Irq]) -> Fix | None:
 
 _RATE = Limit(
     key="fails",
-    name="device interrupts on one target CPU, where their number counts",
+    name="device interrupts on one target CPU, if their number counts",
     value=10.0,
     unit="per second",
-    reason="on an isolated CPU, and where latency matters, each is one that should not be there",
+    reason="on an isolated CPU, or if latency matters, there should be none",
 )
 _COST_PASSES, _COST_FAILS = limits_of_taken("device interrupts", "cost-")
 
@@ -230,7 +230,7 @@ _COST_PASSES, _COST_FAILS = limits_of_taken("device interrupts", "cost-")
     reads=("/proc/interrupts and /proc/softirqs over the sample, and over the calibration",),
     limits=(_RATE, _COST_PASSES, _COST_FAILS),
     why=(
-        "The counts show what really happened, whatever the affinities say, including queues that cannot be moved. "
+        "The counts show what really happened, whatever the affinities are, including queues that cannot be moved. "
         "The time that interrupts take with their softirqs decides (traced, or estimated); their number decides under "
         "the profiles latency and strict, and warns on isolated CPUs."
     ),
@@ -269,7 +269,7 @@ def device_interrupts_on_target(case: Case) -> Answer:
         values,
         fails,
         None if is_by_number else _COST_PASSES,
-        said=lambda _: text,
+        describe=lambda _: text,
         calm=text or "no device interrupted a target CPU",
         evidence={
             "rate_per_s_by_cpu": by_cpu(sampled),
@@ -331,10 +331,10 @@ def _device_rates(interval: Interval, cpus: Iterable[int]) -> dict[int, float]:
     return {cpu: counts.get(cpu, 0) / interval.seconds for cpu in cpus}
 
 
-def _device_culprits(case: Case, cost_by_cpu: Mapping[int, float], most: float) -> tuple[Disturbance, ...]:
-    """Return interrupts, and softirqs above the share `most`, each as in the interval in which it was more frequent.
+def _device_culprits(case: Case, cost_by_cpu: Mapping[int, float], min_share: float) -> tuple[Disturbance, ...]:
+    """Return interrupts, and softirqs above `min_share`, each from the interval in which it was most frequent.
 
-    Their shares are scaled so that all of a CPU add up to its cost.
+    The shares are scaled to add up to each CPU's cost.
     """
     cost_by_counts = {cpu: max(_counted_cost(window, cpu) for window in case.intervals) for cpu in cost_by_cpu}
     part_by_cpu = {
@@ -342,12 +342,12 @@ def _device_culprits(case: Case, cost_by_cpu: Mapping[int, float], most: float) 
     }
     worst_by_source: dict[tuple[int, str], Disturbance] = {}
     for interval in case.intervals:
-        for each in (disturbance for cpu in cost_by_cpu for disturbance in disturbances_of(interval, cpu)):
-            if not _is_of_device(each) or (each.kind != Kind.IRQ and (each.share or 0.0) <= most):
+        for source in (disturbance for cpu in cost_by_cpu for disturbance in disturbances_of(interval, cpu)):
+            if not _is_of_device(source) or (source.kind != Kind.IRQ and (source.share or 0.0) <= min_share):
                 continue
-            so_far = worst_by_source.get((each.cpu, each.name), each)
-            if (so_far.rate_per_s or 0) <= (each.rate_per_s or 0):
-                worst_by_source[each.cpu, each.name] = each
+            so_far = worst_by_source.get((source.cpu, source.name), source)
+            if (so_far.rate_per_s or 0) <= (source.rate_per_s or 0):
+                worst_by_source[source.cpu, source.name] = source
     parts = [part_of(disturbance, part_by_cpu[disturbance.cpu]) for disturbance in worst_by_source.values()]
     return tuple(sorted(parts, key=lambda part: (part.kind != Kind.IRQ, -(part.rate_per_s or 0))))
 
@@ -395,8 +395,8 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
     reads=("/proc/PID/stat", "/proc/PID/environ", "/etc/default/irqbalance", "/etc/sysconfig/irqbalance"),
     reads_counters=True,
     why=(
-        "It rewrites affinities every ten seconds, also during a benchmark. It spares isolated and nohz_full CPUs, "
-        "unless IRQBALANCE_BANNED_CPUS or IRQBALANCE_BANNED_CPULIST is set: then only the CPUs in these."
+        "irqbalance rewrites affinities every ten seconds, also during a benchmark. It spares isolated and nohz_full "
+        "CPUs or, if IRQBALANCE_BANNED_CPUS or IRQBALANCE_BANNED_CPULIST is set, only the CPUs in that variable."
     ),
     remedy=(
         "Stop irqbalance, or set IRQBALANCE_BANNED_CPULIST to the target CPUs in its environment. Before version 1.8 "
@@ -412,7 +412,7 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})]
     if not bans:
         return passes_if_visible(case, "irqbalance is not running")
-    fix = Fix((run_command("systemctl stop irqbalance", "systemctl start irqbalance"),), (_banned(case),))
+    fix = Fix((run_command("systemctl stop irqbalance", "systemctl start irqbalance"),), (_ban_by_hand(case),))
     for ban in sorted(bans, key=lambda ban: ban.cpus is None):
         exposed = case.target - (_banned_by_default(case) if ban.cpus is None else ban.cpus)
         text = f"irqbalance runs (pid {ban.pid}) and may use {name_cpus(exposed)} for interrupts"
@@ -440,14 +440,14 @@ def _ban(case: Case, pid: int) -> _Ban:
     sources = {path: started_with} if started_with is not None else irqbalance.configured
     if sources is None or (started_with is None and case.snapshot.platform.container != NONE):
         reason = irqbalance.reason_by_pid.get(pid, f"{path}: not read yet")
-        return _Ban(pid, None, f"what irqbalance was started with is unknown: {reason}")
+        return _Ban(pid, None, f"the environment of irqbalance is unknown: {reason}")
     deciding = {source: variables for source, variables in sources.items() if variables}
     try:
         bans = [parse_banned(variables, by_default) for variables in deciding.values()]
     except Malformed as error:
         return _Ban(pid, None, f"{', '.join(deciding)}: {error}")
     settings = {f"{name}={clean(value)}" for variables in deciding.values() for name, value in variables.items()}
-    since = ", from irqbalance 1.8 on" if any(MASK not in variables for variables in deciding.values()) else ""
+    since = ", since irqbalance 1.8" if any(MASK not in variables for variables in deciding.values()) else ""
     words = f" ({' '.join(sorted(settings))} replaces its automatic ban{since})" if settings else ""
     return _Ban(pid, by_default if not bans else frozenset.intersection(*bans), words)
 
@@ -458,7 +458,7 @@ def _banned_by_default(case: Case) -> CpuSet:
     return (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())
 
 
-def _banned(case: Case) -> ByHand:
+def _ban_by_hand(case: Case) -> ByHand:
     """Return the setting that adds the target CPUs to irqbalance's automatic ban, which a list would replace."""
     irqbalance = case.snapshot.settings.irqbalance
     sources = [*irqbalance.started_with.values(), *(irqbalance.configured or {}).values()]
@@ -468,9 +468,9 @@ def _banned(case: Case) -> ByHand:
 
 
 def kept_from_balancer(case: Case) -> tuple[ByHand, ...]:
-    """Return what keeps irqbalance from moving IRQs back to target CPUs; empty if it is known not to do so."""
+    """Return the steps that keep irqbalance from moving IRQs back to target CPUs; none if it is known not to do so."""
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})] if case.target else []
-    return () if all(ban.cpus is not None and case.target <= ban.cpus for ban in bans) else (_banned(case),)
+    return () if all(ban.cpus is not None and case.target <= ban.cpus for ban in bans) else (_ban_by_hand(case),)
 
 
 def irq_balancer(case: Case) -> str | None:
@@ -512,7 +512,7 @@ def packets_steered_to_target(case: Case) -> Answer:
         return unread(case, Knob.RPS_DEFAULT)
     if default & case.target:
         text = f"new interfaces will pass packets to {name_cpus(default & case.target)}"
-        fix = turned(case, Knob.RPS_DEFAULT, format_cpu_mask(default - case.target))
+        fix = knob_fix(case, Knob.RPS_DEFAULT, format_cpu_mask(default - case.target))
         return case.graded().warns(text, cpus=default & case.target, evidence={"default": sorted(default)}, fix=fix)
     if not steering.is_possible:
         return not_applicable("this kernel cannot steer packets (CONFIG_RPS)")

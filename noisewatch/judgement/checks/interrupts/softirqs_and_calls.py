@@ -27,9 +27,9 @@ from noisewatch.model.interval.softirq_causes import device_work, explained_ns, 
 from noisewatch.units import describe_rate
 
 _PER_CPU_WORK_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"
-_MOST_CULPRITS = 3
+_MAX_CULPRITS = 3
 
-_FEWEST_TICKS = 3  # of 10 ms: one or two may fall upon a softirq by chance
+_MIN_TICKS = 3  # of 10 ms; one or two ticks may hit a softirq by chance
 
 _WORK_PASSES = Limit(
     key="passes",
@@ -43,7 +43,7 @@ _TIME_FAILS = Limit(
     name="share of a target CPU taken by softirqs that fails",
     value=0.01,
     unit="share",
-    reason="what benchmarks try to resolve",
+    reason="benchmarks try to detect changes of this size",
 )
 
 
@@ -56,8 +56,8 @@ _TIME_FAILS = Limit(
     limits=(_WORK_PASSES, _TIME_FAILS),
     why=(
         "Softirqs (received packets, finished disk requests, expired timers) interrupt whatever runs on the CPU, or "
-        "run in ksoftirqd. Those that follow a device interrupt on the same CPU are blamed on that device: packets on "
-        "the network card, finished requests on the disk."
+        "run in ksoftirqd. Softirqs that follow a device interrupt on the same CPU are attributed to that device: "
+        "packets to the network card, finished requests to the disk."
     ),
     remedy="Move the work: change packet steering, move the owner of the timers, or boot with rcu_nocbs and nohz_full.",
     sources=(_PER_CPU_WORK_DOC,),
@@ -84,8 +84,8 @@ def _softirqs(case: Case) -> Answer:
         {cpu: _unexplained_share(interval, cpu, share) for cpu, share in share_by_cpu.items()},
         _TIME_FAILS,
         _TIME_FAILS,
-        said=lambda over: f"softirqs took {max(share_by_cpu[cpu] for cpu in over):.1%} of {name_cpus(over)}",
-        calm=_quiet_said(case, rates),
+        describe=lambda over: f"softirqs took {max(share_by_cpu[cpu] for cpu in over):.1%} of {name_cpus(over)}",
+        calm=_calm_text(case, rates),
         evidence=evidence,
         why_unknown=why_softirqs_uncounted(case, interval) or untimed,
         culprits=lambda over: _of_kind(interval, over, Kind.SOFTIRQ),
@@ -111,7 +111,7 @@ def _too_often(
     return graded.warns(f"{text}, more than its device interrupts explain", reason=untimed)
 
 
-def _quiet_said(case: Case, rates: dict[int, float]) -> str:
+def _calm_text(case: Case, rates: dict[int, float]) -> str:
     if not any(rates.values()):
         return "none for devices"
     busiest = max(rates, key=lambda cpu: rates[cpu])
@@ -127,7 +127,7 @@ def _softirq_share(interval: Interval, cpu: int) -> float | None:
 
 def _unexplained_share(interval: Interval, cpu: int, share: float) -> float:
     """Return the softirq share less what device interrupts of this CPU may have caused; 0 if it is too few ticks."""
-    if share * interval.length_ns < _FEWEST_TICKS * TICK_NS:
+    if share * interval.length_ns < _MIN_TICKS * TICK_NS:
         return 0.0
     return max(0.0, share - explained_ns(interval, cpu, round(share * interval.length_ns)) / interval.length_ns)
 
@@ -142,7 +142,7 @@ def _of_kind(
         if disturbance.kind == kind
     ]
     culprits = [culprit for culprit in culprits if names is None or culprit.name in names]
-    return tuple(sorted(culprits, key=lambda culprit: -(culprit.rate_per_s or 0))[:_MOST_CULPRITS])
+    return tuple(sorted(culprits, key=lambda culprit: -(culprit.rate_per_s or 0))[:_MAX_CULPRITS])
 
 
 _CALLS_PASS, _CALLS_FAIL = passing_and_failing(
@@ -162,9 +162,9 @@ _CALLS_PASS, _CALLS_FAIL = passing_and_failing(
     reads=(f"{INTERRUPTS} over the sample",),
     limits=(_CALLS_PASS, _CALLS_FAIL),
     why=(
-        "A CPU interrupts another one to wake a task there, to flush stale address translations (TLB shootdown), or "
-        "to run a function on every CPU, as when a module is loaded or code is patched. Isolation does not prevent "
-        "this."
+        "A CPU interrupts another to wake a task there, to flush stale address translations (TLB shootdown), or to "
+        "run a function on every CPU, for example when a module is loaded or code is patched. Isolation does not "
+        "prevent IPIs."
     ),
     remedy="Find the caller with perf trace -e 'ipi:*', then stop it or move it to other CPUs.",
     sources=("https://docs.kernel.org/filesystems/proc.html", "https://docs.kernel.org/timers/no_hz.html"),
@@ -191,7 +191,7 @@ def ipis_on_target(case: Case) -> Answer:
         rates,
         _CALLS_FAIL,
         _CALLS_PASS,
-        said=lambda over: _calls_said(worst, over, _of_kind(interval, over, Kind.IPI)),
+        describe=lambda over: _calls_text(worst, over, _of_kind(interval, over, Kind.IPI)),
         calm=f"{describe_rate(worst)} at most",
         evidence={
             "rate_per_s_by_cpu": by_cpu(rates),
@@ -202,7 +202,7 @@ def ipis_on_target(case: Case) -> Answer:
     )
 
 
-def _calls_said(worst: float, over: CpuSet, culprits: tuple[Disturbance, ...]) -> str:
+def _calls_text(worst: float, over: CpuSet, culprits: tuple[Disturbance, ...]) -> str:
     return f"{name_cpus(over)}: up to {describe_rate(worst)}" + (f", mostly {culprits[0].name}" if culprits else "")
 
 

@@ -35,12 +35,12 @@ from noisewatch.model.interval.disturbance import (
 from noisewatch.model.interval.interval import Interval
 from noisewatch.units import NS_PER_S, describe_ns
 
-_LEAST_BUSY_NS = 300_000_000  # thirty of the 10 ms that /proc/stat counts in
+_MIN_BUSY_NS = 300_000_000  # thirty ticks of 10 ms, the unit of /proc/stat
 
 _STOPPED, _TICKING = passing_and_failing(
     "timer interrupts of a busy nohz_full CPU",
     "per busy second",
-    passes=(15.0, "the microbenchmark itself wakes up to ten times a second; 6 were seen where the tick does stop"),
+    passes=(15.0, "the microbenchmark itself wakes up to ten times a second; 6 were measured on a CPU without a tick"),
     fails=(30.0, "the slowest tick comes 100 times a second; with a second task it runs only while both are runnable"),
     is_plural=True,
 )
@@ -60,7 +60,7 @@ _STOPPED, _TICKING = passing_and_failing(
     limits=(_STOPPED, _TICKING),
     why=(
         "The timer interrupts a busy CPU 100 to 1000 times a second, unless nohz_full stops the tick for a task that "
-        "runs alone. A second task, a CPU-time limit, perf events, an unstable clock source or, from Linux 6.12 on, "
+        "runs alone. A second task, a CPU-time limit, perf events, an unstable clock source or, since Linux 6.12, "
         "the scheduler's deadline server bring it back silently; only a busy CPU shows it. Without nohz_full the rate "
         "is reported but not judged."
     ),
@@ -114,12 +114,12 @@ def tick_not_stopped(case: Case) -> Answer:
     if not case.target <= promised:
         text += f" ({name_cpus(case.target - promised)}: not nohz_full)"
     judged = max((rate for cpu, rate in rate_by_cpu.items() if cpu in promised), default=None)
-    most = case.bound(_TICKING) if judged is not None else None
-    return graded.passes(text, measured=judged, limit=most, unit="per busy second")
+    limit = case.bound(_TICKING) if judged is not None else None
+    return graded.passes(text, measured=judged, limit=limit, unit="per busy second")
 
 
 def _without_server(runtime_ns_by_cpu: Mapping[int, int]) -> Fix:
-    """Return a partial fix for the tick: it removes one of several possible causes, and nothing shows which it is."""
+    """Return a partial fix for the tick: it removes one of several possible causes, as the real one is not visible."""
     off = write_all(0, {runtime_path(cpu): str(ns) for cpu, ns in runtime_ns_by_cpu.items()})
     return Fix((off,), (ByHand("again after each boot"),), is_partial=True)
 
@@ -127,8 +127,8 @@ def _without_server(runtime_ns_by_cpu: Mapping[int, int]) -> Fix:
 def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
     """Return the timer interrupts per second of busy time, or None if unknown.
 
-    An idle CPU has few timer interrupts with any settings, and spinners take turns, so that a CPU works for a part of
-    the interval only.
+    An idle CPU has few timer interrupts with any settings, and spinners take turns: a CPU works for only part of the
+    interval.
     """
     before, after = interval.before.interrupts, interval.after.interrupts
     load = interval.load_by_cpu.get(cpu)
@@ -138,7 +138,7 @@ def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
     if not (cpu in before.cpus and cpu in after.cpus and any(kind_of_row(row) == Kind.TICK for row in after.rows)):
         return None
     worked_ns = load.busy_ns - (load.steal_ns or 0)
-    if worked_ns < _LEAST_BUSY_NS:
+    if worked_ns < _MIN_BUSY_NS:
         return None
     ticks = sum(row.count_by_cpu.get(cpu, 0) for row in rows if kind_of_row(row) == Kind.TICK)
     return ticks * NS_PER_S / worked_ns
@@ -164,7 +164,7 @@ def _why_tickless(case: Case, interval: Interval) -> str | None:
     others = case.target - (case.snapshot.isolation.nohz_full or frozenset())
     still = frozenset(cpu for cpu in others if not ticks.get(cpu) and not _was_idle(interval, cpu))
     return (
-        f"{INTERRUPTS}: no timer interrupted {name_cpus(still)}, not nohz_full and not known to be idle"
+        f"{INTERRUPTS}: no timer interrupted {name_cpus(still)}, though not nohz_full and not known to be idle"
         if still
         else None
     )
@@ -172,27 +172,27 @@ def _why_tickless(case: Case, interval: Interval) -> str | None:
 
 def _was_idle(interval: Interval, cpu: int) -> bool:
     load = interval.load_by_cpu.get(cpu)
-    return load is not None and load.busy_ns - (load.steal_ns or 0) < _LEAST_BUSY_NS
+    return load is not None and load.busy_ns - (load.steal_ns or 0) < _MIN_BUSY_NS
 
 
 _FEW = Limit(
     key="passes",
-    name="timer interrupts of one target CPU beyond its tick that pass, where their number counts",
+    name="timer interrupts of one target CPU beyond its tick that pass, if their number counts",
     value=100.0,
     unit="per second",
     reason="a program that sleeps for 10 ms at a time causes as many",
 )
 _MANY = Limit(
     key="fails",
-    name="timer interrupts of one target CPU beyond its tick that fail, where their number counts",
+    name="timer interrupts of one target CPU beyond its tick that fail, if their number counts",
     value=1000.0,
     unit="per second",
-    reason="a benchmark of latency meets one each millisecond",
+    reason="a latency benchmark meets one every millisecond",
 )
 _SHORT, _LONG = limits_of_taken("timers beyond the tick", "share-")
 _INTERRUPT_S = 5e-6  # 2 µs each on bare metal, up to 16 µs with a profiler in a virtual machine
-_MOST_CULPRITS = 3
-_AS_OFTEN = 0.5  # of the estimate: then the trace contains the same timers
+_MAX_CULPRITS = 3
+_AS_OFTEN = 0.5  # share of the estimated rate from which the trace contains the same timers
 
 
 @check(
@@ -209,11 +209,11 @@ _AS_OFTEN = 0.5  # of the estimate: then the trace contains the same timers
     limits=(_FEW, _MANY, _SHORT, _LONG),
     why=(
         "The tick comes at most CONFIG_HZ times a second. A profiler that samples by the clock, or a program that "
-        "sleeps for microseconds, uses the same CPU timer and counts in the same row. Their time decides, as traced "
-        "and at least 5 µs each; their number does under the profiles latency and strict, and warns on isolated CPUs. "
-        "A failure blocks."
+        "sleeps for microseconds, uses the same CPU timer and counts in the same row. The time of such timers decides, "
+        "as traced but at least 5 µs each. Their number decides under the profiles latency and strict, and warns on "
+        "isolated CPUs. A failure blocks."
     ),
-    remedy=("Stop the profiler, or move what sleeps there; noisewatch trace, as root, shows which timers expire."),
+    remedy="Stop the profiler, or move the sleeping program; noisewatch trace, as root, shows which timers expire.",
     sources=("https://docs.kernel.org/timers/highres.html", "https://perfwiki.github.io/main/tutorial/"),
     asks_rates=True,
     covers_calibration=True,
@@ -222,10 +222,10 @@ def timers_on_target(case: Case) -> Answer:
     rates, traced = _rates(case), timers_while_calibrating(case)
     hz = case.snapshot.platform.tick_hz
     beyond = {cpu: max(rate - (hz or LARGEST_HZ), 0.0) for cpu, rate in rates.items()}
-    named = [timer for timer in traced if timer.name != TIMER_INTERRUPTS]  # the rates of the others include the tick
-    for cpu, rate in _sums(named, _rate).items():
+    identified = [timer for timer in traced if timer.name != TIMER_INTERRUPTS]  # other rates include the tick
+    for cpu, rate in _sums(identified, _rate).items():
         beyond[cpu] = max(beyond.get(cpu, 0.0), rate)
-    shares = _sums(named, _share)
+    shares = _sums(identified, _share)
     costs = {cpu: max(shares.get(cpu, 0.0), rate * _INTERRUPT_S) for cpu, rate in beyond.items()}
     is_by_number = case.rules.profile in (LATENCY, STRICT)
     isolated = case.snapshot.isolation.isolated
@@ -236,34 +236,35 @@ def timers_on_target(case: Case) -> Answer:
         "cost_share_by_cpu": by_cpu(costs),
     }
     counted = case.target if is_by_number or isolated is None else isolated
-    often = frozenset(cpu for cpu, rate in beyond.items() if rate > case.bound(_FEW) and cpu in counted)
-    long = frozenset(cpu for cpu, cost in costs.items() if cost > case.bound(_SHORT))
+    above_rate = frozenset(cpu for cpu, rate in beyond.items() if rate > case.bound(_FEW) and cpu in counted)
+    above_cost = frozenset(cpu for cpu, cost in costs.items() if cost > case.bound(_SHORT))
+    above = above_rate | above_cost
     graded = case.graded(evidence=evidence)
-    if often or long:
-        culprits = _culprits(case, often | long, traced)
-        frequent = [cpu for cpu in sorted(often | long) if beyond[cpu] > case.bound(_FEW)]
-        most = max((max(rates.get(cpu, 0.0), beyond[cpu]) for cpu in frequent), default=0.0)
+    if above:
+        culprits = _culprits(case, above, traced)
+        frequent = [cpu for cpu in sorted(above) if beyond[cpu] > case.bound(_FEW)]
+        worst = max((max(rates.get(cpu, 0.0), beyond[cpu]) for cpu in frequent), default=0.0)
         parts = (
-            [f"{name_cpus(frequent)}: up to {most:.0f} timer interrupts/s; {_describe_tick(hz)}"] if frequent else []
+            [f"{name_cpus(frequent)}: up to {worst:.0f} timer interrupts/s; {_describe_tick(hz)}"] if frequent else []
         )
         parts += [
             f"{culprit.name} took {culprit.share or 0.0:.1%} of CPU {culprit.cpu} {WHEN}"
             for culprit in culprits[:1]
             if culprit in traced
         ]
-        answer = graded.warns("; ".join(parts), cpus=often | long, culprits=culprits)
-        return _judged(case, beyond if is_by_number else {}, costs, answer)
+        answer = graded.warns("; ".join(parts), cpus=above, culprits=culprits)
+        return _judge(case, beyond if is_by_number else {}, costs, answer)
     reason = _why_unknown(case)
     if reason is not None:
         return graded.unknown(reason)
-    most = max(rates.values())
-    fewest_that_fail = case.bound(_MANY) if is_by_number else case.bound(_LONG) / _INTERRUPT_S
-    if hz is None and most > SMALLEST_HZ + case.bound(_FEW):
-        reason = f"{most:.0f} timer interrupts/s, which may be the tick: {case.why_unknown(PACKED)}"
-        severity = Severity.BLOCKING if most > SMALLEST_HZ + fewest_that_fail else None
+    worst = max(rates.values())
+    failing_rate = case.bound(_MANY) if is_by_number else case.bound(_LONG) / _INTERRUPT_S
+    if hz is None and worst > SMALLEST_HZ + case.bound(_FEW):
+        reason = f"{worst:.0f} timer interrupts/s, which may be the tick: {case.why_unknown(PACKED)}"
+        severity = Severity.BLOCKING if worst > SMALLEST_HZ + failing_rate else None
         return graded.answer(Status.UNKNOWN, "unknown", reason=reason, severity=severity)
-    answer = graded.passes(f"{most:.0f} timer interrupts/s at most")
-    return _judged(case, beyond if is_by_number else {}, costs, answer)
+    answer = graded.passes(f"{worst:.0f} timer interrupts/s at most")
+    return _judge(case, beyond if is_by_number else {}, costs, answer)
 
 
 def _rates(case: Case) -> dict[int, float]:
@@ -284,10 +285,10 @@ def _sums(disturbances: Iterable[Disturbance], value: Callable[[Disturbance], fl
     return dict(sums)
 
 
-def _judged(case: Case, rates: Mapping[int, float], costs: Mapping[int, float], answer: Answer) -> Answer:
-    """Return the answer with the value that decides it, and as a blocking failure where that is too much.
+def _judge(case: Case, rates: Mapping[int, float], costs: Mapping[int, float], answer: Answer) -> Answer:
+    """Return the answer with its deciding value, and as a blocking failure if that is too high.
 
-    That is a rate where rates count, unless their cost alone fails.
+    The rate decides if rates count, unless the cost alone fails.
     """
     rate, cost = max(rates.values(), default=0.0), max(costs.values(), default=0.0)
     is_long = cost > case.bound(_LONG)
@@ -319,15 +320,15 @@ def _culprits(case: Case, cpus: CpuSet, traced: Sequence[Disturbance]) -> tuple[
     """Return each timer of each CPU once: as the trace measured it, else as in the worse of sample and calibration."""
     worst: dict[tuple[int, str, str], Disturbance] = {}
     for interval in case.intervals:
-        for each in (disturbance for cpu in sorted(cpus) for disturbance in disturbances_of(interval, cpu)):
-            key = (each.cpu, each.kind, each.name)
-            if each.kind in (Kind.TIMER, Kind.TICK) and (key not in worst or _rate(each) > _rate(worst[key])):
-                worst[key] = each
+        for timer in (disturbance for cpu in sorted(cpus) for disturbance in disturbances_of(interval, cpu)):
+            key = (timer.cpu, timer.kind, timer.name)
+            if timer.kind in (Kind.TIMER, Kind.TICK) and (key not in worst or _rate(timer) > _rate(worst[key])):
+                worst[key] = timer
     estimated = _sums(worst.values(), _rate)
     measured = {cpu for cpu, rate in _sums(traced, _rate).items() if rate >= _AS_OFTEN * estimated.get(cpu, 0.0)}
     timers = [timer for timer in traced if timer.cpu in measured & cpus]
     timers += [timer for timer in worst.values() if timer.cpu not in measured]
-    return tuple(sorted(timers, key=lambda timer: -_share(timer))[:_MOST_CULPRITS])
+    return tuple(sorted(timers, key=lambda timer: -_share(timer))[:_MAX_CULPRITS])
 
 
 def _rate(disturbance: Disturbance) -> float:

@@ -9,7 +9,7 @@ from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import grown_in_all, why_not_grown
 from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.grading import turned, unread
+from noisewatch.judgement.grading import knob_fix, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
@@ -34,7 +34,7 @@ _AN_HOUR_MS = 3_600_000
 @check(
     id="khugepaged-collapses-pages",
     area=Area.MEMORY,
-    question="Does khugepaged leave memory as it is?",
+    question="Does khugepaged leave memory unchanged?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{VMSTAT} (thp_collapse_alloc) over the sample and the calibration", Knob.THP_ENABLED),
@@ -49,7 +49,7 @@ _AN_HOUR_MS = 3_600_000
     sources=("https://docs.kernel.org/admin-guide/mm/transhuge.html",),
     asks_rates=True,
     sees_load=True,
-    tells_unsampled=True,
+    runs_unsampled=True,
     covers_calibration=True,
 )
 def khugepaged_collapses_pages(case: Case) -> Answer:
@@ -66,7 +66,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
         [Counted(collapsed, _COLLAPSED, Status.FAIL, f"{collapsed} huge pages were made by khugepaged")],
         "khugepaged made no huge pages" + ("" if policy is None else f" (policy {policy})"),
         why_not_grown(case) if collapsed is None else None,
-        turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if has_period else None,
+        knob_fix(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if has_period else None,
     )
 
 
@@ -93,7 +93,7 @@ def ksm_scans(case: Case) -> Answer:
     graded = case.graded(measured=run, evidence={"run": run, "ksmd_share": share})
     if run != 1:
         return graded.passes("off")
-    fix = turned(case, Knob.KSM_RUN, 0)
+    fix = knob_fix(case, Knob.KSM_RUN, 0)
     if share == 0:
         return graded.warns("on, but it had nothing to do", fix=fix)
     return graded.fails("on" if share is None else f"on, and took {share:.1%} of a CPU", fix=fix)
@@ -152,7 +152,7 @@ def numa_balancing_runs(case: Case) -> Answer:
     observed = case.graded(evidence=evidence)
     if mode == 0:
         return observed.passes("off", measured=mode)
-    fix, graded = turned(case, Knob.NUMA_BALANCING, 0), observed.by(_UNMAPPED, unmapped)
+    fix, graded = knob_fix(case, Knob.NUMA_BALANCING, 0), observed.by(_UNMAPPED, unmapped)
     if unmapped is not None and unmapped > case.bound(_UNMAPPED):
         return graded.fails(f"{unmapped} pages were unmapped by NUMA balancing", fix=fix)
     if numbers is None:
@@ -215,14 +215,14 @@ def dirty_pages_pending(case: Case) -> Answer:
     return graded.by(_DIRTY_PASSES, pending).warns(text, fix=fix)
 
 
-_BINDING = frozenset({"bind"})  # of all policies the only one without a way out to other nodes
-_UNSAID = frozenset({"default", "local"})
+_BINDING = frozenset({"bind"})  # the only policy that never falls back to other nodes
+_UNBOUND = frozenset({"default", "local"})
 
 
 @check(
     id="memory-from-other-nodes",
     area=Area.MEMORY,
-    question="Can the benchmark's memory only come from the node of the target CPUs?",
+    question="Does the benchmark's memory come only from the node of the target CPUs?",
     severity=Severity.WARNING,
     reads=(
         f"{HAS_MEMORY}, {NODES}/nodeN/cpulist",
@@ -230,9 +230,9 @@ _UNSAID = frozenset({"default", "local"})
         f"{QUESTION}: /proc/self/numa_maps",
     ),
     why=(
-        "By default memory comes from the node of the CPU that touches it first, and from another node once that one "
-        "is full of anything, such as cached files. Memory of another node is slower by a half or more, and from which "
-        "it comes differs from run to run."
+        "By default memory comes from the node of the CPU that touches it first or, once that node is full (for "
+        "example of cached files), from another. Memory of another node is slower by half or more, and the node "
+        "differs from run to run."
     ),
     remedy=(
         "Start the benchmark with `noisewatch run --membind auto`, or with numactl --membind; or allow its cgroup only "
@@ -262,12 +262,12 @@ def memory_from_other_nodes(case: Case) -> Answer:
     allowed = settings.own.allowed_memory_nodes
     if allowed is None:
         return case.unread(STATUS)
-    return _judged(case, own, allowed & with_memory, settings.own.memory_policy)
+    return _judge(case, own, allowed & with_memory, settings.own.memory_policy)
 
 
-def _judged(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | None) -> Answer:
+def _judge(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | None) -> Answer:
     """Return the answer by the nodes that the cpuset allows, restricted by the memory policy."""
-    here = f"{name_cpus(case.target)} in node {format_cpu_list(own)}"
+    location = f"{name_cpus(case.target)} in node {format_cpu_list(own)}"
     graded = case.graded(
         evidence={
             "target_nodes": sorted(own),
@@ -283,16 +283,16 @@ def _judged(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | Non
     usable = policy.nodes & allowed if policy.mode in _BINDING else allowed
     if usable == own:
         return graded.passes(f"memory is bound to node {format_cpu_list(own)}")
-    return graded.warns(f"{here}, {_describe_policy(usable, policy, own)}", cpus=case.target)
+    return graded.warns(f"{location}, {_describe_policy(usable, policy, own)}", cpus=case.target)
 
 
 def _describe_policy(usable: CpuSet, policy: MemoryPolicy, own: CpuSet) -> str:
     advice = f"(numactl --membind={cpu_list_argument(own)}, or noisewatch run --membind auto)"
-    if policy.mode in _UNSAID:
+    if policy.mode in _UNBOUND:
         nodes = f"node{'' if len(usable) == 1 else 's'} {format_cpu_list(usable)}"
         return f"memory from {nodes}, not bound to any {advice}"
     listed = f"{policy.mode}:{format_cpu_list(policy.nodes)}"
-    return f"memory by the policy {listed} that it was started with {advice}"
+    return f"memory by the inherited policy {listed} {advice}"
 
 
 def _nodes_of_target(case: Case) -> tuple[CpuSet, CpuSet]:

@@ -17,7 +17,7 @@ from noisewatch.judgement.counted import grown, grown_in_all, grown_in_vmstat, t
 from noisewatch.judgement.effect import blocking_limit
 from noisewatch.judgement.fixes.actions import SwitchSwapOff, write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.grading import judged_knob, turned
+from noisewatch.judgement.grading import judge_knob, knob_fix
 from noisewatch.judgement.rules import LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
@@ -83,7 +83,7 @@ def memory_reclaimed(case: Case) -> Answer:
 def _answer_of_freeing(
     case: Case, graded: Graded, calm: str, waits: Counted, scanned: Counted, fix: Fix | None = None
 ) -> Answer:
-    """Return the answer by how often tasks waited for memory and, if that is known, by the pages that were scanned."""
+    """Return the answer by how often tasks waited for memory and, if known, by the number of scanned pages."""
     if waits.number is None or scanned.number is None:
         return graded.by_counts([waits], calm, why_not_grown(case), fix)
     return graded.by_counts([waits, scanned], calm, None, fix)
@@ -128,14 +128,14 @@ _MOVED = Limit(
 )
 def memory_compacted(case: Case) -> Answer:
     stalled, scanned = grown_in_all(case, "compact_stall"), grown_in_all(case, "compact_migrate_scanned")
-    ahead = case.snapshot.settings.knobs.integer(Knob.COMPACTION)
+    proactiveness = case.snapshot.settings.knobs.integer(Knob.COMPACTION)
     return _answer_of_freeing(
         case,
-        case.graded(evidence={"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead}),
+        case.graded(evidence={"stalls": stalled, "pages_scanned": scanned, "proactiveness": proactiveness}),
         "no memory was compacted",
         Counted(stalled, _STALLED, Status.FAIL, f"tasks waited {stalled} times for memory to be compacted"),
         Counted(scanned, _MOVED, Status.WARN, f"compaction scanned {scanned} pages"),
-        turned(case, Knob.COMPACTION, 0) if ahead else None,
+        knob_fix(case, Knob.COMPACTION, 0) if proactiveness else None,
     )
 
 
@@ -151,8 +151,7 @@ def memory_compacted(case: Case) -> Answer:
         "another: an allocation then waits although memory is free."
     ),
     remedy=(
-        "Switch zone reclaim off, unless the benchmark is about it, and bind memory with numactl where locality "
-        "matters."
+        "Switch zone reclaim off, unless the benchmark is about it, and bind memory with numactl if locality matters."
     ),
     sources=(_VM_DOC,),
 )
@@ -163,7 +162,7 @@ def zone_reclaim_enabled(case: Case) -> Answer:
         return case.unread(NODES)
     if mode and numbers is not None and len(numbers) < 2:
         return not_applicable("there is one memory node")
-    return judged_knob(case, Knob.ZONE_RECLAIM, "a full node reclaims its own memory first", quiet=0)
+    return judge_knob(case, Knob.ZONE_RECLAIM, "a full node reclaims its own memory first", quiet=0)
 
 
 _SWAPPED = Limit(
@@ -173,7 +172,7 @@ _SWAPPED = Limit(
     unit="pages",
     reason="a page that the benchmark waits for is an outlier of a millisecond",
 )
-_SWAPPED_COST = blocking_limit("cost-fails", "share of time that swapping may take, at a millisecond a page")
+_SWAPPED_COST = blocking_limit("cost-fails", "share of time that swapping may take, at 1 ms per page")
 _PAGE_S = 1e-3  # from a disk that seeks; flash takes a tenth
 _USED = Limit(
     key="used",
@@ -183,7 +182,7 @@ _USED = Limit(
     reason="usually pages that were swapped out once and not used since",
 )
 _COUNTERS = ("pswpin", "pswpout")
-_COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in memory is in neither of the others
+_COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; pages that zswap keeps in memory count only here
 
 
 @check(
@@ -197,8 +196,8 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
     reads_counters=True,
     why=(
         "A swapped-out page is read back when it is needed: the benchmark waits for milliseconds, or for microseconds "
-        "if the page was compressed in memory. Pages that are in swap now may be needed during the benchmark. A "
-        "millisecond a page decides; under the profiles latency and strict any page fails."
+        "if the page was compressed in memory. Pages that are in swap now may be needed during the benchmark. Each "
+        "page is judged as 1 ms; under the profiles latency and strict any page fails."
     ),
     remedy="Free memory, or switch swap off during the benchmark.",
     sources=("https://docs.kernel.org/admin-guide/sysctl/vm.html", "https://docs.kernel.org/filesystems/proc.html"),
@@ -245,7 +244,7 @@ def swapping(case: Case) -> Answer:
     if used > case.bound(_USED):
         return graded.by(_USED, used).warns(f"{used / 1024:.0f} MB of swap is in use", fix=fix)
     if is_contradictory:
-        return unknown(f"{MEMINFO}: more swap is free ({free} kB) than there is")
+        return unknown(f"{MEMINFO}: more swap is free ({free} kB) than exists")
     text = "nothing was swapped" if case.intervals else "almost no swap is in use"
     return graded.passes(text if total else "there is no swap")
 
@@ -255,9 +254,9 @@ def _share_of_swapping(interval: Interval) -> float:
 
 
 def _switch_off(swaps: tuple[Swap, ...]) -> Fix:
-    """Return the fix that switches swap off. Undo restores the areas read, with a priority that was set explicitly.
+    """Return the fix that switches swap off.
 
-    /etc/fstab may not list them.
+    Undo restores the swap areas, which /etc/fstab may not list, with any priority that was set explicitly.
     """
     areas = [(swap.path, swap.priority) for swap in sorted(swaps, key=lambda swap: -swap.priority)]
     return Fix((SwitchSwapOff(tuple(areas)),), (ByHand("remove swap from /etc/fstab"),))
@@ -320,7 +319,7 @@ class _Room(Struct, frozen=True):
 def memory_short(case: Case) -> Answer:
     limits = case.snapshot.background.memory_limits.limits
     growths = [grown(interval, _hits, [limit.folder for limit in limits]) for interval in case.intervals]
-    hits = {limit.folder: total(each[limit.folder] for each in growths) if growths else 0 for limit in limits}
+    hits = {limit.folder: total(growth[limit.folder] for growth in growths) if growths else 0 for limit in limits}
     rooms = [*_room_of_machine(case.snapshot), *(room for limit in limits if (room := _room_within(limit)) is not None)]
     graded = case.graded(evidence=_evidence(case, hits))
     hit = [limit for limit in limits if hits[limit.folder]]
@@ -393,7 +392,7 @@ def _why_unknown(case: Case, hits: Mapping[str, int | None], rooms: list[_Room])
     if not _room_of_machine(case.snapshot):
         sizes = case.snapshot.background.memory.kb_by_name or {}
         has_more = None not in (sizes.get("MemTotal"), sizes.get("MemAvailable"))
-        return f"{MEMINFO}: more memory is available than there is" if has_more else case.why_unknown(MEMINFO)
+        return f"{MEMINFO}: more memory is available than exists" if has_more else case.why_unknown(MEMINFO)
     limits = case.snapshot.background.memory_limits
     if limits.unread is not None:
         return case.why_unknown(limits.unread)
@@ -423,7 +422,7 @@ def _evidence(case: Case, hits: Mapping[str, int | None]) -> dict[str, Any]:
 def _lift(limit: MemoryLimit) -> Fix:
     """Return the fix that lifts the memory limit, by the files that hold it; the limit's owner should lift it.
 
-    The limit including swap may not be lower than the one without: it is lifted first and restored last.
+    The limit including swap may not be lower than the limit without: it is lifted first and restored last.
     """
     files = {f"{limit.folder}/{name}": text for name, text in limit.text_by_file.items()}
     lifted = [write(path, "-1" if path.endswith("_in_bytes") else "max", text) for path, text in files.items()]

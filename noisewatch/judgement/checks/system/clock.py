@@ -47,7 +47,7 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
 @check(
     id="slow-clock-source",
     area=Area.CLOCK,
-    question="Is the clock source the fast, stable one of this platform?",
+    question="Is the platform's fast, stable clock source in use?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
     reads=(CURRENT, AVAILABLE),
@@ -56,8 +56,8 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
         "milliseconds. The kernel falls back to them when it finds the processor's counter unstable."
     ),
     remedy=(
-        "Find out in the kernel log why the processor's counter was given up, then select it again. Where it is not "
-        "among the available clock sources, selecting it is refused: mend what made it unstable, or, in a virtual "
+        "Find out in the kernel log why the processor's counter was given up, then select it again. If it is not among "
+        "the available clock sources, the kernel refuses it: fix the cause of its instability or, in a virtual "
         "machine, have the host expose an invariant TSC."
     ),
     sources=(
@@ -98,7 +98,7 @@ def _without_tsc(case: Case, flags: frozenset[str]) -> tuple[str, str]:
     """
     platform, log = case.snapshot.platform, case.snapshot.settings.kernel_log
     if "unstable" in (platform.options or {}).get("tsc", ()):
-        return "tsc=unstable gives tsc up", boot_without("tsc=unstable").words
+        return "the boot option tsc=unstable disables tsc", boot_without("tsc=unstable").words
     missing = " and ".join(sorted(_INVARIANT - flags))
     is_guest = platform.virtual not in (None, NONE)
     if is_guest or (missing and platform.virtual is None):
@@ -187,14 +187,14 @@ def tsc_not_invariant(case: Case) -> Answer:
 
 
 _STEERING = Limit(
-    key="fails", name="slew of the clock", value=500, unit="ppm", reason="what the kernel itself allows a time daemon"
+    key="fails", name="slew of the clock", value=500, unit="ppm", reason="the kernel's own limit for time daemons"
 )
 
 
 @check(
     id="clock-steered",
     area=Area.CLOCK,
-    question="Is the clock not being slewed?",
+    question="Is the clock free of slewing?",
     severity=Severity.INFORMATION,
     reads=(QUESTION,),
     limits=(_STEERING,),
@@ -228,7 +228,7 @@ _STEP = Limit(
 @check(
     id="clock-steps",
     area=Area.CLOCK,
-    question="Was the time of day not set, and the machine not suspended?",
+    question="Did the clock run without steps and suspends?",
     severity=Severity.WARNING,
     reads=(f"{OFFSETS}: CLOCK_REALTIME and CLOCK_BOOTTIME",),
     limits=(_STEP,),
@@ -236,7 +236,7 @@ _STEP = Limit(
         "A time daemon that steps the clock (at its start, or after a virtual machine was resumed) falsifies each "
         "duration that is taken by the time of day. A suspend stops everything, and CLOCK_MONOTONIC with it."
     ),
-    remedy="Time with CLOCK_MONOTONIC; wait until the clock is synchronized (chronyc waitsync); forbid the suspend.",
+    remedy="Time with CLOCK_MONOTONIC; wait until the clock is synchronized (chronyc waitsync); prevent suspends.",
     sources=(
         "https://man7.org/linux/man-pages/man2/clock_gettime.2.html",
         "https://chrony-project.org/doc/4.6/chrony.conf.html",
@@ -266,8 +266,8 @@ def _set_s(shift: ClockShift) -> float:
 
 
 def _describe_clocks(stepped_s: float, suspended_s: float, limit: float) -> str:
-    way = "forward" if stepped_s > 0 else "back"
-    stepped = f"the time of day was set {way} by {_length(abs(stepped_s))}"
+    direction = "forward" if stepped_s > 0 else "back"
+    stepped = f"the time of day was set {direction} by {_length(abs(stepped_s))}"
     suspended = f"the machine was suspended for {_length(suspended_s)}"
     events = [event for event, s in ((stepped, abs(stepped_s)), (suspended, suspended_s)) if s > limit]
     return ", and ".join(events)
@@ -282,14 +282,14 @@ WRONG = Limit(
     name="difference from the rate of another clock",
     value=0.005,
     unit="share",
-    reason="crystals differ by a fiftieth of that; guests were seen 0.5 to 7% fast",
+    reason="crystals differ by a fiftieth of that; guests were measured 0.5 to 7% fast",
 )
 _CORRECTION = Limit(
     key="corrected",
     name="correction of the rate by the time daemon",
     value=500,
     unit="ppm",
-    reason="the largest frequency that the kernel takes; crystals are off by a fifth of that at most",
+    reason="the largest correction that the kernel accepts; crystals are off by at most a fifth of that",
 )
 
 
@@ -299,16 +299,15 @@ _CORRECTION = Limit(
     question="Does CLOCK_MONOTONIC run at the rate of another clock?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
-    reads=(f"{PTP}/ptpN, else {RTC}/rtcN/since_epoch, at the begin and at the end", CORRECTION),
+    reads=(f"{PTP}/ptpN, else {RTC}/rtcN/since_epoch, at the start and at the end", CORRECTION),
     limits=(WRONG, _CORRECTION),
     why=(
-        "Where the kernel, or a hypervisor, took the rate of the processor's counter wrong, each duration is wrong by "
-        "as much: virtual machines were seen to run 7% fast. Results then differ between machines that are alike. A "
-        "failure blocks."
+        "If the kernel or a hypervisor got the rate of the processor's counter wrong, each duration is wrong by as "
+        "much: some virtual machines ran 7% fast. Results then differ between identical machines. A failure blocks."
     ),
     remedy=(
-        "Reboot, so that the counter is measured again; update the hypervisor; or choose another clock source. In a "
-        "virtual machine the other clock is the hypervisor's."
+        "Reboot to measure the counter again, update the hypervisor, or choose another clock source. In a virtual "
+        "machine the other clock is the hypervisor's."
     ),
     sources=(
         "https://github.com/microsoft/WSL/issues/11790",
@@ -320,9 +319,9 @@ _CORRECTION = Limit(
 def clock_rate_wrong(case: Case) -> Answer:
     comparison = case.clock_comparison
     if comparison is None:
-        answer = not_applicable("compared in a preflight with a calibration only")
+        answer = not_applicable("compared only in a preflight with a calibration")
     else:
-        answer = unknown(comparison) if isinstance(comparison, str) else _compared(case, comparison)
+        answer = unknown(comparison) if isinstance(comparison, str) else _compare(case, comparison)
     if answer.status in (Status.FAIL, Status.WARN):
         return answer
     rate = case.snapshot.settings.clock_rate
@@ -333,11 +332,11 @@ def clock_rate_wrong(case: Case) -> Answer:
     return graded.by(_CORRECTION, abs(rate.deviation_ppm)).warns(text)
 
 
-def _compared(case: Case, comparison: ClockComparison) -> Answer:
+def _compare(case: Case, comparison: ClockComparison) -> Answer:
     """Return the answer by the first two readings; a deviation has to be confirmed by the third."""
     ratios, limit = comparison.ratios, case.bound(WRONG)
     if not ratios:
-        return unknown(f"{comparison.reference} stands still")
+        return unknown(f"{comparison.reference} does not advance")
     first = ratios[0]
     undecided = case.graded(
         evidence={
@@ -352,12 +351,12 @@ def _compared(case: Case, comparison: ClockComparison) -> Answer:
         return graded.passes(f"as fast as {comparison.reference}, within {measured + first.error:.2%}")
     if measured - first.error <= limit:
         ratio_text = f"{first.deviation:+.2%} ± {first.error:.2%} against {comparison.reference}"
-        return undecided.unknown(f"{ratio_text}: too short a time to tell {limit:.1%}")
+        return undecided.unknown(f"{ratio_text}: measured too briefly to resolve {limit:.1%}")
     if not _is_confirmed(ratios, limit):
         ratio_text = f"{first.deviation:+.2%} against {comparison.reference}"
-        return undecided.unknown(f"{ratio_text}, and not so a moment later: it may have been set")
-    way = "fast" if first.deviation > 0 else "slow"
-    return graded.fails(f"{measured:.1%} too {way} against {comparison.reference}", severity=Severity.BLOCKING)
+        return undecided.unknown(f"{ratio_text}, but not a moment later: that clock may have been set")
+    speed = "fast" if first.deviation > 0 else "slow"
+    return graded.fails(f"{measured:.1%} too {speed} against {comparison.reference}", severity=Severity.BLOCKING)
 
 
 def _is_confirmed(ratios: tuple[ClockRatio, ...], limit: float) -> bool:

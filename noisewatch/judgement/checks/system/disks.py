@@ -69,7 +69,7 @@ def disks_busy(case: Case) -> Answer:
         return graded.fails(_name_busy(share_by_disk, bound))
     lost = sorted(judged.keys() - share_by_disk.keys())
     if lost:
-        return observed.unknown(f"{DISKSTATS}: {lost[0]} came, went or counted backwards during the sample")
+        return observed.unknown(f"{DISKSTATS}: {lost[0]} appeared, disappeared or counted backwards during the sample")
     passes = case.bound(_BUSY_PASSES)
     if worst > passes:
         return graded.warns(_name_busy(share_by_disk, passes) + warns_and_fails(passes, bound, "share"))
@@ -98,10 +98,10 @@ def _evidence(share: float | None, requests: int | None, interval: Interval) -> 
 
 
 def _is_rebuilding_judged(case: Case) -> bool:
-    """Return whether another check already judges array rebuilds, so that their disks need not be judged again."""
-    told_by, rules = disk_array_rebuilds, case.rules
-    severity = rules.severity_by_id.get(told_by.id, told_by.severity_under(rules.profile))
-    return rules.why_ignored(told_by.id, told_by.area) is None and severity != Severity.INFORMATION
+    """Return whether another check already judges array rebuilds: their disks need not be judged again."""
+    check_, rules = disk_array_rebuilds, case.rules
+    severity = rules.severity_by_id.get(check_.id, check_.severity_under(rules.profile))
+    return rules.why_ignored(check_.id, check_.area) is None and severity != Severity.INFORMATION
 
 
 def _members(arrays: tuple[Array, ...], disks: set[str]) -> frozenset[str]:
@@ -115,7 +115,7 @@ _ARRAYS = Limit(
     name="arrays being checked or rebuilt",
     value=0,
     unit="arrays",
-    reason="it takes hours and reads every block",
+    reason="a check or rebuild takes hours and reads every block",
 )
 
 
@@ -191,7 +191,7 @@ _FAR_AWAY = frozenset(
     reads=(f"{TEMPORARY_FILES}: $TMPDIR, or /tmp, in /proc/self/mounts",),
     why=(
         "Access to files on a server, or on the host of a virtual machine, depends on the network and on other "
-        "clients. Keep inputs and outputs that are not measured themselves in memory."
+        "clients. Keep inputs and outputs in memory unless their access is measured."
     ),
     remedy="Set TMPDIR to a folder on a local disk or in /dev/shm.",
     sources=("https://llvm.org/docs/Benchmarking.html",),
@@ -205,4 +205,4 @@ def temporary_files_far_away(case: Case) -> Answer:
         return graded.passes(f"on {kind}")
     if kind in _FAR_AWAY:
         return graded.fails(f"on {kind}: temporary files are stored outside this machine")
-    return graded.warns(f"on {kind}, which does not show where they are stored")
+    return graded.warns(f"on {kind}, which does not show where files are stored")

@@ -135,7 +135,7 @@ def just_booted(case: Case) -> Answer:
 @check(
     id="boot-options-pending",
     area=Area.HARDWARE,
-    question="Are the kernel options that were configured active?",
+    question="Are all configured kernel options active?",
     severity=Severity.INFORMATION,
     reads=(COMMAND_LINE, "/etc/default/grub", "/etc/default/grub.d/*.cfg", "/etc/kernel/cmdline"),
     why=(
@@ -150,7 +150,7 @@ def boot_options_pending(case: Case) -> Answer:
     if case.snapshot.platform.container not in (NONE, None):
         return not_applicable("a container does not boot its kernel")
     if case.snapshot.platform.container is None:
-        return unknown("whether this is a container is unknown")
+        return unknown("cannot tell whether this is a container")
     if boot.active is None:
         return case.unread(COMMAND_LINE)
     if boot.configured is None:
@@ -164,14 +164,14 @@ def boot_options_pending(case: Case) -> Answer:
     if not pending:
         return graded.passes("all configured options that affect noise are active")
     text = f"configured, but not active: {' '.join(pending)}"
-    return graded.fails(text, measured=len(pending), limit=0, unit="options", fix=_write_out(boot.paths))
+    return graded.fails(text, measured=len(pending), limit=0, unit="options", fix=_regenerate(boot.paths))
 
 
 def _words(options: Options) -> set[str]:
     return {f"{name}={value}" if value else name for name, values in options.items() for value in values}
 
 
-def _write_out(paths: tuple[str, ...]) -> Fix:
+def _regenerate(paths: tuple[str, ...]) -> Fix:
     """Return the fix that regenerates the boot loader's configuration; the command depends on the distribution."""
     if any("grub" in path for path in paths):
         command = "sudo update-grub (Fedora: sudo grub2-mkconfig -o /boot/grub2/grub.cfg)"
@@ -182,7 +182,7 @@ def _write_out(paths: tuple[str, ...]) -> Fix:
 
 
 _EXCEPTIONS, _POLLS = "MCE", "MCP"
-_CORRECTED_ERRORS = ("THR", "DFR")  # more corrected errors than a threshold, an error that was put off
+_CORRECTED_ERRORS = ("THR", "DFR")  # corrected errors above a threshold; a deferred error
 _POLL_EVERY_S = 300.0  # unless machinecheck0/check_interval differs
 _NO_EXCEPTION = Limit(
     key="fails",
@@ -230,15 +230,16 @@ def machine_checks(case: Case) -> Answer:
     if corrected:
         text = f"{corrected} interrupts for corrected errors"
         return graded.warns(text, measured=corrected, limit=0, unit="interrupts")
-    hurried = [interval for interval in case.intervals if _most_polls(interval) > _polls_expected(case, interval)]
-    if hurried:
-        text = f"the kernel polled for errors {_most_polls(hurried[0])} times in {hurried[0].seconds:.0f} s on one CPU"
+    polled_often = [interval for interval in case.intervals if _most_polls(interval) > _polls_expected(case, interval)]
+    if polled_often:
+        polls, seconds = _most_polls(polled_often[0]), polled_often[0].seconds
+        text = f"the kernel polled for errors {polls} times in {seconds:.0f} s on one CPU"
         return graded.warns(text)
     reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.running))]
     if reasons:
         return unknown(reasons[0])
     if case.snapshot.platform.virtual != NONE:
-        return unknown(f"none, but {case.guest_words} may not see those of its host")
+        return unknown(f"none, but {case.guest_words} may not see the errors of its host")
     return graded.by(_NO_EXCEPTION, 0).passes("no machine checks")
 
 
@@ -283,8 +284,8 @@ _NO_UNCORRECTED = Limit(
     reads=tuple(f"{CONTROLLERS}/mcN/{name} over the sample and the calibration" for name in (CORRECTED, UNCORRECTED)),
     limits=(_NO_CORRECTED, _NO_UNCORRECTED),
     why=(
-        "Firmware or kernel handle each corrected error, which can stop all CPUs for up to milliseconds; no other "
-        "check explains such gaps."
+        "The firmware or the kernel handles each corrected error, which can stop all CPUs for up to milliseconds; no "
+        "other check explains such gaps."
     ),
     remedy="Replace the memory module that the kernel log, or ras-mc-ctl --errors, names.",
     sources=("https://docs.kernel.org/admin-guide/RAS/main.html",),

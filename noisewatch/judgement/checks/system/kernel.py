@@ -12,7 +12,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
-from noisewatch.judgement.grading import judged_knob, unread
+from noisewatch.judgement.grading import judge_knob, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -35,14 +35,14 @@ _LOCKUP_DOC = "https://docs.kernel.org/admin-guide/lockup-watchdogs.html"
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.NMI_WATCHDOG,),
     why=(
-        "It interrupts each CPU about every ten seconds with a non-maskable interrupt (NMI), and occupies one of the "
-        "few hardware counters that profilers need."
+        "The watchdog interrupts each CPU about every ten seconds with a non-maskable interrupt (NMI), and occupies "
+        "one of the few hardware counters that profilers need."
     ),
     remedy="Switch it off during the benchmark.",
     sources=(_LOCKUP_DOC,),
 )
 def nmi_watchdog_runs(case: Case) -> Answer:
-    return judged_knob(case, Knob.NMI_WATCHDOG, "the watchdog is on", quiet=0)
+    return judge_knob(case, Knob.NMI_WATCHDOG, "the watchdog is on", quiet=0)
 
 
 _CHECKS_PER_THRESHOLD = 2.5  # the timer runs five times in two thresholds
@@ -92,7 +92,7 @@ def _watched_cpus(case: Case) -> CpuSet | None:
 
 
 def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> Fix:
-    """Return the fix that moves the watchdog to the housekeeping CPUs, or switches it off where it cannot be moved."""
+    """Return the fix that moves the watchdog to the housekeeping CPUs, or switches it off if it cannot be moved."""
     if not housekeeping or not has_mask:
         return set_for_good(write(Knob.WATCHDOG, 0, 1))
     return set_for_good(write(Knob.WATCHDOG_CPUS, format_cpu_list(housekeeping), format_cpu_list(watched)))
@@ -116,7 +116,7 @@ def timers_migrate_to_target(case: Case) -> Answer:
             "nohz_full keeps migrated timers off the target CPUs", evidence={"nohz_full": sorted(tickless)}
         )
     text = "timers of idle CPUs migrate to busy CPUs"
-    return judged_knob(case, Knob.TIMER_MIGRATION, text, quiet=0)
+    return judge_knob(case, Knob.TIMER_MIGRATION, text, quiet=0)
 
 
 _STATISTICS_INTERVAL = Limit(
@@ -151,15 +151,15 @@ def memory_statistics_updated_often(case: Case) -> Answer:
     number = release_number(case.snapshot.platform.kernel)
     if number is not None and number >= _SPARES_ISOLATED_SINCE and case.target and case.target <= spared:
         return case.graded().passes(
-            "this kernel does not update them on isolated CPUs", evidence={"isolated": sorted(spared)}
+            "this kernel does not update statistics on isolated CPUs", evidence={"isolated": sorted(spared)}
         )
     least_s = case.bound(_STATISTICS_INTERVAL)
     text = "updated every {value} s"
-    answer = judged_knob(case, Knob.STAT_INTERVAL, text, quiet=120, is_quiet=lambda value: value >= least_s)
-    return _with_least(answer, least_s)
+    answer = judge_knob(case, Knob.STAT_INTERVAL, text, quiet=120, is_quiet=lambda value: value >= least_s)
+    return _with_minimum(answer, least_s)
 
 
-def _with_least(answer: Answer, least_s: float) -> Answer:
+def _with_minimum(answer: Answer, least_s: float) -> Answer:
     is_read = answer.status in (Status.PASS, Status.FAIL)
     return replace(answer, limit=least_s, unit="s", limit_role=MINIMUM) if is_read else answer
 
@@ -173,7 +173,7 @@ _POLLING_INTERVAL = Limit(
     reason="the default is five minutes; one poll a minute hits most benchmarks",
     value_in={STRICT: 3600.0},
 )
-_POLLED_DAILY_S = 86_400  # 0 is taken for 1 by some kernels
+_POLLED_DAILY_S = 86_400  # some kernels treat 0 as 1
 
 
 @check(
@@ -192,19 +192,19 @@ def machine_checks_polled_often(case: Case) -> Answer:
     if case.snapshot.settings.knobs.integer(Knob.MACHINE_CHECK_IGNORED) == 1:
         return case.graded().passes("corrected errors are ignored", evidence={Knob.MACHINE_CHECK_IGNORED.value: 1})
     least_s = case.bound(_POLLING_INTERVAL)
-    text = "polled for every {value} s"
-    answer = judged_knob(
+    text = "polled every {value} s"
+    answer = judge_knob(
         case,
         Knob.MACHINE_CHECK_INTERVAL,
         text,
         quiet=_POLLED_DAILY_S,
         is_quiet=lambda value: value == 0 or value >= least_s,
     )
-    return answer if answer.measured == 0 else _with_least(answer, least_s)  # at 0 these errors are not polled
+    return answer if answer.measured == 0 else _with_minimum(answer, least_s)  # 0 switches polling off
 
 
-_SLOW_BY_THEMSELVES = {
-    "KASAN": "address sanitizer",
+_ALWAYS_SLOW = {
+    "KASAN": "the address sanitizer",
     "KCSAN": "the race detector",
     "KMSAN": "the memory sanitizer",
     "PROVE_LOCKING": "the lock validator",
@@ -218,7 +218,7 @@ _SLOW_BY_THEMSELVES = {
 # the build option for the default, and its value if the kernel starts with it.
 _DEBUG_PAGES = ("DEBUG_PAGEALLOC", "debug_pagealloc", "on", "DEBUG_PAGEALLOC_ENABLE_DEFAULT", "y")
 _LEAK_SCAN = ("DEBUG_KMEMLEAK", "kmemleak", "on", "DEBUG_KMEMLEAK_DEFAULT_OFF", "n")
-_NAME_OF_DORMANT = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": "the scan for leaks"}
+_DORMANT_NAMES = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": "the scan for leaks"}
 
 
 @check(
@@ -238,24 +238,24 @@ def debug_kernel(case: Case) -> Answer:
     config = case.snapshot.platform.config
     if config is None:
         return case.unread(PACKED)
-    is_on = {option: config.is_set(option) for option in _SLOW_BY_THEMSELVES}
-    is_on |= {dormant[0]: _is_awake(config, case.snapshot.platform.options, dormant) for dormant in _DORMANT}
+    is_on = {option: config.is_set(option) for option in _ALWAYS_SLOW}
+    is_on |= {dormant[0]: _is_active(config, case.snapshot.platform.options, dormant) for dormant in _DORMANT}
     enabled = [option for option, state in is_on.items() if state]
     graded = case.graded(evidence={"options": enabled, "said_by": config.path, "tick_hz": config.tick_hz})
     if enabled:
-        names = _SLOW_BY_THEMSELVES | _NAME_OF_DORMANT
+        names = _ALWAYS_SLOW | _DORMANT_NAMES
         text = ", ".join(f"{names[option]} (CONFIG_{option})" for option in enabled)
         return graded.fails(f"the kernel has {text}")
-    silent = [option for option, state in is_on.items() if state is None]
-    if silent:
-        return unknown(f"{config.path} does not mention CONFIG_{silent[0]}: it may be incomplete")
+    unreadable = [option for option, state in is_on.items() if state is None]
+    if unreadable:
+        return unknown(f"{config.path} does not mention CONFIG_{unreadable[0]}: it may be incomplete")
     return graded.passes("no costly debug check is built in")
 
 
 _DORMANT = (_DEBUG_PAGES, _LEAK_SCAN)
 
 
-def _is_awake(
+def _is_active(
     config: KernelConfig, options: Mapping[str, tuple[str, ...]] | None, dormant: tuple[str, str, str, str, str]
 ) -> bool | None:
     """Return whether a debug check of the kernel that may be dormant is active, or None if unknown."""
@@ -293,14 +293,14 @@ def livepatch_in_transition(case: Case) -> Answer:
     moving = [name for name, is_moving in patches.items() if is_moving]
     if moving:
         return case.graded().fails(f"in transition: {', '.join(moving)}", evidence={"patches": dict(patches)})
-    silent = [name for name, is_moving in patches.items() if is_moving is None]
-    if silent:
-        return case.unread(f"{LIVEPATCHES}/{silent[0]}/transition")
+    unreadable = [name for name, is_moving in patches.items() if is_moving is None]
+    if unreadable:
+        return case.unread(f"{LIVEPATCHES}/{unreadable[0]}/transition")
     text = f"{len(patches)} patches, all completely applied" if patches else "no live patches"
     return case.graded().passes(text, evidence={"patches": dict(patches)})
 
 
-_TELLS_MITIGATIONS_SINCE = (4, 15)
+_EXPORTS_MITIGATIONS_SINCE = (4, 15)
 
 
 @check(
@@ -329,8 +329,8 @@ def mitigations_chosen_by_hand(case: Case) -> Answer:
     if vulnerabilities.unread is not None:
         return case.unread(vulnerabilities.unread)
     number = release_number(case.snapshot.platform.kernel)
-    if not states and (number is None or number >= _TELLS_MITIGATIONS_SINCE):
-        return unknown(f"{VULNERABILITIES}: not there")
+    if not states and (number is None or number >= _EXPORTS_MITIGATIONS_SINCE):
+        return unknown(f"{VULNERABILITIES}: missing")
     if not states:
         return graded.passes("the kernel's defaults, which it does not export")
     active = sum(state.startswith("Mitigation") for state in states.values())
@@ -396,9 +396,9 @@ def console_prints_everything(case: Case) -> Answer:
     question="Is the console cursor's blinking off?",
     severity=Severity.INFORMATION,
     reads=(Knob.CURSOR_BLINK,),
-    why="The kernel redraws it five times a second, on any CPU where the work happens to run.",
+    why="The kernel redraws the cursor five times a second, on any CPU where the work happens to run.",
     remedy="Switch blinking off.",
     sources=("https://docs.kernel.org/fb/fbcon.html",),
 )
 def console_cursor_blinks(case: Case) -> Answer:
-    return judged_knob(case, Knob.CURSOR_BLINK, "the cursor blinks", quiet=0, is_quiet=lambda value: value <= 0)
+    return judge_knob(case, Knob.CURSOR_BLINK, "the cursor blinks", quiet=0, is_quiet=lambda value: value <= 0)

@@ -22,24 +22,24 @@ from noisewatch.model.history.facts import FactClass, Facts
 from noisewatch.model.wanted import WantedFact, in_quotes, shown
 
 
-class _Held(Struct, frozen=True):
+class _Comparison(Struct, frozen=True):
     """A requested fact and its actual value. `is_met` is None if that is unknown, with the `reason`."""
 
     wanted: WantedFact
-    found: str | None
+    actual: str | None
     is_met: bool | None
     reason: str | None = None
 
     def __str__(self) -> str:
         """Return `memory: wanted at least "64 GiB", found "15.6 GiB"`."""
         name = self.wanted.name
-        return f"{name}: wanted {self.wanted}, found {in_quotes(shown(name, self.found or ''))}"
+        return f"{name}: wanted {self.wanted}, found {in_quotes(shown(name, self.actual or ''))}"
 
 
 @check(
     id="not-the-machine-wanted",
     area=Area.HARDWARE,
-    question="Is this the machine that was asked for?",
+    question="Is this the requested machine?",
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,
     reads=(
@@ -47,18 +47,18 @@ class _Held(Struct, frozen=True):
         f"{CPUINFO}, {MEMINFO}, {RELEASE}, {COMMAND_LINE}",
         f"{DMI}/{{sys_vendor,product_name,bios_version,bios_date}}",
         f"{CPUS}/present, {CPUS}/cpuN/{{topology,cache,cpufreq}}, {CONTROLLERS}",
-        "and what else the description names: `noisewatch show --format machine` lists all facts",
+        "and the other facts in the description: `noisewatch show --format machine` lists all",
     ),
     reads_counters=True,
     why=(
-        "Runners of a pool are called the same and are not: another CPU model, other caches, less memory, an older "
-        "kernel. What one of them measures does not compare with what another did, and a difference between two "
-        "commits may be one between two machines."
+        "Runners of a pool share a name but may differ: another CPU model, other caches, less memory, an older kernel. "
+        "Their results are then not comparable: a difference between two commits may be a difference between two "
+        "machines."
     ),
     remedy=(
-        "Ask the pool for that machine (a label, an instance type, a node selector). Where the difference does not "
-        "matter, edit the description: delete the fact, list what else will do, or ask for `at_least`. To accept "
-        "this machine as the one wanted, write its description: noisewatch show --format machine --output FILE."
+        "Ask the pool for that machine (a label, an instance type, a node selector). If the difference does not "
+        "matter, edit the description: delete the fact, list other accepted values, or use `at_least`. To accept this "
+        "machine, write its description: noisewatch show --format machine --output FILE."
     ),
     sources=(
         "https://github.com/open-telemetry/opentelemetry-collector/issues/15436",
@@ -68,35 +68,35 @@ class _Held(Struct, frozen=True):
 def not_the_machine_wanted(case: Case) -> Answer:
     wanted = case.rules.wanted
     if wanted is None:
-        return not_applicable("no machine was asked for (--machine)")
-    held = list(_held(case, wanted.facts))
-    graded = case.graded(evidence={"description": wanted.file, "facts": _evidence(held)})
-    others = [fact for fact in held if fact.is_met is False]
-    unread_facts = [fact for fact in held if fact.is_met is None]
-    if others:
-        text = f"not the machine in {wanted.file} ({len(others)} of {len(held)} facts differ)"
-        items = (*map(str, others), *(f"not known: {line}" for line in _with_reasons(unread_facts)))
-        return graded.fails(text, measured=len(others), items=items)
+        return not_applicable("no machine was requested (--machine)")
+    facts = list(_compare(case, wanted.facts))
+    graded = case.graded(evidence={"description": wanted.file, "facts": _evidence(facts)})
+    different = [fact for fact in facts if fact.is_met is False]
+    unread_facts = [fact for fact in facts if fact.is_met is None]
+    if different:
+        text = f"not the machine in {wanted.file} ({len(different)} of {len(facts)} facts differ)"
+        items = (*map(str, different), *(f"unknown: {line}" for line in _with_reasons(unread_facts)))
+        return graded.fails(text, measured=len(different), items=items)
     if unread_facts:
-        reason = f"whether this is the machine in {wanted.file} is not known: {'; '.join(_with_reasons(unread_facts))}"
-        return graded.unknown(reason)
-    facts = f"all {len(held)} facts are" if len(held) > 1 else "the fact is"
-    return graded.passes(f"the machine in {wanted.file}: {facts} as it says", measured=0)
+        reasons = "; ".join(_with_reasons(unread_facts))
+        return graded.unknown(f"cannot tell whether this machine matches {wanted.file}: {reasons}")
+    matching = f"all {len(facts)} facts match" if len(facts) > 1 else "the fact matches"
+    return graded.passes(f"the machine in {wanted.file}: {matching}", measured=0)
 
 
-def _held(case: Case, facts: Sequence[WantedFact]) -> Iterator[_Held]:
+def _compare(case: Case, facts: Sequence[WantedFact]) -> Iterator[_Comparison]:
     known: Facts = facts_of(case.snapshot)
     for wanted in facts:
-        found = known[wanted.of_class].get(wanted.name)
-        if found is None:
-            yield _Held(wanted, None, None, why_unread(case, wanted.of_class, wanted.name))
+        actual = known[wanted.of_class].get(wanted.name)
+        if actual is None:
+            yield _Comparison(wanted, None, None, why_unread(case, wanted.of_class, wanted.name))
             continue
-        is_met = wanted.is_met_by(found)
-        reason = f"{in_quotes(found)} is neither more nor less than what is wanted" if is_met is None else None
-        yield _Held(wanted, found, is_met, reason)
+        is_met = wanted.is_met_by(actual)
+        reason = f"{in_quotes(actual)} cannot be compared with the requested value" if is_met is None else None
+        yield _Comparison(wanted, actual, is_met, reason)
 
 
-def _with_reasons(facts: Sequence[_Held]) -> list[str]:
+def _with_reasons(facts: Sequence[_Comparison]) -> list[str]:
     """Return the unread facts grouped by reason: `governor, turbo (…: permission denied)`."""
     names_by_reason: dict[str | None, list[str]] = {}
     for fact in facts:
@@ -104,7 +104,7 @@ def _with_reasons(facts: Sequence[_Held]) -> list[str]:
     return [f"{', '.join(names)} ({reason})" for reason, names in names_by_reason.items()]
 
 
-def _evidence(held: Sequence[_Held]) -> list[Mapping[str, Any]]:
+def _evidence(facts: Sequence[_Comparison]) -> list[Mapping[str, Any]]:
     return [
         {
             "class": str(fact.wanted.of_class),
@@ -112,16 +112,16 @@ def _evidence(held: Sequence[_Held]) -> list[Mapping[str, Any]]:
             "wanted": {"at_least": fact.wanted.at_least}
             if fact.wanted.at_least is not None
             else {"any_of": list(fact.wanted.any_of)},
-            "found": fact.found,
+            "found": fact.actual,
             "is_met": fact.is_met,
             "reason": fact.reason,
         }
-        for fact in held
+        for fact in facts
     ]
 
 
 def why_unread(case: Case, of_class: FactClass, name: str) -> str:
-    """Return why the fact's file could not be read; if each CPU has its own file, the first reason of any."""
+    """Return why the fact's file could not be read; if each CPU has its own file, the first reason."""
     cpus = sorted(case.snapshot.online.online or case.snapshot.topology) or [0]
     paths = paths_of(of_class, name) or ()
     return case.why_unknown(*(path.replace("{cpu}", str(cpu)) for path in paths for cpu in cpus))

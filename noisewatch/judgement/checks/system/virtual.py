@@ -48,7 +48,7 @@ _BY_HAND = {  # what the user can set outside of a guest
         "on them. These have to be measured, repeatedly, because they change without notice. WSL has the clock that "
         "Windows' power plan gives it; gVisor answers system calls itself, and pins no thread to a CPU."
     ),
-    remedy="Use a dedicated machine for changes below the noise floor that is measured here.",
+    remedy="Use a dedicated machine for changes below the measured noise floor.",
     sources=(
         "https://docs.kernel.org/virt/kvm/x86/cpuid.html",
         "https://man7.org/linux/man-pages/man1/virt-what.1.html",
@@ -87,7 +87,7 @@ def virtual_machine(case: Case) -> Answer:
     reads=("/.dockerenv", "/run/.containerenv", "/run/systemd/container", "/proc/self/cgroup"),
     why=(
         "Inside a container CPU times, interrupts and pressure are those of the whole host, but only its own "
-        "processes and cgroups are visible: load shows, its culprit does not."
+        "processes and cgroups are visible: load is visible, its culprit is not."
     ),
     remedy="Run noisewatch on the host, with --cpus for the container's CPUs.",
     sources=("https://man7.org/linux/man-pages/man7/pid_namespaces.7.html",),
@@ -107,7 +107,7 @@ def inside_container(case: Case) -> Answer:
 @check(
     id="burstable-instance",
     area=Area.VIRTUAL,
-    question="Is this cloud instance free of CPU credits?",
+    question="Is this cloud instance independent of CPU credits?",
     severity=Severity.WARNING,
     reads=(f"{DMI}/sys_vendor", f"{DMI}/product_name"),
     why=(
@@ -154,7 +154,7 @@ _NEEDED = {  # by number, in linux/capability.h
         "Some files are readable by root only, and a locked-down kernel (Secure Boot) denies model-specific registers "
         "and tracing even to root. This explains why other checks are unknown."
     ),
-    remedy='Run it as root if a check that matters is unknown: sudo "$(command -v noisewatch)" preflight.',
+    remedy='Run noisewatch as root if an important check is unknown: sudo "$(command -v noisewatch)" preflight.',
     sources=(
         "https://man7.org/linux/man-pages/man7/capabilities.7.html",
         "https://man7.org/linux/man-pages/man7/kernel_lockdown.7.html",

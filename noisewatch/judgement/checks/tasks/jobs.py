@@ -63,24 +63,24 @@ def machine_locked(case: Case) -> Answer:
     who = f"{lock.owner.name} (pid {lock.owner.pid})"
     graded = case.graded(evidence={"pid": lock.owner.pid, "name": lock.owner.name, "is_alive": lock.is_alive})
     if lock.is_alive is None:
-        return unknown(f"{LOCK} names {who}, and whether that still runs cannot be seen from here")
+        return unknown(f"{LOCK} names {who}; cannot tell from here whether it still runs")
     if lock.is_ours:
         return graded.passes(f"locked for this run by {who}")
     if not lock.is_alive:
         return graded.passes(f"a stale lock: {who} has ended")
     if lock.is_ours is None:
-        return unknown(f"{who} has locked the machine, but whether it started this run cannot be seen")
+        return unknown(f"{who} has locked the machine; cannot tell whether it started this run")
     return graded.fails(f"{who} has locked the machine")
 
 
 _VISIBLE, _WORKS = passing_and_failing(
     "CPU time of such programs",
     "CPUs",
-    passes=(0.01, "what they use while they wait"),
-    fails=(0.2, "they are working, and will be for minutes or hours"),
+    passes=(0.01, "typical while they wait"),
+    fails=(0.2, "they are working, often for minutes or hours"),
 )
-_MOST_CULPRITS = 5
-_NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # opening a file waits for a scanner, which would spoil a benchmark
+_MAX_CULPRITS = 5
+_NEVER_STOPPED = (SCANNER, BENCHMARK)  # files cannot be opened without the scanner; a pause spoils a benchmark
 
 
 @check(
@@ -91,9 +91,9 @@ _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # opening a file waits for a scanner,
     reads=("/proc/PID/task/TID/schedstat over the sample", "/proc/PID/stat"),
     limits=(_VISIBLE, _WORKS),
     why=(
-        "They use memory, disks and the power budget wherever they run, and where they run next is unpredictable. "
-        "This check only counts CPUs that no other check covers: programs on the target CPUs, their siblings or their "
-        "cache are blamed there."
+        "Such programs use memory, disks and the power budget wherever they run, and where they run next is "
+        "unpredictable. This check only counts CPUs that no other check covers: other checks report programs on the "
+        "target CPUs, their siblings or their cache."
     ),
     remedy="Let them finish, stop their service, or pause them during the benchmark.",
     sources=("https://llvm.org/docs/Benchmarking.html", "https://docs.kernel.org/scheduler/sched-stats.html"),
@@ -115,7 +115,7 @@ def background_job_runs(case: Case) -> Answer:
             f"{kind} ({_names(interval, runs_by_kind[kind])}): {share:.2f} CPUs" for kind, share in visible.items()
         )
         status = Status.FAIL if far > case.bound(_WORKS) else Status.WARN
-        stoppable = [kind for kind in visible if kind not in _NOT_TO_BE_STOPPED]
+        stoppable = [kind for kind in visible if kind not in _NEVER_STOPPED]
         fix = _halt(case, interval, [run for kind in stoppable for run in runs_by_kind[kind]])
         why_not = _why_unseen(case, interval) if status == Status.WARN else None
         graded = graded.by(_WORKS, max(visible.values()))
@@ -123,8 +123,8 @@ def background_job_runs(case: Case) -> Answer:
     why_not = _why_unseen(case, interval)
     if why_not is not None:
         return graded.unknown(why_not)
-    most = max(share_by_kind.values(), default=0.0)
-    return graded.by(_WORKS, most).passes("none of them runs on the other CPUs")
+    largest = max(share_by_kind.values(), default=0.0)
+    return graded.by(_WORKS, largest).passes("no such program runs on the other CPUs")
 
 
 def _known_runs(case: Case, interval: Interval) -> dict[str, list[TaskRun]]:
@@ -161,11 +161,11 @@ def _share(interval: Interval, runs: Iterable[TaskRun]) -> float:
 
 def _names(interval: Interval, runs: list[TaskRun]) -> str:
     names = list(dict.fromkeys(_program(interval, run) for run in runs))
-    return ", ".join(names[:_MOST_CULPRITS]) + (", …" if len(names) > _MOST_CULPRITS else "")
+    return ", ".join(names[:_MAX_CULPRITS]) + (", …" if len(names) > _MAX_CULPRITS else "")
 
 
 def _culprits(interval: Interval, runs: list[TaskRun]) -> tuple[Disturbance, ...]:
-    longest = sorted(runs, key=lambda run: -run.ran_ns)[:_MOST_CULPRITS]
+    longest = sorted(runs, key=lambda run: -run.ran_ns)[:_MAX_CULPRITS]
     return tuple(
         Disturbance(
             *(Kind.THREAD, name_of_run(run), run.cpu, run.ran_ns, run.ran_ns / interval.length_ns, None),
@@ -182,8 +182,8 @@ def _halt(case: Case, interval: Interval, runs: list[TaskRun]) -> Fix | None:
 
     Ancestors of this process, other noisewatch processes and their commands are never suspended.
     """
-    there = interval.after.tasks.pids if interval.after.tasks is not None else frozenset()
-    stoppable = ({run.pid for run in runs} & there) - ancestors(case) - other_noisewatches(case).keys()
+    alive = interval.after.tasks.pids if interval.after.tasks is not None else frozenset()
+    stoppable = ({run.pid for run in runs} & alive) - ancestors(case) - other_noisewatches(case).keys()
     pids = " ".join(map(str, sorted(stoppable)))
     return Fix((run_command(f"kill -STOP {pids}", f"kill -CONT {pids}"),)) if pids else None
 
@@ -201,7 +201,7 @@ _AHEAD = Limit(
 )
 _CRONS = frozenset({"cron", "crond", "fcron", "dcron", "bcron-start"})
 _ANACRON = frozenset({"anacron"})
-_MOST_NAMED = 4
+_MAX_NAMED = 4
 _US_PER_S = 1_000_000
 _USERS = "timers and crontabs of users were not read"
 _FIELDS_BY_NICKNAME = {
@@ -214,7 +214,7 @@ _FIELDS_BY_NICKNAME = {
     "@annually": "0 0 1 1 *",
 }
 _AT_BOOT = "@reboot"
-_RANDOM = regex(r"(\d)~(\d)")  # cronie: any one of the range, so that it may be each of it
+_RANDOM = regex(r"(\d)~(\d)")  # cronie: a random value of the range
 
 
 class _Due(Struct, frozen=True):
@@ -252,9 +252,9 @@ def job_scheduled(case: Case) -> Answer:
     from_cron, doubt = _cron_jobs(jobs, jobs.clock) if crons else ([], None)
     from_anacron = [_Due("the jobs of the running anacron", 0.0)] if running(case, _ANACRON) else []
     now_us = jobs.clock.now_us
-    from_timers = [_Due(each.unit, (each.next_us - now_us) / _US_PER_S, each.unit) for each in jobs.timers or ()]
-    all_of_them = [*from_timers, *from_cron, *from_anacron]
-    due = sorted((each for each in all_of_them if each.in_s <= ahead_s), key=lambda job: job.in_s)
+    from_timers = [_Due(timer.unit, (timer.next_us - now_us) / _US_PER_S, timer.unit) for timer in jobs.timers or ()]
+    scheduled = [*from_timers, *from_cron, *from_anacron]
+    due = sorted((job for job in scheduled if job.in_s <= ahead_s), key=lambda job: job.in_s)
     evidence = {"due": [{"name": job.name, "in_s": round(job.in_s)} for job in due], "window_s": ahead_s}
     graded = case.graded(limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
     if due:
@@ -271,7 +271,7 @@ def job_scheduled(case: Case) -> Answer:
 
 def _cron_jobs(jobs: Jobs, clock: WallClock) -> tuple[list[_Due], str | None]:
     """Return when each cron job starts next, and why there may be others."""
-    found: list[_Due] = []
+    scheduled: list[_Due] = []
     doubt = f"{jobs.crontabs.unread[0]} could not be read" if jobs.crontabs.unread else None
     for job in jobs.crontabs.jobs:
         try:
@@ -280,18 +280,18 @@ def _cron_jobs(jobs: Jobs, clock: WallClock) -> tuple[list[_Due], str | None]:
             doubt = f"{job.path}: {error.reason}"
             continue
         if in_s is not None:
-            found.append(_Due(job.path if job.name == UNNAMED else f"{job.name} ({job.path})", in_s))
-    return found, doubt
+            scheduled.append(_Due(job.path if job.name == UNNAMED else f"{job.name} ({job.path})", in_s))
+    return scheduled, doubt
 
 
-def _why_cron_unseen(case: Case, is_seen: bool) -> str | None:
+def _why_cron_unseen(case: Case, is_running: bool) -> str | None:
     hidden = why_unseen(case)
-    return None if is_seen or hidden is None else f"whether a cron daemon runs is unknown: {hidden}"
+    return None if is_running or hidden is None else f"cannot tell whether a cron daemon runs: {hidden}"
 
 
 def _describe_due(due: list[_Due]) -> str:
-    named = ", ".join(f"{job.name} in {_length(max(job.in_s, 0.0))}" for job in due[:_MOST_NAMED])
-    return named + (f", and {len(due) - _MOST_NAMED} more" if len(due) > _MOST_NAMED else "")
+    named = ", ".join(f"{job.name} in {_length(max(job.in_s, 0.0))}" for job in due[:_MAX_NAMED])
+    return named + (f", and {len(due) - _MAX_NAMED} more" if len(due) > _MAX_NAMED else "")
 
 
 def _length(seconds: float) -> str:

@@ -36,6 +36,7 @@ from noisewatch.model.idle_probe import BUSY_SHARE
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Interval
+from noisewatch.units import describe_count
 
 _BUSY_PASSES, _BUSY_FAILS = passing_and_failing(
     "busy share of a target CPU",
@@ -43,7 +44,7 @@ _BUSY_PASSES, _BUSY_FAILS = passing_and_failing(
     passes=(0.01, "two ticks of 10 ms in a 3 s sample", WARNS_AT),
     fails=(BUSY_SHARE, "a benchmark that loses 5% of the CPU cannot resolve changes of 5%", BLOCKS_AT),
 )
-_MOST_CULPRITS = 5
+_MAX_CULPRITS = 5
 
 
 @check(
@@ -54,10 +55,7 @@ _MOST_CULPRITS = 5
     ground=Ground.EFFECT,
     reads=("/proc/stat and /proc/schedstat over the sample", "/proc/PID/task/TID/schedstat"),
     limits=(_BUSY_PASSES, _BUSY_FAILS),
-    why=(
-        "Whatever uses the CPU now will share it with the benchmark; averages over the machine or over a minute hide "
-        "it."
-    ),
+    why=("Other work on the CPU will share it with the benchmark; averages over the machine or over a minute hide it."),
     remedy="Stop or move the culprits that tasks-on-target and device-interrupts-on-target name.",
     sources=("https://docs.kernel.org/filesystems/proc.html",),
     asks_rates=True,
@@ -81,7 +79,7 @@ def target_cpu_busy(case: Case) -> Answer:
         effect_by_cpu,
         _BUSY_FAILS,
         _BUSY_PASSES,
-        said=lambda over: ", ".join(
+        describe=lambda over: ", ".join(
             _describe_busy(cpu, effect_by_cpu[cpu], later[cpu], busy[cpu]) for cpu in sorted(over)
         ),
         calm=f"{worst:.1%} busy",
@@ -99,9 +97,9 @@ def _describe_busy(cpu: int, share: float, later: float | None, sampled: float |
 
 
 def _busiest(case: Case, interval: Interval, share_by_cpu: Mapping[int, float]) -> tuple[Disturbance, ...]:
-    """Return what takes most of the CPUs' time, in the sample or, if that was more, during the calibration.
+    """Return the culprits that take most of the CPUs' time, from the calibration if they took more there.
 
-    Their shares are scaled so that all of a CPU add up to its judged share.
+    The shares are scaled to add up to each CPU's judged share.
     """
     culprits: list[Disturbance] = []
     for cpu, share in share_by_cpu.items():
@@ -109,8 +107,8 @@ def _busiest(case: Case, interval: Interval, share_by_cpu: Mapping[int, float]) 
         has_more_later, part = shared > sampled, min(share / max(sampled, shared, share), 1.0)
         later = [thread for thread in threads_while_calibrating(case) if thread.cpu == cpu] if has_more_later else []
         tasks = case.under_load.after.tasks if later and case.under_load is not None else interval.after.tasks
-        all_there = with_many_as_one(later or disturbances_of(interval, cpu), tasks, case.bound(_BUSY_PASSES))
-        culprits += [part_of(thread, part) for thread in all_there[:_MOST_CULPRITS] if thread.share]
+        sources = with_many_as_one(later or disturbances_of(interval, cpu), tasks, case.bound(_BUSY_PASSES))
+        culprits += [part_of(thread, part) for thread in sources[:_MAX_CULPRITS] if thread.share]
     return tuple(sorted(culprits, key=lambda culprit: -(culprit.share or 0.0)))
 
 
@@ -120,7 +118,7 @@ def _why_unmeasured(case: Case, interval: Interval) -> str:
         return case.why_unknown("/proc/stat")
     if not case.target:
         return NO_TARGET
-    return f"/proc/stat: the time of {name_cpus(missing)} stood still, ran backwards or is missing"
+    return f"/proc/stat: the time of {name_cpus(missing)} did not advance, ran backwards or is missing"
 
 
 _STALL_PASSES, _STALL_FAILS = passing_and_failing(
@@ -148,7 +146,7 @@ _FULL_FAILS = Limit(
     limits=(_STALL_PASSES, _STALL_FAILS, _FULL_FAILS),
     why=(
         "Pressure stall information (PSI) counts the time that tasks waited, including spikes that averages hide. "
-        "When all tasks wait for memory, a benchmark would reclaim memory instead of running: that blocks."
+        "If all tasks wait for memory, a benchmark would reclaim memory instead of running: the failure blocks."
     ),
     remedy="Stop the programs that compete; boot with psi=1 if PSI is switched off.",
     sources=("https://docs.kernel.org/accounting/psi.html",),
@@ -172,9 +170,11 @@ def pressure_stall(case: Case) -> Answer:
         return graded.by(_FULL_FAILS, full["io"]).fails(text)
     if some[worst] > case.bound(_STALL_FAILS):
         return graded.by(_STALL_FAILS, some[worst]).fails(text)
-    silent = [name for name, stall in stalls.items() if stall.some is None or (stall.full is None and name != "cpu")]
-    if silent:
-        return graded.unknown(case.why_unknown(f"{PRESSURE}/{silent[0]}", PRESSURE) + " (boot with psi=1)")
+    unreadable = [
+        name for name, stall in stalls.items() if stall.some is None or (stall.full is None and name != "cpu")
+    ]
+    if unreadable:
+        return graded.unknown(case.why_unknown(f"{PRESSURE}/{unreadable[0]}", PRESSURE) + " (boot with psi=1)")
     status = Status.PASS if some[worst] <= case.bound(_STALL_PASSES) else Status.WARN
     if status == Status.WARN:
         text += warns_and_fails(case.bound(_STALL_PASSES), case.bound(_STALL_FAILS), "share")
@@ -191,7 +191,7 @@ _STEAL_FAILS = Limit(
     name="steal on a target CPU that fails",
     value=0.005,
     unit="share",
-    reason="half of what a benchmark tries to resolve",
+    reason="half of the change that a benchmark tries to detect",
     of_budget=BLOCKS_AT,
 )
 
@@ -205,13 +205,13 @@ _STEAL_FAILS = Limit(
     reads=("/proc/stat (steal) over the sample, and over the calibration",),
     limits=(_STEAL_FAILS,),
     why=(
-        "Time that the hypervisor gives to other guests shows in no other counter. No steal time proves nothing: many "
-        "hypervisors never report any."
+        "Time that the hypervisor gives to other guests shows in no other counter. A steal time of 0 proves nothing: "
+        "many hypervisors never report any."
     ),
     remedy="Nothing inside the guest helps: use a dedicated host or another instance type, or measure again later.",
     sources=("https://docs.kernel.org/filesystems/proc.html",),
     asks_rates=True,
-    tells_unsampled=True,
+    runs_unsampled=True,
     answered_by="target-cpus-interrupted",
     is_hidden_from_guests=True,
     covers_calibration=True,
@@ -233,17 +233,19 @@ def hypervisor_steal(case: Case) -> Answer:
     reason = _why_unmeasured(case, interval) if len(steals) < len(case.target) else None
     if reason is None and worst == 0 and not any(load.steal_since_boot_ns for load in loads.values()):
         return unknown("no steal time since boot: the hypervisor may not report it")
-    is_much = worst > case.bound(_STEAL_FAILS)
-    much = f"steal: {worst:.1%} of {{}}" + (f" {WHEN}" if worst in later.values() else "")
+    is_over_limit = worst > case.bound(_STEAL_FAILS)
+    when = f" {WHEN}" if worst in later.values() else ""
     return grade_cpus(
         case,
         steals,
         _STEAL_FAILS,
-        said=lambda over: much.format(name_cpus(over)) if is_much else f"steal: {worst:.2%}",
+        describe=lambda over: (
+            f"steal: {worst:.1%} of {name_cpus(over)}{when}" if is_over_limit else f"steal: {worst:.2%}"
+        ),
         calm="no steal",
         evidence=evidence,
         why_unknown=reason,
-        culprits=lambda over: _stealing(case, over) if is_much else (),
+        culprits=lambda over: _stealing(case, over) if is_over_limit else (),
     )
 
 
@@ -255,12 +257,14 @@ def _stealing(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
         for interval in case.intervals
         for disturbance in disturbances_of(interval, cpu)
     ]
-    most = {
-        each.cpu: each
-        for each in sorted(disturbances, key=lambda disturbance: disturbance.share or 0)
-        if each.kind == Kind.OUTSIDE
+    largest_by_cpu = {
+        disturbance.cpu: disturbance
+        for disturbance in sorted(disturbances, key=lambda disturbance: disturbance.share or 0)
+        if disturbance.kind == Kind.OUTSIDE
     }
-    return tuple(sorted(most.values(), key=lambda disturbance: (-(disturbance.share or 0.0), disturbance.cpu)))
+    return tuple(
+        sorted(largest_by_cpu.values(), key=lambda disturbance: (-(disturbance.share or 0.0), disturbance.cpu))
+    )
 
 
 def _steal_shares(case: Case, interval: Interval) -> dict[int, float]:
@@ -292,10 +296,10 @@ _VISIBLE = 0.05  # share of a CPU from which another process is named
     reads=("/proc/stat over the sample", f"{CPUS}/cpuN/cache/indexN/shared_cpu_list"),
     limits=(_OTHERS_PASS, _OTHERS_FAIL),
     why=(
-        "Other sockets and clusters share memory, power and kernel locks with the target CPUs, and what runs there "
-        "may move. Siblings and cache neighbours of the target CPUs have their own checks."
+        "Other sockets and clusters share memory, power and kernel locks with the target CPUs, and their tasks may "
+        "move. Siblings and cache neighbours of the target CPUs have their own checks."
     ),
-    remedy="Stop what runs there, or wait until it ends.",
+    remedy="Stop the programs that run there, or wait until they end.",
     sources=(_PROC_DOC,),
     asks_rates=True,
 )
@@ -327,7 +331,7 @@ def other_cpus_busy(case: Case) -> Answer:
 
 def _beyond_the_caches(case: Case) -> CpuSet:
     """Return the other CPUs without those in the target's caches, if these caches are all known."""
-    if uncached(case):  # whether other checks judge the CPUs that share a cache is unknown
+    if uncached(case):  # other checks may not judge the CPUs that share a cache
         return case.running - case.target - case.siblings
     caches = set(cache_neighbourhoods(case).values())
     known_caches = [cache for cache in caches if cache is not None]
@@ -365,7 +369,7 @@ def run_queue_full(case: Case) -> Answer:
     others = max(min(counts) - 1, 0)  # noisewatch runs while it reads
     cpus = len(case.online - case.target) or len(case.online)
     bound = case.bound(_QUEUE_FAILS) * cpus
-    text = f"at least {others} runnable tasks for {cpus} CPU{'s' if cpus != 1 else ''}, at both ends of the sample"
+    text = f"{describe_count(others, 'runnable task')} for {describe_count(cpus, 'CPU')} (the smaller of two counts)"
     graded = case.graded(measured=others, limit=bound, unit="tasks", evidence={"runnable": counts, "cpus": cpus})
     return graded.fails(text) if others > bound else graded.passes(text)
 
@@ -426,10 +430,10 @@ _OWN_PASSES, _OWN_FAILS = passing_and_failing(
     reads=("/proc/PID/task/TID/schedstat of noisewatch over the sample",),
     limits=(_OWN_PASSES, _OWN_FAILS),
     why=(
-        "noisewatch takes CPU time too. All other figures leave it out, but where it has no other CPU to run on, it "
+        "noisewatch takes CPU time too. All other figures leave it out, but if it has no other CPU to run on, it "
         "disturbs a benchmark."
     ),
-    remedy="Choose fewer target CPUs, so that noisewatch has one of its own, and watch less often.",
+    remedy="Choose fewer target CPUs to leave one to noisewatch, and watch less often.",
     sources=(_PROC_DOC,),
     asks_rates=True,
 )
@@ -439,10 +443,10 @@ def own_load_on_target(case: Case) -> Answer:
     own_pids = interval.after.own_pids
     if before is None or after is None:
         return case.unread("/proc/PID")
-    seen_pids = own_pids & before.by_tid.keys() & after.by_tid.keys()
-    if own_pids and not seen_pids:
+    observed_pids = own_pids & before.by_tid.keys() & after.by_tid.keys()
+    if own_pids and not observed_pids:
         return unknown("noisewatch cannot see itself: /proc shows another PID namespace")
-    timed = [pid for pid in seen_pids & after.read_pids if after.by_tid[pid].waited_ns is not None]
+    timed = [pid for pid in observed_pids & after.read_pids if after.by_tid[pid].waited_ns is not None]
     if timed and not interval.own_cpus:
         return unknown(stood_still(f"/proc/{min(timed)}/schedstat"))
     share_by_cpu = {cpu: interval.own_ns(cpu) / interval.length_ns for cpu in sorted(case.target)}
@@ -464,7 +468,7 @@ _USERS = Limit(key="fails", name="logged-in users", value=1, unit="users", reaso
     severity=Severity.INFORMATION,
     reads=(f"{SESSIONS}: /run/utmp, or /run/systemd/sessions",),
     limits=(_USERS,),
-    why="The others do not know that a benchmark is running; their next command may come at any time.",
+    why="Other users do not know that a benchmark is running; their next command may come at any time.",
     remedy="Ask them to wait, or reserve the machine.",
     sources=("https://www.freedesktop.org/software/systemd/man/latest/systemd-logind.service.html",),
 )
@@ -472,7 +476,7 @@ def other_users_logged_in(case: Case) -> Answer:
     sessions = case.snapshot.settings.sessions
     if sessions.users is None or sessions.sessions is None:
         return case.unread(SESSIONS)
-    text = f"{sessions.users} users in {sessions.sessions} sessions"
+    text = f"{describe_count(sessions.users, 'user')} in {describe_count(sessions.sessions, 'session')}"
     evidence = {"sessions": sessions.sessions, "users": sessions.users}
     graded = case.graded(evidence=evidence).by(_USERS, sessions.users)
     if sessions.users > case.bound(_USERS):

@@ -7,7 +7,7 @@ from noisewatch.judgement.answer import Answer, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.grading import turned, unread
+from noisewatch.judgement.grading import knob_fix, unread
 from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -52,7 +52,7 @@ def layout_not_random(case: Case) -> Answer:
     graded = case.graded(measured=level, evidence=evidence)
     if level is not None and level < _FULL:
         text = "address layouts are fixed" if level == 0 else "the heap always follows the program"
-        return graded.warns(text, fix=turned(case, Knob.ADDRESS_RANDOMISATION, _FULL))
+        return graded.warns(text, fix=knob_fix(case, Knob.ADDRESS_RANDOMISATION, _FULL))
     if personality is not None and personality & NO_RANDOMISATION:
         return graded.warns("programs started from here have a fixed layout (setarch -R)")
     if level is None:
@@ -62,7 +62,7 @@ def layout_not_random(case: Case) -> Answer:
     return graded.passes("address layouts are random")
 
 
-_HARMLESS = frozenset({"PYTHONHASHSEED"})  # either choice is a good one, as long as it is known
+_HARMLESS = frozenset({"PYTHONHASHSEED"})  # either choice is fine, as long as it is known
 _INJECTS = frozenset({"LD_PRELOAD", "LD_AUDIT"})
 
 
@@ -158,7 +158,7 @@ def resources_limited(case: Case) -> Answer:
     return graded.passes("no unusual limits")
 
 
-_FOR_EVERYBODY = 2  # users may count their own code, but not the kernel's
+_FOR_ALL_USERS = 2  # users may count their own code, but not the kernel's
 _CAN_COUNT = 1 << 38 | 1 << 21  # CAP_PERFMON, CAP_SYS_ADMIN
 
 
@@ -188,12 +188,12 @@ def hardware_counters_unusable(case: Case) -> Answer:
     graded = case.graded(measured=paranoia, evidence={Knob.PERF_PARANOID.value: paranoia, "counters": counters})
     if counters is not None and not counters:
         return graded.warns("the processor's counters are not available")
-    if paranoia > _FOR_EVERYBODY:
+    if paranoia > _FOR_ALL_USERS:
         if own.status is None or own.is_in_user_namespace is None:
             return case.unread(STATUS if own.status is None else NAMESPACE)
         if own.is_in_user_namespace or not own.status.capabilities & _CAN_COUNT:
             text = f"perf_event_paranoid is {paranoia}: only root may use the counters"
-            return graded.warns(text, fix=turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY))
+            return graded.warns(text, fix=knob_fix(case, Knob.PERF_PARANOID, _FOR_ALL_USERS))
     if counters is None:
         return case.unread(EVENT_SOURCES)
     return graded.passes(f"{', '.join(counters)} may be used")
@@ -207,7 +207,7 @@ def hardware_counters_unusable(case: Case) -> Answer:
     reads=("the affinity that noisewatch was started with",),
     why=(
         "Unless it is pinned, a program runs wherever its shell may run, also on CPUs that were not judged, and the "
-        "scheduler moves it between them. It never places a program on isolated CPUs by itself."
+        "scheduler moves it between them. The scheduler never uses isolated CPUs by itself."
     ),
     remedy="Start the benchmark with taskset, or let it pin itself.",
     sources=("https://man7.org/linux/man-pages/man1/taskset.1.html",),

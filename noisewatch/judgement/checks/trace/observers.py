@@ -25,7 +25,7 @@ from noisewatch.kernel.trace.active import NO_TRACER, PROFILE, Maker, TraceInsta
 from noisewatch.text import clean
 from noisewatch.units import describe_names
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 PROFILERS = frozenset(
     {
@@ -43,8 +43,9 @@ _SAMPLES = Limit(
 )
 
 
-def _named(tasks: list[Task]) -> str:
-    return describe_names([f"{task.name} (pid {task.pid})" for task in tasks], _MOST_NAMED)
+def _are_running(tasks: list[Task]) -> str:
+    names = describe_names([f"{task.name} (pid {task.pid})" for task in tasks], _MAX_NAMED)
+    return f"{names} {'runs' if len(tasks) == 1 else 'run'}"
 
 
 @check(
@@ -55,7 +56,7 @@ def _named(tasks: list[Task]) -> str:
     reads=("/proc/PID/stat", "/proc/interrupts (PMI) over the sample and the calibration", Knob.PERF_SAMPLE_RATE),
     limits=(_SAMPLES,),
     reads_counters=True,
-    why=("A profiler interrupts the CPUs that it samples a hundred to several thousand times a second."),
+    why="A profiler interrupts the CPUs that it samples a hundred to several thousand times a second.",
     remedy="Stop the profiler, or exclude the target CPUs from it.",
     sources=("https://docs.kernel.org/admin-guide/perf-security.html", "https://perfwiki.github.io/main/tutorial/"),
     covers_calibration=True,
@@ -68,7 +69,7 @@ def profiler_runs(case: Case) -> Answer:
     sampled: CpuSet = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_SAMPLES))
     if sampled or profilers:
         rates = [f"CPU {cpu} is sampled {rate_by_cpu[cpu]:.0f} times a second" for cpu in sorted(sampled)]
-        text = "; ".join([*rates, *([f"{_named(profilers)} runs"] if profilers else [])])
+        text = "; ".join([*rates, *([_are_running(profilers)] if profilers else [])])
         return graded.fails(text, cpus=sampled, culprits=as_culprits(profilers))
     reason = why_unseen(case)
     if reason is not None:
@@ -117,7 +118,7 @@ _AGENTS = frozenset(
     reads_counters=True,
     why=(
         "Audit and similar hooks run at every system call, or whenever a file is opened or a program starts. The "
-        "agent processes their events, and scans, at times of its own."
+        "agent processes these events, and scans, at unpredictable times."
     ),
     remedy="Measure on a machine without the agent, or have its owner switch it off during the benchmark.",
     sources=("https://man7.org/linux/man-pages/man8/auditctl.8.html",),
@@ -126,7 +127,7 @@ def security_agent_runs(case: Case) -> Answer:
     agents = running(case, _AGENTS)
     if agents:
         graded = case.graded(evidence={"pid_by_name": {task.name: task.pid for task in agents}})
-        return graded.fails(f"{_named(agents)} runs", culprits=as_culprits(agents))
+        return graded.fails(_are_running(agents), culprits=as_culprits(agents))
     return passes_if_visible(case, "no agent with a known name runs")
 
 
@@ -180,7 +181,7 @@ _RARE_EVENTS = (
         "Each traced function and each event costs 0.1 to 1 µs wherever it occurs, also on the target CPUs, and even "
         "if the trace is not read."
     ),
-    remedy="Stop the tracing program, or switch off what it left on.",
+    remedy="Stop the tracing program, or switch off the tracers and events that it left on.",
     sources=("https://docs.kernel.org/trace/ftrace.html", "https://docs.kernel.org/trace/events.html"),
 )
 def kernel_traced(case: Case) -> Answer:
@@ -204,7 +205,7 @@ def kernel_traced(case: Case) -> Answer:
     others = (maker for instance in active if (maker := instance.maker))
     makers = [maker for maker in others if maker.is_alive is not True or maker.owner.pid not in own_pids]
     if foreign or stack_tracer or makers:
-        texts = [f"{clean(instance.folder)}: {_what_is_traced(instance)}" for instance in foreign]
+        texts = [f"{clean(instance.folder)}: {_describe_traced(instance)}" for instance in foreign]
         texts += ["the stack depth at each function"] if stack_tracer else []
         fix = _stop_tracing(case, foreign, bool(stack_tracer)) if texts else None
         return graded.fails("; ".join([*texts, *_other_noisewatches(makers)]), fix=fix)
@@ -212,19 +213,19 @@ def kernel_traced(case: Case) -> Answer:
         return case.unread(TRACING)
     if not instances:
         return not_applicable("this kernel has no tracing")
-    silent = next(
+    unreadable = next(
         (instance for instance in instances if None in (instance.tracer, instance.events, instance.is_profiling)), None
     )
-    if silent is not None:
-        paths = [f"{silent.folder}/{name}" for name in ("current_tracer", "set_event", PROFILE)]
-        return case.unread(*paths, silent.folder)
+    if unreadable is not None:
+        paths = [f"{unreadable.folder}/{name}" for name in ("current_tracer", "set_event", PROFILE)]
+        return case.unread(*paths, unreadable.folder)
     if stack_tracer is None:
         return unread(case, Knob.STACK_TRACER)
     return graded.passes("nothing is traced")
 
 
 def _other_noisewatches(makers: Iterable[Maker]) -> Iterator[str]:
-    """Yield text on each other noisewatch, with the CPUs that all its instances trace: one of them covers all CPUs."""
+    """Yield text on each other noisewatch, with the CPUs that all its instances trace; one instance covers all CPUs."""
     makers_by_owner: dict[Owner, list[Maker]] = {}
     for maker in makers:
         makers_by_owner.setdefault(maker.owner, []).append(maker)
@@ -247,12 +248,12 @@ def _events_of(instance: TraceInstance) -> list[str]:
     return [event for event in instance.events or () if not event.startswith(_RARE_EVENTS)]
 
 
-def _what_is_traced(instance: TraceInstance) -> str:
+def _describe_traced(instance: TraceInstance) -> str:
     tracer, events = _tracer_of(instance), _events_of(instance)
-    more = f" and {len(events) - _MOST_NAMED} more" if len(events) > _MOST_NAMED else ""
+    more = f" and {len(events) - _MAX_NAMED} more" if len(events) > _MAX_NAMED else ""
     traced = [f"tracer {tracer}"] if tracer else []
     traced += ["the profile of all functions"] if instance.is_profiling else []
-    return ", ".join(traced + events[:_MOST_NAMED]) + more
+    return ", ".join(traced + events[:_MAX_NAMED]) + more
 
 
 def _stop_tracing(case: Case, instances: list[TraceInstance], has_stack_tracer: bool) -> Fix:
@@ -288,12 +289,13 @@ def kernel_statistics_collected(case: Case) -> Answer:
     knobs = case.snapshot.settings.knobs
     values = {knob: knobs.integer(knob) for knob in _STATISTICS if knob not in knobs.absent}
     if not values:
-        return not_applicable("this kernel has none of them")
+        return not_applicable("this kernel has no such statistics")
     graded = case.graded(evidence={knob.value: value for knob, value in values.items()})
     collected = [knob for knob, value in values.items() if value]
     if collected:
-        text = f"{', '.join(knob.rsplit('/', 1)[1] for knob in collected)} is on"
+        verb = "is" if len(collected) == 1 else "are"
+        text = f"{', '.join(knob.rsplit('/', 1)[1] for knob in collected)} {verb} on"
         fix = set_for_good(Write(tuple(setting_of(case, knob, 0) for knob in collected)))
         return graded.fails(text, fix=fix)
-    silent = [knob for knob, value in values.items() if value is None]
-    return unread(case, silent[0]) if silent else graded.passes("all are off")
+    unreadable = [knob for knob, value in values.items() if value is None]
+    return unread(case, unreadable[0]) if unreadable else graded.passes("all are off")

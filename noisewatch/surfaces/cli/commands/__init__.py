@@ -1,1 +1,1 @@
-"""One module for each command: its operations, its output and its exit status."""
+"""One module per command, with a function `run` that returns the exit status."""

@@ -28,7 +28,7 @@ from noisewatch.surfaces.reports.parts.sections import markdown_of_sections, tex
 
 
 def run(arguments: Namespace) -> int:
-    """Calibrate and report. Raise CannotMeasure if no CPU could be calibrated."""
+    """Calibrate and write the report. Raise CannotMeasure if no CPU could be calibrated."""
     options = CalibrateOptions(
         machine=machine_options(arguments),
         against=arguments.against,
@@ -39,7 +39,7 @@ def run(arguments: Namespace) -> int:
         history=history_path(arguments),
     )
     if arguments.format == "png":
-        png_of(svg_of([], 1, ""))  # raises UsageError for a missing library or font before anything is measured
+        png_of(svg_of([], 1, ""))  # raises UsageError for a missing library or font, before the measurement
     machine = open_machine(options.machine)
     with opened_report(arguments) as report, recorded_to(arguments.record, machine) as source:
         try:
@@ -56,9 +56,9 @@ def _write(report: ReportOutput, result: CalibratedTarget, arguments: Namespace)
         case "pyperf" | "json":
             from noisewatch.surfaces.reports.calibration.json import describe_calibrated, describe_for_pyperf
 
-            is_whole = arguments.format == "json"  # else only what pyperf reads; the library of documents is imported
+            is_json = arguments.format == "json"  # otherwise only the parts that pyperf reads
             calibration = result.calibrated.calibration
-            report.write_json(describe_calibrated(result) if is_whole else describe_for_pyperf(calibration))
+            report.write_json(describe_calibrated(result) if is_json else describe_for_pyperf(calibration))
         case "svg" | "png":
             picture = sections_of(result, WIDTH, UNICODE)[0]
             rows = [[(picture.title, picture.title_style)], *picture.chart]

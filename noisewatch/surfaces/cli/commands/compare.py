@@ -12,15 +12,15 @@ from noisewatch.surfaces.output import width
 
 
 def run(arguments: Namespace) -> int:
-    """Print the differences; the exit status is 0 unless they block or are undecided."""
+    """Print the differences. Return 0 if no difference blocks, 1 if one does, 3 if that is unknown."""
     with opened_report(arguments) as report:
-        comparison = compare_files(arguments.before, arguments.after, _judged)
-        report.write(_rendered(comparison, arguments.format, report.in_unicode))
+        comparison = compare_files(arguments.before, arguments.after, _judge_recording)
+        report.write(_render(comparison, arguments.format, report.in_unicode))
     return comparison.exit_status
 
 
-def _judged(path: str) -> tuple[Document, str | None]:
-    """Return the verdict on a recording, as `preflight --replay` prints it, and the damage that ended the replay."""
+def _judge_recording(path: str) -> tuple[Document, str | None]:
+    """Return the verdict on a recording, as in `preflight --replay`, and the damage that ended the replay, if any."""
     from noisewatch.documents.document import plain
     from noisewatch.operations.machines import MachineOptions, open_machine  # imports all checks, needed only here
     from noisewatch.operations.preflight import PreflightOptions, preflight
@@ -32,7 +32,7 @@ def _judged(path: str) -> tuple[Document, str | None]:
     return plain(describe_verdict(verdict, None, verdict.exit_status)), getattr(machine, "damage", None)
 
 
-def _rendered(comparison: SideComparison, form: str, in_unicode: bool) -> str:
+def _render(comparison: SideComparison, form: str, in_unicode: bool) -> str:
     if form == "json":
         from noisewatch.surfaces.reports.compare.json import json_of_comparison
 

@@ -14,7 +14,7 @@ _FILES = ("FILE", "FILE|DIR", "FILE|LIST", "BEFORE", "AFTER", "OUT")
 
 
 def run(arguments: Namespace) -> int:
-    """Print the script that completes noisewatch's command line in the shell."""
+    """Print the shell's completion script for noisewatch."""
     import shtab
 
     parser, commands = build_parsers()
@@ -24,14 +24,14 @@ def run(arguments: Namespace) -> int:
         _offer(commands["preflight"], option, [*checks, *areas()])
     for action in (action for command in (parser, *commands.values()) for action in command._actions):
         if action.metavar == "DIR" or action.metavar in _FILES:
-            places = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE
-            action.complete = places  # type: ignore[attr-defined]  # shtab's
+            completion = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE
+            action.complete = completion  # type: ignore[attr-defined]  # read by shtab
     print_answer(shtab.complete(parser, shell=arguments.shell))
     return 0
 
 
 def _offer(parser: ArgumentParser, name: str, words: list[str]) -> None:
-    """Complete the argument with this name by these words; argparse has no public way to list arguments."""
+    """Complete the argument `name` with these words; argparse has no public way to list arguments."""
     for action in parser._actions:
         if name in action.option_strings or name == action.dest:
             action.choices = words

@@ -26,30 +26,30 @@ _Page = Mapping[str, Callable[[], Any]]  # its renderings by format: text, or wh
 
 
 def run(arguments: Namespace) -> int:
-    """Print the page of a check or a topic, the list of all checks or of an area, or a schema."""
+    """Print the page of a check, topic or term, a list of checks, or a schema."""
     if arguments.schema:
         from noisewatch.documents.schema import schema_text  # imports all documents
 
         print_answer(schema_text(arguments.schema))
     else:
-        page = _page(arguments.id, takes_colour(None, arguments.color))[arguments.format]()
+        page = _page_of(arguments.id, takes_colour(None, arguments.color))[arguments.format]()
         print_answer(page if isinstance(page, str) else json.dumps(page, indent=1) + "\n")
     return 0
 
 
-def _page(name: str | None, in_colour: bool) -> _Page:
+def _page_of(name: str | None, in_colour: bool) -> _Page:
     """Return the page of a check, an area, a topic, all topics or a term; without a name, list checks and topics."""
     columns = min(width(), _WIDEST)
     if name in TOPICS or name == ALL_TOPICS:
-        return _topics() if name == ALL_TOPICS else _topic(str(name), columns, in_colour)
+        return _topics_page() if name == ALL_TOPICS else _topic_page(str(name), columns, in_colour)
     check = check_with_id(name) if name is not None else None
     if check is None:
-        # Imported here because it imports all checks, and the page of one check does not need the others.
+        # This imports all checks, which the page of a single check does not need.
         from noisewatch.surfaces.cli.rules import areas, check_named
 
         if name is None or name in areas():
-            return _listed(name)
-        if (term := _term(name, columns, in_colour)) is not None:
+            return _list_page(name)
+        if (term := _term_page(name, columns, in_colour)) is not None:
             return term
         check = check_named(name)
     return {
@@ -59,12 +59,12 @@ def _page(name: str | None, in_colour: bool) -> _Page:
     }
 
 
-def _listed(area: str | None) -> _Page:
+def _list_page(area: str | None) -> _Page:
     """Return the checks of the area, or all checks and then the topics; JSON is always an array of checks only."""
     checks = _checks(area)
 
     def with_topics(listed: str, form: str) -> str:
-        return listed if area is not None else f"{listed}\n{_topics()[form]()}"
+        return listed if area is not None else f"{listed}\n{_topics_page()[form]()}"
 
     return {
         "json": lambda: [describe_check(check) for check in checks],
@@ -79,7 +79,7 @@ def _checks(area: str | None = None) -> Sequence[Check]:
     return [check for check in CATALOGUE if area in (None, check.area)]
 
 
-def _topics() -> _Page:
+def _topics_page() -> _Page:
     from noisewatch.surfaces.reports.topics.report import describe_topic, markdown_of_topics, text_of_topics
 
     return {
@@ -89,11 +89,11 @@ def _topics() -> _Page:
     }
 
 
-def _term(name: str, columns: int, in_colour: bool) -> _Page | None:
+def _term_page(name: str, columns: int, in_colour: bool) -> _Page | None:
     """Return the page of a term of the glossary, whose case and hyphens do not matter, or None."""
     from noisewatch.surfaces.reports.topics.report import terms, text_of_term
 
-    section = {_folded(term): section for term, section in terms().items()}.get(_folded(name))
+    section = {_fold(term): section for term, section in terms().items()}.get(_fold(name))
     if section is None:
         return None
     return {
@@ -103,11 +103,11 @@ def _term(name: str, columns: int, in_colour: bool) -> _Page | None:
     }
 
 
-def _folded(term: str) -> str:
+def _fold(term: str) -> str:
     return term.casefold().replace("-", " ")
 
 
-def _topic(topic: str, columns: int, in_colour: bool) -> _Page:
+def _topic_page(topic: str, columns: int, in_colour: bool) -> _Page:
     """Return the topic's page, with the checks of the area that has the same name."""
     from noisewatch.surfaces.reports.topics.report import describe_topic, markdown_of_topic, text_of_topic
 

@@ -10,7 +10,7 @@ from noisewatch.surfaces.cli.common import opened_report
 from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.fleet.text import FleetRendering
 
-_RENDERERS = {  # by format: the module, and its function
+_RENDERERS = {  # module and function by format
     "text": ("text", "render_text"),
     "markdown": ("text", "render_markdown"),
     "json": ("json", "render"),
@@ -19,7 +19,7 @@ _RENDERERS = {  # by format: the module, and its function
 
 
 def run(arguments: Namespace) -> int:
-    """Print one table of many verdicts; the exit status is that of the worst host."""
+    """Print one table of many verdicts. Return the exit status of the worst host."""
     options = FleetOptions(
         places=arguments.places,
         baseline=arguments.baseline,

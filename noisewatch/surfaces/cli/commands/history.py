@@ -16,13 +16,13 @@ from noisewatch.surfaces.reports.history.text import WIDTH, history_rows, markdo
 
 
 def run(arguments: Namespace) -> int:
-    """Print the history of this host, or accept the machine as it is."""
+    """Print the history of this host, or make the current machine the new baseline (`accept`)."""
     path = Path(arguments.file) if arguments.file else usual_path()
     if arguments.action == "accept":
         if arguments.cpus is not None:
-            raise UsageError("--cpus: not with `noisewatch history accept`, which is of the whole machine")
+            raise UsageError("--cpus: not with `noisewatch history accept`, which accepts the whole machine")
         accept_machine(path, arguments.why or "")
-        print_answer(f"{path}: from here on this is the machine\n")
+        print_answer(f"{path}: this machine is the new baseline\n")
         return 0
     if arguments.why is not None:
         raise UsageError("--why: only with `noisewatch history accept`")
@@ -32,11 +32,11 @@ def run(arguments: Namespace) -> int:
         raise UsageError(f"--cpus {arguments.cpus}: {error}") from error
     view = read_history(path, cpus)
     with opened_report(arguments) as report:
-        report.write(_rendered(view, arguments, report.in_unicode))
+        report.write(_render(view, arguments, report.in_unicode))
     return 0
 
 
-def _rendered(view: HistoryView, arguments: Namespace, in_unicode: bool) -> str:
+def _render(view: HistoryView, arguments: Namespace, in_unicode: bool) -> str:
     if arguments.format == "json":
         return json_of_history(view)
     if arguments.format == "markdown":

@@ -19,56 +19,58 @@ _SCRIPT, _EXECUTABLE = "#!", 0o111
 
 
 def run(arguments: Namespace) -> int:
-    """List the engines, explain one, or write its files into a folder."""
+    """List the integrations, explain one, or write its files into a folder."""
     if arguments.name is None:
         if arguments.explain or arguments.force:
-            raise UsageError("of which engine? `noisewatch integrations` lists them")
+            raise UsageError(
+                "--explain and --force need the name of an integration; `noisewatch integrations` lists them"
+            )
         rows = [("NAME", "WHAT IT DOES"), *((integration.name, integration.summary) for integration in integrations())]
         print_answer(f"{align(rows)}\n")
         return 0
     by_name = {integration.name: integration for integration in integrations()}
     if arguments.name not in by_name:
-        hint = did_you_mean(arguments.name, by_name, f"; there are {', '.join(by_name)}")
-        raise UsageError(f"no integration is called {printable(arguments.name)!r}{hint}")
+        hint = did_you_mean(arguments.name, by_name, f"; valid names: {', '.join(by_name)}")
+        raise UsageError(f"there is no integration {printable(arguments.name)!r}{hint}")
     chosen = by_name[arguments.name]
     if arguments.explain:
         print_answer(named_for_root(chosen.page))
         return 0
     folder = Path(arguments.folder or f"noisewatch-{chosen.name}")
     written = _write(folder, chosen.files_for(started_by()), arguments.force)
-    print_answer(
-        "".join(f"{path}\n" for path in written) + f"what next: noisewatch integrations {chosen.name} --explain\n"
-    )
+    print_answer("".join(f"{path}\n" for path in written) + f"next: noisewatch integrations {chosen.name} --explain\n")
     return 0
 
 
 def _write(folder: Path, text_by_path: Mapping[str, str], is_forced: bool) -> list[str]:
-    """Write all files, or none if one would replace a file with other content. Raise UsageError."""
-    places = {folder / path: text for path, text in text_by_path.items()}
-    foreign = [] if is_forced else [place for place, text in places.items() if _is_other(place, text)]
-    if foreign:
-        raise UsageError(f"{foreign[0]}: is there with other content, so nothing was written; --force replaces it")
-    for place, text in places.items():
-        _write_one(place, text)
-    return [str(place) for place in places]
+    """Write all files and return their paths. Raise UsageError, before writing any, if one exists and differs."""
+    text_by_target = {folder / path: text for path, text in text_by_path.items()}
+    changed = [] if is_forced else [target for target, text in text_by_target.items() if _differs(target, text)]
+    if changed:
+        raise UsageError(f"{changed[0]}: exists with different content, so nothing was written; --force replaces it")
+    for target, text in text_by_target.items():
+        _write_file(target, text)
+    return [str(target) for target in text_by_target]
 
 
-def _is_other(place: Path, text: str) -> bool:
+def _differs(target: Path, text: str) -> bool:
+    """Return whether the file exists with other content than `text`. Raise UsageError if it cannot be read."""
     try:
-        return place.read_bytes() != text.encode()
+        return target.read_bytes() != text.encode()
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise UsageError(f"{place}: {system_reason(error)}") from error
+        raise UsageError(f"{target}: {system_reason(error)}") from error
 
 
-def _write_one(place: Path, text: str) -> None:
+def _write_file(target: Path, text: str) -> None:
+    """Write the file, and make scripts executable for everyone who may read them. Raise UsageError."""
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{place.parent}: {system_reason(error)}") from error
-    with opened_output(str(place)) as output:
+        raise UsageError(f"{target.parent}: {system_reason(error)}") from error
+    with opened_output(str(target)) as output:
         output.write(text.encode())
     if text.startswith(_SCRIPT):
-        mode = place.stat().st_mode
-        os.chmod(place, mode | (mode >> 2 & _EXECUTABLE))
+        mode = target.stat().st_mode
+        os.chmod(target, mode | (mode >> 2 & _EXECUTABLE))

@@ -29,7 +29,7 @@ _PLAIN_HEIGHT = 40
 
 def run(arguments: Namespace) -> int:
     """Open the monitor; without a terminal, print one picture of it."""
-    _refuse_what_is_not_there(arguments)  # before the screen is taken over
+    _check_options(arguments)  # before the screen is taken over
     if not is_interactive():
         if arguments.idle_probe:
             raise UsageError(
@@ -44,7 +44,7 @@ def run(arguments: Namespace) -> int:
         observer=os.getpid(),
     )
     _choose_colours(arguments.color)
-    process = start(options.command())  # it starts up while everything else is imported
+    process = start(options.command())  # the sampler starts while everything else is imported
     from noisewatch.surfaces.tui.first_picture import FirstPicture
 
     with FirstPicture(_glyphs(arguments), arguments.interval) as picture:
@@ -64,7 +64,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _choose_colours(choice: str) -> None:
-    """Set the environment's NO_COLOR as --color says; Textual has no other way."""
+    """Set or remove NO_COLOR in the environment, as --color requests; Textual has no other way."""
     if choice == NEVER:
         os.environ["NO_COLOR"] = "1"
     elif choice == ALWAYS:
@@ -72,24 +72,25 @@ def _choose_colours(choice: str) -> None:
 
 
 def import_asyncio_without_tls() -> None:
-    """Import asyncio as on a Python without ssl: OpenSSL is a tenth of the memory, and noisewatch uses no network."""
+    """Import asyncio without ssl: OpenSSL takes a tenth of the memory, and noisewatch uses no network."""
     if "ssl" in sys.modules:
         return
-    sys.modules["ssl"] = None  # type: ignore[assignment]  # "cannot be imported", by Python's reference, 5.3.1
+    sys.modules["ssl"] = None  # type: ignore[assignment]  # makes the import fail (Python reference, 5.3.1)
     try:
         import asyncio  # noqa: F401
     finally:
         del sys.modules["ssl"]
 
 
-def _refuse_what_is_not_there(arguments: Namespace) -> None:
+def _check_options(arguments: Namespace) -> None:
+    """Raise UsageError if the requested machine, CPUs or idle probe do not exist."""
     if machine_options(arguments) == MachineOptions():
         return  # this host with default CPUs needs no check, which would delay the first picture
     machine = open_machine(machine_options(arguments))
     if arguments.cpus is not None:
         parse_cpus("--cpus", arguments.cpus, machine)
     if arguments.idle_probe and not machine.is_live:
-        raise UsageError(f"--idle-probe: {machine.name} is not this host as it is now, so no idle probe can run")
+        raise UsageError(f"--idle-probe: needs this host, not {machine.name}")
 
 
 def _glyphs(arguments: Namespace, colours: str | None = None) -> Glyphs:
@@ -99,7 +100,7 @@ def _glyphs(arguments: Namespace, colours: str | None = None) -> Glyphs:
 
 
 def machine_access(arguments: Namespace) -> MachineAccess:
-    """Return the machine that the monitor's overlays measure, and their options."""
+    """Return how the monitor's overlays open the machine, and their preflight options."""
     from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 
     machine, allowed = machine_options(arguments), allowed_now()
@@ -125,7 +126,7 @@ def _print_once(arguments: Namespace) -> int:
     rows = overview_rows(model, width(), _PLAIN_HEIGHT, glyphs)
     lines = [set_cell_size("".join(text for text, _ in row), width()).rstrip() for row in rows[:-1]]
     lines = [line for line, before in zip(lines, ["", *lines], strict=False) if line or before]
-    text = "\n".join([*lines, *_which(model)]).rstrip() + "\n"
+    text = "\n".join([*lines, *_interval_lines(model)]).rstrip() + "\n"
     print_answer(text if glyphs.has_braille else in_ascii(text))
     if machine.is_live:
         print("noisewatch: no suitable terminal: printing one picture", file=sys.stderr)
@@ -133,7 +134,7 @@ def _print_once(arguments: Namespace) -> int:
 
 
 def _model_of(machine: Machine, arguments: Namespace) -> ScreenModel:
-    """Return the model for the picture; for a recording that of the worst interval, as there is only one picture."""
+    """Return the model of the printed picture; for a recording it shows the noisiest interval."""
     from noisewatch.machine.status_files import StatusFiles
     from noisewatch.operations.sampling import sample_frames
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -149,8 +150,8 @@ def _model_of(machine: Machine, arguments: Namespace) -> ScreenModel:
     return model
 
 
-def _which(model: ScreenModel) -> list[str]:
-    """Return a line on which interval the picture shows, if there are several."""
+def _interval_lines(model: ScreenModel) -> list[str]:
+    """Return a line that names the interval in the picture, or no line if there is only one interval."""
     if model.cursor is None:
         return []
     history = model.history

@@ -14,16 +14,16 @@ from noisewatch.surfaces.reports.plan.report import PlanRenderOptions, plan_rema
 
 
 def run(arguments: Namespace) -> int:
-    """Print the plan; none of it is carried out."""
+    """Print the plan; none of its commands is run."""
     if arguments.undo and arguments.format != "script":
         raise UsageError("--undo: only with --format script")
     options = PlanOptions(machine=machine_options(arguments), count=arguments.count, near=arguments.near)
     machine = open_machine(options.machine)
     with opened_report(arguments) as report:
         plan = make_plan(machine, options)
-        shown = PlanRenderOptions(width(), report.in_colour, report.in_unicode, arguments.undo)
+        render_options = PlanRenderOptions(width(), report.in_colour, report.in_unicode, arguments.undo)
         write = report.write_text if arguments.format == "text" else report.write
-        write(render_plan(plan, arguments.format, shown))
+        write(render_plan(plan, arguments.format, render_options))
     for remark in plan_remarks(plan, arguments.format):
         print(f"noisewatch: {remark}", file=sys.stderr)
     report_damage(machine)

@@ -41,7 +41,7 @@ _PRINTED, _TEXT = "-", "text"
 
 
 def run(arguments: Namespace) -> int:
-    """Sample, calibrate, judge and report; the exit status is the verdict's."""
+    """Sample, calibrate, judge and write the report. Return the verdict's exit status."""
     options, listener = preflight_options(arguments), listener_of(arguments)
     if arguments.show_options:
         return _show_options(arguments)
@@ -99,7 +99,7 @@ def _show_options(arguments: Namespace) -> int:
 def status_if_unknown(arguments: Namespace, lock: Lock | None) -> int | None:
     """Return the exit status of an unknown verdict, or None for the default.
 
-    Without a requested lock it cannot be that of a pass.
+    If a requested lock is not ours, the status is never that of a pass.
     """
     if arguments.on_unknown == PASS:
         return 0 if lock is None or lock.is_ours else None
@@ -120,16 +120,16 @@ def preflight_options(arguments: Namespace) -> PreflightOptions:
 
 
 def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOptions:
-    """Return the options of a preflight in the monitor: its machine and CPUs, and the configuration file's rules.
+    """Return the options of a preflight in the monitor: its machine and CPUs, with the rules of the options file.
 
-    The file is read again for each preflight, as a new command would. Raise UsageError.
+    Each preflight reads the file again, as a new command would. Raise UsageError.
     """
     options = preflight_options(parse_arguments(["preflight"]))
     return replace(options, machine=machine, allowed=allowed, starts_benchmark=False)
 
 
 class _Script(Struct, frozen=True):
-    """A script's destination, and the name of the function that makes it from a verdict."""
+    """A script's destination, and the name of the function in `fix_script` that makes it from a verdict."""
 
     output: BinaryIO
     is_printed: bool
@@ -144,12 +144,12 @@ class _Script(Struct, frozen=True):
 
 @contextmanager
 def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
-    """Yield the requested scripts, opened before any measuring. Raise UsageError."""
-    requested = [(arguments.fix_script, "fix_script"), (arguments.undo_script, "undo_script")]
-    requested = [(path, name) for path, name in requested if path is not None]
-    places = [path for path in (arguments.output, arguments.record) if path is not None]
-    places += [path for path, _ in requested]
-    if len(set(places)) < len(places):
+    """Yield the requested scripts, opened before the measurement. Raise UsageError."""
+    scripts = [(arguments.fix_script, "fix_script"), (arguments.undo_script, "undo_script")]
+    requested = [(path, name) for path, name in scripts if path is not None]
+    paths = [path for path in (arguments.output, arguments.record) if path is not None]
+    paths += [path for path, _ in requested]
+    if len(set(paths)) < len(paths):
         raise UsageError("--output, --record, --fix-script, --undo-script: two of them have the same destination")
     if any(path == _PRINTED for path, _ in requested) and arguments.output is not None:
         raise UsageError("--output: a printed script replaces the report; give the script a FILE")
@@ -160,8 +160,8 @@ def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
         ]
 
 
-def _markdown(verdict: Verdict, most_bytes: int) -> str:
+def _markdown(verdict: Verdict, max_bytes: int) -> str:
     from noisewatch.surfaces.reports.parts.sections import markdown_of_sections  # only a step with a summary needs it
     from noisewatch.surfaces.reports.verdict.markdown import sections_of
 
-    return markdown_of_sections(sections_of(verdict), most_bytes)
+    return markdown_of_sections(sections_of(verdict), max_bytes)

@@ -15,9 +15,9 @@ from noisewatch.units import describe_count
 
 
 def run(arguments: Namespace) -> int:
-    """Record, and print a summary.
+    """Record the machine, and print a summary.
 
-    Frames are written to the final file from the start, so that they survive if the recorder is killed.
+    Frames are written to the final file from the start, so they survive if noisewatch is killed.
     """
     options = RecordOptions(
         machine=machine_options(arguments),
@@ -32,11 +32,11 @@ def run(arguments: Namespace) -> int:
     require_free(arguments.file)
     try:
         with open(arguments.file, "wb") as output:
-            made = record(machine, output, options, listener_of(arguments))
+            recording = record(machine, output, options, listener_of(arguments))
             if not arguments.quiet:
-                count = describe_count(made.snapshot_count, "snapshot")
-                size = f"{count} in {_rounded(made.seconds)} s, {_rounded(output.tell() / 1e3)} kB"
-                interrupted = "" if made.is_whole else "interrupted: "
+                count = describe_count(recording.snapshot_count, "snapshot")
+                size = f"{count} in {_rounded(recording.seconds)} s, {_rounded(output.tell() / 1e3)} kB"
+                interrupted = "" if recording.is_whole else "interrupted: "
                 replay = f"noisewatch --replay {shlex.quote(arguments.file)}"
                 print(f"{arguments.file}: {interrupted}{size}; {replay}", file=sys.stderr)
     except OSError as error:

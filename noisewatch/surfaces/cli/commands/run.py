@@ -1,4 +1,4 @@
-"""`noisewatch run`: the command's options, its progress on standard error, its results file, and its exit status."""
+"""`noisewatch run`: its options, its progress on standard error, its results file and its exit status."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 
 _PROGRAM = "noisewatch run"
 _BY_TRACE = " (attribution: kernel trace)"
-_OFTEN_NS = 100_000_000  # faster changes are unreadable
+_REDRAW_NS = 100_000_000  # faster changes are unreadable
 _MARGIN = 3  # columns left free at the end of the line, so that the terminal's ^C does not wrap it
 _COLUMNS = 80  # if the terminal does not report its width
 
 
 class RunProgress(TerminalListener):
-    """The progress line of a series on standard error; nothing is shown without a terminal.
+    """The progress line of a series on standard error; without a terminal nothing is shown.
 
-    If the command also writes to the terminal, each run that was not undisturbed is reported in a line of its own.
+    If the command also writes to the terminal, each disturbed or unknown run gets a line of its own instead.
     """
 
     program = _PROGRAM
@@ -61,12 +61,10 @@ class RunProgress(TerminalListener):
         self._shows = sys.stderr.isatty() and can_move_cursor()
         self._progress: SeriesProgress | None = None
         self._drawn_ns: int | None = None  # the end of the run that was drawn last
-        self._is_between_output = False
         self._is_calibrating = False
 
     def on_begin(self, beginning: RunBeginning) -> None:
-        self._is_between_output = beginning.options.shows_output
-        if self._shows and not self._is_between_output:
+        if self._shows and not beginning.options.shows_output:
             from noisewatch.surfaces.reports.run.picture import SeriesProgress  # only a terminal needs it
 
             self._progress = SeriesProgress(self._expected)
@@ -76,14 +74,14 @@ class RunProgress(TerminalListener):
         repetition, verdict = judged.repetition, judged.verdict
         if self._progress is not None:
             self._progress.add(judged)
-            if self._drawn_ns is None or repetition.ended_ns - self._drawn_ns >= _OFTEN_NS:
+            if self._drawn_ns is None or repetition.ended_ns - self._drawn_ns >= _REDRAW_NS:
                 self._drawn_ns = repetition.ended_ns
                 self._draw()
         elif self._shows and verdict.outcome != RunOutcome.UNDISTURBED:
             self.on_remark(f"run {repetition.number} {conclude_repetition(verdict, repetition.length_ns)}")
 
     def on_calibrating(self, progress: Progress) -> None:
-        """Draw one line, because a picture of the gaps would leave its frames above the report."""
+        """Draw one line: frames of a picture of the gaps would remain above the report."""
         if self._shows:
             text = f"calibrating {min(progress.done_s, progress.total_s):.1f} of {progress.total_s:.1f} s"
             print(f"\r\x1b[K{text[: max(_columns() - _MARGIN, 1)]}", end="", file=sys.stderr, flush=True)
@@ -117,41 +115,41 @@ class RunProgress(TerminalListener):
 
 
 def _columns() -> int:
-    """Return the columns of standard error, where the line is drawn; standard output may be redirected."""
+    """Return the width of the terminal at standard error, as standard output may be redirected."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
     except OSError:
         return _COLUMNS
 
 
-class OneRun(TerminalListener):
-    """A listener that reports a single run on standard error; if a trace was requested, also whether there was one.
+class SingleRunReport(TerminalListener):
+    """A listener that reports a single run on standard error; if a trace was requested, also the attribution used.
 
-    These lines may end up among a benchmark's results: benchstat parses `word: text` as a part of their configuration,
-    and compares no results of different configurations (https://pkg.go.dev/golang.org/x/perf/benchfmt).
+    These lines may end up among a benchmark's results: benchstat parses `word: text` as part of their configuration,
+    and compares only results of the same configuration (https://pkg.go.dev/golang.org/x/perf/benchfmt).
     """
 
     program = _PROGRAM
     _tracer = Tracer.NONE
-    _of_machine: tuple[Unwatched, ...] = ()
+    _unwatched: tuple[Unwatched, ...] = ()  # on this machine
 
     def on_begin(self, beginning: RunBeginning) -> None:
-        """Store what the report needs; nothing is printed before the run ends."""
+        """Store the tracer and the unwatched aspects for the report; nothing is printed before the run ends."""
         self._tracer = beginning.options.tracer
-        self._of_machine = tuple(not_watched(beginning.machine, calibrated_khz(beginning.opening)))
+        self._unwatched = tuple(not_watched(beginning.machine, calibrated_khz(beginning.opening)))
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         conclusion = "cut short, " if judged.repetition.is_cut_short else ""
         conclusion += conclude_repetition(judged.verdict, judged.repetition.length_ns)
         if judged.verdict.outcome == RunOutcome.UNDISTURBED:
-            unwatched = [aspect.what for aspect in (*self._of_machine, *judged.verdict.unwatched)]
+            unwatched = [aspect.what for aspect in (*self._unwatched, *judged.verdict.unwatched)]
             conclusion += f" (not watched: {', '.join(unwatched)})" if unwatched else ""  # reports have the reasons
         trace = judged.repetition.trace
-        by = f" (attribution: counters, because {printable(trace)})" if isinstance(trace, str) else _BY_TRACE
-        self.on_remark(conclusion if self._tracer == Tracer.NONE else conclusion + by)
-        left = left_words(judged.repetition)
-        if left is not None:
-            self.on_remark(left)
+        attribution = f" (attribution: counters, because {printable(trace)})" if isinstance(trace, str) else _BY_TRACE
+        self.on_remark(conclusion if self._tracer == Tracer.NONE else conclusion + attribution)
+        left_running = left_words(judged.repetition)
+        if left_running is not None:
+            self.on_remark(left_running)
 
     def report_speed_change(self, series: RunSeries) -> None:
         """Print whether the machine's speed changed during the run, if calibrations were requested."""
@@ -173,7 +171,7 @@ def _read_results(path: str, series: RunSeries) -> MarkedResults | None:
 
 
 def _print_results(marked: MarkedResults, filtered: str | None) -> bool:
-    """Print the runs' verdicts to standard error; return whether the undisturbed runs could be written as requested."""
+    """Print the runs' verdicts to standard error; return False if --filtered could not be written."""
     from noisewatch.surfaces.reports.run.document import text_of_results  # most runs do not need it
 
     print(text_of_results(marked, width()), end="", file=sys.stderr)
@@ -201,30 +199,30 @@ DISTURBED, UNKNOWN = 5, 3
 _GATE = {RunOutcome.UNDISTURBED: 0, RunOutcome.DISTURBED: DISTURBED, RunOutcome.UNKNOWN: UNKNOWN}
 _ON_UNKNOWN = {None: UNKNOWN, FAIL: DISTURBED, PASS: 0}
 _BY_SIGNAL = 128
-_FEWEST_OPEN_FILES = 32  # with fewer, parts of the machine cannot be read
+_MIN_OPEN_FILES = 32  # with fewer, parts of the machine cannot be read
 
 
 def run(arguments: Namespace) -> int:
-    """Run the command, report, and exit like the command; with --gate exit as the verdict says.
+    """Run the command and report. Return the status of a failed command, of the gate, or of an incomplete report.
 
-    A failed command's status has precedence, then the verdict's, then that of an incomplete report.
+    The first of these that is not 0 counts.
     """
     argv = tuple(arguments.argv[1:] if arguments.argv[:1] == ["--"] else arguments.argv)
     if not argv:
         raise UsageError("no command (noisewatch run -- COMMAND)")
     if arguments.on_unknown is not None and not arguments.gate:
         raise UsageError("--on-unknown: only with --gate")
-    most_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= most_files < _FEWEST_OPEN_FILES:
-        fewest = f"wanted at least {_FEWEST_OPEN_FILES} (ulimit -n)"
-        raise UsageError(f"only {most_files} files may be open at once: {fewest}")
+    max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= max_files < _MIN_OPEN_FILES:
+        minimum = f"wanted at least {_MIN_OPEN_FILES} (ulimit -n)"
+        raise UsageError(f"only {max_files} files may be open at once: {minimum}")
     if arguments.filtered is not None:
         if arguments.results is None:
             raise UsageError("--filtered needs --results FILE")
         refuse_same_file(arguments.results, arguments.filtered)
     runs = arguments.runs or default_runs(arguments.aa, arguments.against is not None)
     is_series = runs > 1 or arguments.against is not None or arguments.aa
-    # By default only a series is calibrated and traced: a single run has to stay unaffected.
+    # By default a single run is neither calibrated nor traced, so noisewatch does not affect it.
     calibration_s = (CALIBRATION_S if is_series else 0.0) if arguments.calibration is None else arguments.calibration
     tracer = (Tracer.EVENTS if is_series else Tracer.NONE) if arguments.tracer is None else Tracer(arguments.tracer)
     options = RunOptions(
@@ -245,19 +243,19 @@ def run(arguments: Namespace) -> int:
         stops_at_failure=not arguments.ignore_failure,
         looks_often=arguments.results is not None,
     )
-    ran = _run(open_machine(options.machine), options, arguments, is_series)
-    if is_series and ran.series.has_ended_early:
-        return _report_early_end(ran.series)
-    if not is_series and ran.series.end.exit_status != 0:
-        return end_as(ran.series.end)
+    result = _run_and_report(open_machine(options.machine), options, arguments, is_series)
+    if is_series and result.series.has_ended_early:
+        return _report_early_end(result.series)
+    if not is_series and result.series.end.exit_status != 0:
+        return end_as(result.series.end)
     status = 0
-    if arguments.gate or ran.is_empty:
+    if arguments.gate or result.is_empty:
         gate = _GATE | {RunOutcome.UNKNOWN: _ON_UNKNOWN[arguments.on_unknown]}
-        status = gate[gate_of_run(ran.series, arguments.results is not None, ran.results)]
-    return status or (0 if ran.is_complete else CannotStart.OURS)
+        status = gate[gate_of_run(result.series, arguments.results is not None, result.results)]
+    return status or (0 if result.is_complete else CannotStart.OURS)
 
 
-class _Ran(Struct, frozen=True):
+class _SeriesResult(Struct, frozen=True):
     """A series that has ended; `is_complete` means that everything requested could be read and written.
 
     `results` is None if no results file was read.
@@ -269,25 +267,25 @@ class _Ran(Struct, frozen=True):
     is_empty: bool = False  # nothing was written, as the requested format contains only undisturbed runs
 
 
-def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series: bool) -> _Ran:
-    """Run the series and report it; after the command has run, reporting errors are printed and change no result."""
+def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace, is_series: bool) -> _SeriesResult:
+    """Run the series and write its reports; once the command has run, errors of reports are printed, not raised."""
     series, results, is_complete, is_empty = None, None, True, False
     report_options = ReportOptions(
         arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate, arguments.color
     )
-    shown: RunProgress | OneRun | SilentListener = OneRun()
+    progress: RunProgress | SingleRunReport | SilentListener = SingleRunReport()
     if arguments.quiet:
-        shown = SilentListener()
+        progress = SilentListener()
     elif is_series:
-        shown = RunProgress(options.runs * len(options.commands), arguments.color)
+        progress = RunProgress(options.runs * len(options.commands), arguments.color)
     try:
-        with recorded_to(arguments.record, machine) as recorder, opened_report(report_options, shown) as report:
+        with recorded_to(arguments.record, machine) as recorder, opened_report(report_options, progress) as report:
             try:
                 series = run_series(machine, options, report.listener, recorder)
             finally:
-                shown.on_done()  # the next message needs a line of its own
-            if isinstance(shown, OneRun):
-                shown.report_speed_change(series)
+                progress.on_done()  # the next message needs a line of its own
+            if isinstance(progress, SingleRunReport):
+                progress.report_speed_change(series)
             if arguments.results is not None:
                 results = _read_results(arguments.results, series)
             report.write_reports(series, width(), results)
@@ -304,16 +302,16 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
         raise
     if arguments.results is not None:
         is_complete = results is not None and _print_results(results, arguments.filtered) and is_complete
-    return _Ran(series, results, is_complete, is_empty)
+    return _SeriesResult(series, results, is_complete, is_empty)
 
 
 def _report_early_end(series: RunSeries) -> int:
-    """Print why the series ended early; return the failed command's status, or 128 plus the signal, as a shell does."""
+    """Print why the series ended early; return the failed command's status, or 128 plus the signal, like a shell."""
     if series.failed is None or series.ended_by is not None:  # the signal made the run fail
         number = series.ended_by or signal.SIGINT
-        _print(f"interrupted by {signal.Signals(number).name}: what was measured is above")
+        _print(f"interrupted by {signal.Signals(number).name}: the report above is partial")
         return _BY_SIGNAL + number
     status = series.end.exit_status
-    how = f"with status {status}" if status is not None else f"by signal {series.end.signal_number}"
-    _print(f"run {series.failed} ended {how}: --show-output shows what it says, --ignore-failure goes on")
+    end = f"with status {status}" if status is not None else f"by signal {series.end.signal_number}"
+    _print(f"run {series.failed} ended {end}: --show-output shows its output, --ignore-failure continues")
     return status if status is not None else _BY_SIGNAL + (series.end.signal_number or 0)

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     Press = Callable[[], Awaitable[None]]
 
-_LARGEST = 1000
-_SHORTEST_STILL_S = 0.1
+_MAX_SIDE = 1000
+_MIN_STILL_S = 0.1
 
 
 def run(arguments: Namespace) -> int:
-    """Draw the last moment of a recording, a part of it, or one interval of this host, as the monitor shows it."""
+    """Draw the monitor's screen: one moment of a recording, a part of it as animation, or one interval of this host."""
     _check_options(arguments)
     width, height = _parse_size(arguments.size)
     keys = _parse_keys(arguments.keys)
@@ -58,12 +58,12 @@ def _check_options(arguments: Namespace) -> None:
     if not _is_animated(arguments):
         return
     if arguments.at is not None:
-        raise UsageError("--at: one moment; --from and --to draw all moments between")
+        raise UsageError("--at draws a single moment; not with --from or --to")
     if arguments.end_s is not None and arguments.end_s < (arguments.begin_s or 0.0):
         raise UsageError(f"--to {arguments.end_s:g}: before --from {arguments.begin_s:g}")
     still = next((name for name in arguments.files if Path(name).suffix.lower() != ".svg"), None)
     if still is not None:
-        raise UsageError(f"{still}: a PNG does not move; wanted a name that ends in .svg (--at draws one moment)")
+        raise UsageError(f"{still}: wanted a name that ends in .svg for an animation; --at draws a single moment")
 
 
 def _is_animated(arguments: Namespace) -> bool:
@@ -73,13 +73,13 @@ def _is_animated(arguments: Namespace) -> bool:
 def _parse_size(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
     size = (int(match[1]), int(match[2])) if match is not None else (0, 0)
-    if not all(0 < side <= _LARGEST for side in size):
+    if not all(0 < side <= _MAX_SIDE for side in size):
         raise UsageError(f"--size {text}: wanted columns and lines such as 100x30")
     return size
 
 
 def _parse_keys(text: str) -> list[str]:
-    """Return Textual's names of the keys. Raise UsageError for a name that no key has."""
+    """Return Textual's names of the keys. Raise UsageError for an unknown name."""
     from noisewatch.surfaces.tui.app.keys import KEY_NAMES, is_key
 
     keys = [key for key in text.split(",") if key]
@@ -91,9 +91,9 @@ def _parse_keys(text: str) -> list[str]:
 
 
 def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
-    """Show the moment `at_s` after the beginning. Raise UsageError if the recording, or its kept part, lacks it.
+    """Show the moment `at_s` seconds after `begin_ns`. Raise UsageError if the kept part of the recording lacks it.
 
-    Lengths are shown in whole seconds, so up to the next whole second is accepted.
+    Lengths are shown in whole seconds, so values up to the next whole second are accepted.
     """
     history, at_ns = model.history, begin_ns + round(at_s * 1e9)
     end_s = ((model.newest.taken_at_ns if model.newest is not None else begin_ns) - begin_ns) / 1e9
@@ -101,13 +101,13 @@ def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
         raise UsageError(f"--at {at_s:g}: the recording ends after {end_s:.1f} s")
     if history.first and at_ns < (kept_ns := history.frame(history.first).taken_at_ns):
         raise UsageError(
-            f"--at {at_s:g}: of so long a recording only the end is kept, from {(kept_ns - begin_ns) / 1e9:.0f} s on"
+            f"--at {at_s:g}: only the end of such a long recording is kept, from {(kept_ns - begin_ns) / 1e9:.0f} s on"
         )
     model.go_to_time(at_ns)
 
 
 async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) -> str:
-    """Return the screen after all frames and keys as SVG; equal input makes equal bytes."""
+    """Return the screen after all frames and keys as SVG; the same input gives the same bytes."""
     from noisewatch.surfaces.drawing.glyphs import TONED
     from noisewatch.surfaces.tui.app.monitor import MonitorApp
 
@@ -123,7 +123,7 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
 
         frames = sample_frames(machine, read_options, arguments.interval)
         if _is_animated(arguments):
-            svg = await _animated(app, pressed, frames, arguments)
+            svg = await _draw_animation(app, pressed, frames, arguments)
             report_damage(machine)
             return svg
         begin_ns: int | None = None
@@ -140,8 +140,8 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
         return svg_of_lines(app.lines(), width, app.title_of_picture, THEMES[arguments.theme])
 
 
-async def _animated(app: MonitorApp, pressed: Press, frames: Iterable[Frame], arguments: Namespace) -> str:
-    """Return an animation of the monitor from one moment to another, in which each frame lasts its interval.
+async def _draw_animation(app: MonitorApp, pressed: Press, frames: Iterable[Frame], arguments: Namespace) -> str:
+    """Return an animated SVG of the monitor between --from and --to, in which each frame lasts its interval.
 
     Raise UsageError if the recording has no frame in between.
     """
@@ -160,7 +160,7 @@ async def _animated(app: MonitorApp, pressed: Press, frames: Iterable[Frame], ar
         app.show_frame(frame)
         if not stills:
             await pressed()
-        seconds = max(frame.seconds, _SHORTEST_STILL_S)
+        seconds = max(frame.seconds, _MIN_STILL_S)
         stills = [
             *stills[:-1],
             *(replace(still, seconds=seconds) for still in stills[-1:]),

@@ -11,7 +11,7 @@ from noisewatch.surfaces.reports.machine.text import Topic, text_of_snapshot
 
 
 def run(arguments: Namespace) -> int:
-    """Print the machine's state; for a recording that of its last snapshot."""
+    """Print the state of the machine; for a recording, the state in its last snapshot."""
     options = machine_options(arguments)
     machine = open_machine(options)
     with opened_report(arguments) as report:

@@ -13,7 +13,7 @@ from noisewatch.surfaces.reports.trace.text import text_of_followed
 
 
 def run(arguments: Namespace) -> int:
-    """Trace the target CPUs and report. Raise CannotMeasure if there are none."""
+    """Trace the target CPUs and write the report. Raise CannotMeasure if there are no target CPUs."""
     options = TraceOptions(machine=machine_options(arguments), seconds=arguments.duration, tracer=arguments.tracer)
     machine = open_machine(options.machine)
     with opened_report(arguments) as report, recorded_to(arguments.record, machine) as source:

@@ -1,4 +1,4 @@
-"""The conclusion of a calibration: what may be measured on these CPUs, what may not, and what would help."""
+"""The conclusion of a calibration: what can and cannot be measured on these CPUs, and what would help."""
 
 from __future__ import annotations
 
@@ -25,58 +25,60 @@ _MOSTLY = 0.5  # of the time in gaps
 
 
 class Conclusion(Struct, frozen=True):
-    """The conclusion of a calibration, with the status that the check of the noise floor has.
+    """The conclusion of a calibration, with the status of the check of the noise floor.
 
-    `said` is the main sentence. `worst` is on the worst single sample, `helps` on what would help; both may be empty.
+    `sentence` is the main one. `worst` is on the worst single sample, `helps` on what would help; both may be empty.
     """
 
     status: Status
-    said: str
+    sentence: str
     worst: str = ""
     helps: str = ""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The whole text, then shorter ones for less room."""
-        choices = ((self.said, self.worst, self.helps), (self.said, self.helps), (self.said,))
+        """The whole text, then shorter texts."""
+        choices = ((self.sentence, self.worst, self.helps), (self.sentence, self.helps), (self.sentence,))
         return tuple(" ".join(filter(None, parts)) for parts in choices)
 
 
 def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
-    """Return what the budget's samples (number and length) would show, judged against the budget."""
+    """Return the conclusion for the budget's number and length of samples."""
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     if by_work is not None:
-        return _of_any_work(calibrated, by_work, gaps)
+        return _conclude_any_work(calibrated, by_work, gaps)
     floor = calibrated.floor
     if floor is None or calibrated.is_of_any_work:
         why = why_incomplete(calibrated) or calibrated.doubt or "too little was measured"
-        sentence = f"What can be measured here is unknown: {why}."
+        sentence = f"Cannot tell what can be measured here: {why}."
         return Conclusion(Status.UNKNOWN, sentence, helps="Calibrate longer (--duration).")
-    status, judged = _judged(calibrated, floor)
+    status, judged = _judge(calibrated, floor)
     helps = " ".join(
         filter(None, (_what_helps(calibrated, floor, gaps, calibrated.budget.work), _longer_samples(calibrated)))
     )
     if floor.extrapolated:
         return Conclusion(
-            status, _extrapolated(calibrated, floor, status), helps=helps if status == Status.FAIL else ""
+            status, _extrapolated_sentence(calibrated, floor, status), helps=helps if status == Status.FAIL else ""
         )
-    return Conclusion(status, f"{_varies(floor)}, {judged}: {_changes(floor)}.", _worst(floor), helps)
+    return Conclusion(
+        status, f"{_variation_clause(floor)}, {judged}: {_change_clause(floor)}.", _worst_sentence(floor), helps
+    )
 
 
-_SHARED = 2  # a ratio of CVs: from there on, beyond chance, the kinds of work have different causes of noise
-_IN_BUDGET, _NEAR = "within the budget of {limit}, showing changes of", "too near to the budget of {limit} to tell, CV"
+_SHARED = 2  # a ratio of CVs: kinds of work that differ by more, and beyond chance, have different causes of noise
+_IN_BUDGET, _NEAR = "within the budget of {limit}, detectable change", "too close to the budget of {limit} to tell, CV"
 _OVER, _SHORT = "over the budget of {limit}, CV", "too little was measured for samples of {length}"
 _MISSING = "not measured, or too little"
 
 
-def _of_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> Conclusion:
-    """Conclude for all kinds of work: what may be measured of them, what makes the difference, and what removes it."""
+def _conclude_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> Conclusion:
+    """Conclude for all kinds of work: what can be measured, why they differ, and what would help."""
     budget = by_work.budget
     limit, length = share_text(budget.max_cv), describe_ns(budget.at_ns)
     groups: dict[str, list[str]] = {words: [] for words in (_IN_BUDGET, _NEAR, _OVER, _SHORT, _MISSING)}
     for work in KINDS:
         words = _words_for(by_work, work)
-        groups[words].append(f"{work}{_figure_of(by_work.floor_by_work.get(work), words)}")
+        groups[words].append(f"{work}{_floor_figure(by_work.floor_by_work.get(work), words)}")
     parts = [
         f"{words.format(limit=limit, length=length)}: {', '.join(kinds)}" for words, kinds in groups.items() if kinds
     ]
@@ -98,103 +100,106 @@ def _words_for(by_work: FloorsByWork, work: Work) -> str:
     return _SHORT if floor.extrapolated else _NEAR
 
 
-def _figure_of(floor: NoiseFloor | None, words: str) -> str:
-    """Return the smallest change that shows if the work is within the budget, else its CV."""
+def _floor_figure(floor: NoiseFloor | None, words: str) -> str:
+    """Return the smallest detectable change if the work is within the budget, else its CV."""
     if floor is None or words in (_SHORT, _MISSING):
         return ""
     return f" {share_text(floor.smallest_change_share if words == _IN_BUDGET else floor.cv_expected)}"
 
 
 def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> str:
-    """Return what slows all kinds of work if that alone exceeds the budget, else what slows some kinds only."""
+    """Return what to do about interruptions if they alone exceed the budget, else why only some work is slowed."""
     floors, alone = by_work.floor_by_work, by_work.alone
     margin = calibrated.drift.margin_at(by_work.budget.at_ns)
     if alone is not None and by_work.cpus_above[ALONE]:
         of_quota = any(is_of_quota(calibrated, figures) for figures in calibrated.complete if figures.cpu == alone.cpu)
-        cause = QUOTA.said if of_quota else "move what shares this CPU"
+        cause = QUOTA.said if of_quota else "move other work off this CPU"
         share = share_text(alone.cv_expected)
         return f"Interruptions alone are over the budget (CV {share}): {cause}.{_most_of_the_gaps(gaps)}"
     chain, dense = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT))
     if chain is not None and dense is not None and _differs(dense, chain, margin):
         return (
-            "What slows throughput and spares latency shares the core: a busy sibling, or another virtual machine "
-            "(--cpus of another core, no SMT; --workload for your own command)."
+            "Throughput work is slowed, latency work is not: the cause shares the core, as a busy sibling or another "
+            "virtual machine does (--cpus of another core, no SMT; --workload for your own command)."
         )
     of_memory = [work for work in (Work.CACHE, Work.MEMORY) if work in floors]
     slower = [work for work in of_memory if dense is not None and _differs(floors[work], dense, margin)]
     if slower:
         return (
-            f"What slows {' and '.join(slower)} and spares throughput shares the last-level cache or the memory: move "
-            "it to another node or cache."
+            f"Work on {' and '.join(slower)} is slowed, throughput work is not: the cause shares the last-level cache "
+            "or the memory. Move it to another node or cache."
         )
     return _what_helps(calibrated, floors[by_work.worst], gaps, by_work.worst)
 
 
-def _differs(one: NoiseFloor, other: NoiseFloor, margin: float) -> bool:
-    """Return whether `one` has another cause of noise than `other`, beyond chance.
+def _differs(floor: NoiseFloor, other: NoiseFloor, margin: float) -> bool:
+    """Return whether `floor` has another cause of noise than `other`, beyond chance.
 
     Both floors are from the same calibration, so the margin for drift between calibrations is taken out.
     """
     least = max(_SHARED * other.cv_expected, _NOTHING)
-    return one.cv_expected > least and one.cv_low * margin > other.cv_expected
+    return floor.cv_expected > least and floor.cv_low * margin > other.cv_expected
 
 
-def _judged(calibrated: Calibrated, floor: NoiseFloor) -> tuple[Status, str]:
+def _judge(calibrated: Calibrated, floor: NoiseFloor) -> tuple[Status, str]:
     """Judge the floor against the budget, as the check does; return the status and a clause."""
     limit = share_text(calibrated.budget.max_cv)
     above = calibrated.cpus_above_budget
     if above:
         return Status.FAIL, f"too much for the budget of {limit} on {name_cpus(above)}"
-    reason = why_incomplete(calibrated) or _undecided(calibrated, floor, calibrated.budget)
+    reason = why_incomplete(calibrated) or _undecided_reason(calibrated, floor, calibrated.budget)
     if reason is not None:
         return Status.UNKNOWN, f"but {reason}"
     return Status.PASS, f"within the budget of {limit}"
 
 
-def _extrapolated(calibrated: Calibrated, floor: NoiseFloor, status: Status) -> str:
+def _extrapolated_sentence(calibrated: Calibrated, floor: NoiseFloor, status: Status) -> str:
     """Conclude for samples that are too long for this calibration; a failure is certain all the same."""
     length = describe_ns(floor.sample_ns)
     if status == Status.FAIL:
         above, limit = name_cpus(calibrated.cpus_above_budget), share_text(calibrated.budget.max_cv)
-        return f"Samples of {length} vary too much for the budget of {limit} on {above}; {_LONGER} to know what shows."
+        advice = f"{_LONGER} to learn which change can be detected"
+        return f"Samples of {length} vary too much for the budget of {limit} on {above}; {advice}."
     why = why_incomplete(calibrated) or f"too little was measured for samples of {length}"
-    return f"What can be measured here is unknown: {why}; {_LONGER}."
+    return f"Cannot tell what can be measured here: {why}; {_LONGER}."
 
 
-def _varies(floor: NoiseFloor) -> str:
+def _variation_clause(floor: NoiseFloor) -> str:
     return (
         f"{floor.samples} samples of {describe_ns(floor.sample_ns)} vary by {share_text(floor.cv_expected)} "
         f"({share_text(floor.cv_low)} to {share_text(floor.cv_high)})"
     )
 
 
-def _changes(floor: NoiseFloor) -> str:
+def _change_clause(floor: NoiseFloor) -> str:
     if not math.isfinite(floor.smallest_change_share):
         return "no change can be distinguished from noise"
     return f"a change below {share_text(floor.smallest_change_share)} is noise"
 
 
-def _worst(floor: NoiseFloor) -> str:
+def _worst_sentence(floor: NoiseFloor) -> str:
     if floor.bounded and floor.max_inflation < _NO_LONGER:
         return ""
     times = f"{floor.max_inflation:.2f} times as long{'' if floor.bounded else ', or longer'}"
     return f"A single sample may take {times}."
 
 
-def _undecided(calibrated: Calibrated, floor: NoiseFloor, budget: Budget) -> str | None:
-    """Return the check's reason why the floor is undecided, in a few words, or None if it is decided."""
+def _undecided_reason(calibrated: Calibrated, floor: NoiseFloor, budget: Budget) -> str | None:
+    """Return in a few words why the check cannot decide on the floor, or None if it can."""
     if why_undecided(calibrated, "") is None:
         return None
     if calibrated.doubt is not None:
         return calibrated.doubt
     if calibrated.unpredicted:
-        return f"of {name_cpus(calibrated.unpredicted)} too little was measured: {_LONGER}"
+        return f"too little was measured on {name_cpus(calibrated.unpredicted)}: {_LONGER}"
     if floor.chance is not None and floor.chance < budget.least_chance:
         least, limit = describe_chance(budget.least_chance), share_text(budget.max_cv)
-        return f"within the budget of {limit} with a chance of {describe_chance(floor.chance)} (passes from {least})"
+        return (
+            f"within the budget of {limit} with a chance of {describe_chance(floor.chance)} (at least {least} needed)"
+        )
     if floor.bounded:
-        return f"the worst one may be longer than {budget.max_inflation:.2f} times"
-    return f"the calibration is too short to bound the worst one: {_LONGER}"
+        return f"the worst sample may take more than {budget.max_inflation:.2f} times as long"
+    return f"the calibration is too short to bound the worst sample: {_LONGER}"
 
 
 def _what_helps(calibrated: Calibrated, floor: NoiseFloor, gaps: GapsShown, work: Work | None) -> str:
@@ -204,7 +209,7 @@ def _what_helps(calibrated: Calibrated, floor: NoiseFloor, gaps: GapsShown, work
     """
     if floor.cv_expected < _NOTHING:
         return ""
-    return f"It is mostly {dominating_cause(calibrated, floor, work).said}.{_most_of_the_gaps(gaps)}"
+    return f"The noise is mostly {dominating_cause(calibrated, floor, work).said}.{_most_of_the_gaps(gaps)}"
 
 
 def _most_of_the_gaps(gaps: GapsShown) -> str:
@@ -212,7 +217,7 @@ def _most_of_the_gaps(gaps: GapsShown) -> str:
     if gaps.main_cause is None or gaps.main_cause[1] < _MOSTLY:
         return ""
     cause, part = gaps.main_cause
-    return f" Of the time in gaps {part:.0%} is {cause.name}{cause.cure}."
+    return f" {part:.0%} of the time in gaps is {cause.name}{cause.cure}."
 
 
 def _longer_samples(calibrated: Calibrated) -> str:

@@ -1,4 +1,4 @@
-"""The smallest change that shows here, as a sentence; the samples that show a given change (`--detect`), as a table."""
+"""The smallest detectable change as a sentence, and the samples that show a given change (`--detect`) as a table."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from noisewatch.units import describe_ns, share_text
 NOT_CALIBRATED = "no calibration was run"
 _NONE = "—"
 _STEPS = (5, 2, 1)  # within a decade: the proposed changes
-_LEAST = 1e-4  # a change that no benchmark shows
+_LEAST = 1e-4  # a change that no benchmark can detect
 _ROUNDED = 1e-9  # rounding error of floats
 
 
 def change_sentence(calibrated: Calibrated) -> str:
-    """Return `A change of 1.9% shows here with 25 samples of 100 ms.`, or why that is unknown."""
+    """Return `A change of 1.9% can be detected here with 25 samples of 100 ms.`, or why it is unknown."""
     change = smallest_change_of(calibrated)
     if change.floor is None:
         return _unknown_sentence(calibrated, change)
-    return f"A change of {_size(change.floor.smallest_change_share)} shows here with {_samples(calibrated)}."
+    return f"A change of {_size(change.floor.smallest_change_share)} can be detected here with {_samples(calibrated)}."
 
 
 def opening_sentence(calibrated: Calibrated) -> str:
-    """Return which change shows here, with the kind of work, and the samples needed for the requested or a smaller one.
+    """Return the smallest detectable change in a sentence, and the samples for the requested or a smaller one.
 
-    `Here a change of 1.3% shows with 25 samples of 100 ms (interpreter work, which varies most); for 0.5% take 170.`
+    `A change of 1.3% can be detected here with 25 samples of 100 ms (cache work, which varies most); for 1% take 42.`
     """
     change = smallest_change_of(calibrated)
     if change.floor is None:
@@ -39,18 +39,18 @@ def opening_sentence(calibrated: Calibrated) -> str:
     of_what = "the workload" if change.work == WORKLOAD else f"{change.work} work"
     if calibrated.is_of_any_work:
         of_what += ", which varies most"
-    sentence = f"Here a change of {_size(shown)} shows with {_samples(calibrated)} ({of_what})"
-    other = calibrated.budget.detect or _smaller_than(shown)
-    if other is None:
+    sentence = f"A change of {_size(shown)} can be detected here with {_samples(calibrated)} ({of_what})"
+    share = calibrated.budget.detect or _smaller_than(shown)
+    if share is None:
         return f"{sentence}."
-    samples = samples_needed(change.floor.cv_high, other)
+    samples = samples_needed(change.floor.cv_high, share)
     needed = f"more than {MOST_SAMPLES:,} are needed" if samples is None else f"take {samples}"
-    return f"{sentence}; for {_requested(other)} {needed}."
+    return f"{sentence}; for {_requested_text(share)} {needed}."
 
 
 def _unknown_sentence(calibrated: Calibrated, change: SmallestChange) -> str:
     kinds = f" ({change.work})" if change.work else ""
-    return f"Which change shows here with {_samples(calibrated)} is unknown: {change.reason}{kinds}."
+    return f"The smallest detectable change with {_samples(calibrated)} is unknown: {change.reason}{kinds}."
 
 
 def _samples(calibrated: Calibrated) -> str:
@@ -58,13 +58,13 @@ def _samples(calibrated: Calibrated) -> str:
 
 
 def _size(share: float) -> str:
-    """Return `1.3%` or `0.21%`: two digits, rounded up, as a smaller change would not show; at least `0.01%`."""
+    """Return `1.3%` or `0.21%`: two digits, rounded up, as a smaller change cannot be detected; at least `0.01%`."""
     least = max(share, _LEAST)
     step = 10.0 ** (math.floor(math.log10(least)) - 1)
     return share_text(math.ceil(least / step - _ROUNDED) * step)
 
 
-def _requested(share: float) -> str:
+def _requested_text(share: float) -> str:
     return f"{share * 100:g}%"
 
 
@@ -88,8 +88,10 @@ def detect_lines(calibrated: Calibrated | None, share: float | None, width: int)
     reasons = {NOT_CALIBRATED} if rows is None else {row.reason for row in rows}
     if rows is None or (len(reasons) == 1 and None not in reasons):
         (reason,) = reasons
-        return wrap(f"How many samples show a change of {_requested(share)} is unknown: {reason}.", width)
-    heading = f"samples of each version that show a change of {_requested(share)}, by their length ({TEST})"
+        return wrap(
+            f"The number of samples that show a change of {_requested_text(share)} is unknown: {reason}.", width
+        )
+    heading = f"samples of each version that show a change of {_requested_text(share)}, by sample length ({TEST})"
     notes = wrap_all(_notes(rows), width)
     return [*wrap(heading, width), *align(detect_table(rows)).splitlines(), *notes]
 

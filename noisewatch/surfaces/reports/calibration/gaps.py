@@ -1,4 +1,4 @@
-"""The gaps of some CPUs as pictures show them: lengths, causes, totals, names, and a histogram by length.
+"""The gaps of some CPUs for pictures: lengths, causes, totals, names, and a histogram by length.
 
 The histogram has bars on a fixed logarithmic axis, split by cause. A bar's height is the logarithm of its number of
 gaps; its parts are the causes' shares of them. Even a single gap fills a cell, so that its cause is visible without
@@ -29,16 +29,16 @@ _MOST_NAMES = 8
 
 
 class GapClass(Struct, frozen=True):
-    """A cause of gaps as a picture shows it: a glyph, a letter where there is no Unicode, and a colour."""
+    """A cause of gaps in a picture: a glyph, a letter for ASCII, and a colour."""
 
     name: str
     glyph: str
     letter: str
     style: Style
-    cure: str = ""  # what takes its gaps away, after a sentence
+    cure: str = ""  # end of a sentence: how to remove its gaps
 
 
-TICK = GapClass("tick", "▓", "t", "tick", cure=": nohz_full= takes it away")
+TICK = GapClass("tick", "▓", "t", "tick", cure=": nohz_full= removes it")
 INTERRUPTS = GapClass("irq+softirq", "▒", "i", "irq")
 THREADS_OF_OTHERS = GapClass("threads", "█", "#", "thread")
 QUOTA = GapClass("quota", "▚", "q", "outside")
@@ -55,7 +55,7 @@ _BY_KIND = {
 
 
 def cause_of(kind: Kind) -> GapClass:
-    """Return the cause as which a picture shows this kind of culprit; UNKNOWN for unattributed gaps."""
+    """Return the cause that stands for this kind of culprit in a picture; UNKNOWN for unattributed gaps."""
     return _BY_KIND.get(kind, UNKNOWN)
 
 
@@ -77,7 +77,7 @@ class GapsShown(Struct, frozen=True, kw_only=True):
     share: float | None = None  # of the time that gaps were looked for
     percentiles: Mapping[str, float] = {}
     longest_ns: float | None = None
-    unknown_because: str | None = None  # why there is no trace of the causes
+    unknown_because: str | None = None  # why causes were not traced
     is_live: bool = False
     names: Sequence[tuple[str, float | None]] = ()  # of culprits or suspects, with their shares; the costliest first
     are_suspects: bool = False
@@ -142,7 +142,7 @@ def _totals(gaps: Sequence[tuple[int, GapClass]], spun_ns: int) -> list[CauseTot
 def _names(calibrated: Calibrated, cpus: set[int], spun_ns: int) -> tuple[list[tuple[str, float | None]], bool]:
     """Return culprits, costliest first, with their shares of time, and whether they are only suspects.
 
-    Culprits are from the trace. Without one, suspects are what ran on the CPUs meanwhile, without shares.
+    Culprits are from the trace. Without a trace, suspects are what ran on the CPUs meanwhile, without shares.
     """
     attribution = calibrated.attribution
     traced = [
@@ -186,10 +186,10 @@ def live_gaps_of(live: LiveGaps) -> GapsShown:
 
 FIRST_NS, DECADES = 1_000, 5  # the axis: from 1 µs to 100 ms
 _MOST_BARS = 160  # narrower bars would be less than a bucket of a running calibration
-_LEAST_POWER = 2  # of ten, at the top of the axis of counts
+_LEAST_POWER = 2  # lowest power of ten at the top of the axis of counts
 _LEAST_BARS, _MARK_ROWS = 2, 2
 LEAST_ROWS = 4 + _LEAST_BARS
-_COUNT_WIDTH = 4  # of the numbers beside the axis: `100k`
+_COUNT_WIDTH = 4  # of the numbers next to the axis: `100k`
 
 
 def share_of_axis(ns: float) -> float:
@@ -264,7 +264,7 @@ def _cells(bar: Counter[GapClass], height: int, power: int, glyphs: Glyphs) -> l
     cells: list[Piece] = [(glyph_of(cause, glyphs), cause.style) for cause in causes]
     part = int((high - int(high)) * (len(glyphs.ramp) - 1))
     last = cause_at(1.0, bar, total)
-    if len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN:  # its sign is never partial
+    if len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN:  # its sign has no partial form
         cells.append((glyphs.ramp[part], last.style))
     return cells + [(" ", "plain")] * (height - len(cells))
 

@@ -100,8 +100,8 @@ def describe_floors(calibrated: Calibrated, floors: Sequence[NoiseFloor]) -> lis
 def describe_noise(calibrated: Calibrated | None) -> dict[str, Any]:
     """Return all keys on the noise floor; all are null without a calibration.
 
-    They are the noise floor by length of samples, the same for each kind of work on its worst CPU and for interruptions
-    alone, the chance of staying within the budget, and by how much drift widens the intervals.
+    They are the noise floor by sample length, also for each kind of work on its worst CPU and for interruptions alone,
+    the chance of staying within the budget, and the widening of the intervals for drift.
     """
     if calibrated is None:
         return dict.fromkeys(_OF_NOISE)
@@ -185,12 +185,12 @@ def _comparison(
 
 
 def _side_by_side(names: tuple[str, str], values: Sequence[Sequence[float]]) -> SidesPart:
-    one, other = (summary(side) for side in values)
+    first, second = (summary(side) for side in values)
     ratio = {
-        name: None if one is None or other is None or not one[at] else other[at] / one[at]
-        for at, name in enumerate(_SUMMARY)
+        name: None if first is None or second is None or not first[index] else second[index] / first[index]
+        for index, name in enumerate(_SUMMARY)
     }
-    return SidesPart(ratio=ratio, **dict(zip(names, (_summary(one), _summary(other)), strict=True)))
+    return SidesPart(ratio=ratio, **dict(zip(names, (_summary(first), _summary(second)), strict=True)))
 
 
 def _summary(figures: Sequence[float] | None) -> SummaryPart | None:
@@ -201,12 +201,12 @@ FORMAT_VERSION = "1.0"
 
 
 def _round_number_of(times_ns: Sequence[float]) -> list[float]:
-    """Return 1, 2 or 5 times a power of ten of these times, evenly spread.
+    """Return an evenly spread selection of the times; their number is 1, 2 or 5 times a power of ten.
 
-    pyperf compares only benchmarks with equally many values.
+    pyperf compares only benchmarks with the same number of values.
     """
-    wanted = max(digit * 10**power for digit in (1, 2, 5) for power in range(8) if digit * 10**power <= len(times_ns))
-    return [times_ns[number * len(times_ns) // wanted] for number in range(wanted)]
+    size = max(digit * 10**power for digit in (1, 2, 5) for power in range(8) if digit * 10**power <= len(times_ns))
+    return [times_ns[number * len(times_ns) // size] for number in range(size)]
 
 
 def describe_for_pyperf(calibration: Calibration) -> dict[str, Any]:

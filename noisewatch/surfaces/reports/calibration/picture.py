@@ -37,18 +37,18 @@ from noisewatch.surfaces.reports.calibration.gaps import (
 from noisewatch.surfaces.reports.calibration.text import FLOOR_CELLS, cpu_table
 from noisewatch.units import describe_clock, describe_ns, describe_share, share_text
 
-HEIGHT = 34  # rows, where nothing limits the height: in a terminal that scrolls, and in files
-_SIDE_BY_SIDE_WIDTH = 100  # columns from which the causes are beside the histogram
+HEIGHT = 34  # rows if the height is not limited: in a terminal that scrolls, and in files
+_SIDE_BY_SIDE_WIDTH = 100  # least columns with the causes next to the histogram
 _LEAST_STRIP, _MOST_STRIP = 16, 60
 _LEAST_SIDE, _MOST_SIDE = 32, 46
 _MOST_CONCLUSION_ROWS = 5  # rows of the conclusion
-_APART = 30  # rows from which the conclusion has a frame of its own
+_APART = 30  # least rows with a separate frame for the conclusion
 _ROOMY = 26  # rows that the histogram needs before the table of CPUs gets any
-_TITLE = "how long each gap lasted, and who made it"
+_TITLE = "how long each gap lasted, by cause"
 _LEAST_SHARE, _DECADES = 1e-4, 4  # the axis: a CV from 0.01% to 100%
 _LEAST_WHISKERS = 16  # columns
 _AFTER = ("worst sample", "MDE")  # columns behind the whiskers
-_WITH_ALL = 100  # columns from which the interval, the worst sample and whiskers fit next to each other
+_WITH_ALL = 100  # least columns with the interval, the worst sample and whiskers next to each other
 
 
 class CalibrationPicture(Struct, frozen=True):
@@ -91,10 +91,10 @@ def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: G
 
 
 def _ladders(calibrated: Calibrated, width: int, glyphs: Glyphs) -> tuple[str, list[Row], list[Row]]:
-    """Return a title, the ladder on which the conclusion rests, and another ladder.
+    """Return a title, the ladder on which the conclusion is based, and a second ladder.
 
-    If the benchmark's kind of work is not given, the first one is by kind of work, beginning with interruptions alone,
-    and the second is by length of samples. Otherwise the first one is by length and the second is empty.
+    If the benchmark's kind of work is not given, the first ladder is by kind of work, beginning with interruptions
+    alone, and the second is by sample length. Otherwise the first is by sample length, and the second is empty.
     """
     budget = calibrated.budget
     by_length = ladder_rows(calibrated.floors, budget, width, glyphs)
@@ -135,7 +135,7 @@ def section(
 def gap_section(
     gaps: GapsShown, width: int, height: int, glyphs: Glyphs, framed: bool, worst: Sequence[Row]
 ) -> list[Row]:
-    """Draw the histogram with its causes beside it, or below if it is narrow or the causes are not yet known.
+    """Draw the histogram with its causes next to it, or below it if it is narrow or the causes are not yet known.
 
     The list is empty if it does not fit.
     """
@@ -171,7 +171,7 @@ def cause_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
     rows.append(_figures_row("  all gaps", gaps.count, gaps.share, width, "strong"))
     rows += [[(line, "faint")] for line in wrap(why_unknown(gaps), width)]
     if gaps.names:
-        rows += [[], [("seen there meanwhile" if gaps.are_suspects else "who", "faint")]]
+        rows += [[], [("suspects" if gaps.are_suspects else "who", "faint")]]
         rows += [_name_row(name, share, width) for name, share in gaps.names]
     return rows
 
@@ -211,7 +211,7 @@ def legend_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
     pieces += [(f"not kept {gaps.unplaced}", "unknown")] if gaps.unplaced else []
     pieces.append((f"all {gaps.count} {describe_share(gaps.share)}", "strong"))
     if gaps.is_live or gaps.unknown_because is not None:
-        pieces.append(("known at the end" if gaps.is_live else "inferred, no trace", "faint"))
+        pieces.append(("attributed at the end" if gaps.is_live else "inferred, no trace", "faint"))
     for text, style in pieces:
         if used and used + len(text) + 3 > width:
             rows.append([])
@@ -232,13 +232,13 @@ def _worst_rows(calibrated: Calibrated) -> list[Row]:
     facts = [
         ("noise", describe_share(worst.stolen_share), ""),
         ("p99", describe_ns(worst.gap_p99_ns), ""),
-        *_speed(worst),
+        *_speed_facts(worst),
     ]
     rows: list[Row] = [[(f"{name:<7}{value:>9}  {more}".rstrip(), "plain")] for name, value, more in facts]
     return [[], [(title, "strong")], *rows]
 
 
-def _speed(worst: CpuFigures) -> list[tuple[str, str, str]]:
+def _speed_facts(worst: CpuFigures) -> list[tuple[str, str, str]]:
     rows = []
     if worst.effective_khz is not None:
         spread = describe_share(worst.effective_khz_spread_share)
@@ -253,18 +253,18 @@ def _speed(worst: CpuFigures) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _cpu_rows(calibrated: Calibrated, width: int, most: int, glyphs: Glyphs) -> list[Row]:
+def _cpu_rows(calibrated: Calibrated, width: int, max_rows: int, glyphs: Glyphs) -> list[Row]:
     """Return a row for each CPU that fits, most time lost first; no row for a single CPU."""
     ordered = sorted(calibrated.complete, key=lambda figures: -(figures.stolen_share or 0.0))
-    if len(ordered) < 2 or most < 3:
+    if len(ordered) < 2 or max_rows < 3:
         return []
-    lines = cpu_table(ordered[: most - 2], width)
+    lines = cpu_table(ordered[: max_rows - 2], width)
     rows: list[Row] = [[(line, "plain" if number else "faint")] for number, line in enumerate(lines)]
     room = width - max(map(len, lines)) - 2
     if room >= _LEAST_STRIP:
         strips = [strip(figures.gap_histogram, min(room, _MOST_STRIP), glyphs.ramp) for figures in ordered]
-        rows = [row if not at else [*row, ("  " + strips[at - 1], "notable")] for at, row in enumerate(rows)]
-    hidden = len(ordered) - (most - 2)
+        rows = [row if not index else [*row, ("  " + strips[index - 1], "notable")] for index, row in enumerate(rows)]
+    hidden = len(ordered) - (max_rows - 2)
     if hidden > 0:
         rows.append([(f"and {hidden} more CPUs, which lost less", "faint")])
     return rows
@@ -273,20 +273,20 @@ def _cpu_rows(calibrated: Calibrated, width: int, most: int, glyphs: Glyphs) -> 
 _STYLES: Mapping[Status, Style] = {Status.PASS: "calm", Status.FAIL: "grave", Status.UNKNOWN: "unknown"}
 
 
-def conclusion_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, most: int) -> list[Row]:
-    """Return the conclusion behind its mark in at most `most` rows; if the whole does not fit, a shorter text."""
+def conclusion_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, max_rows: int) -> list[Row]:
+    """Return the conclusion behind its mark in at most `max_rows` rows; if the whole does not fit, a shorter text."""
     marks = {Status.PASS: glyphs.passing, Status.FAIL: glyphs.failing, Status.UNKNOWN: glyphs.unknown}
     folded = [wrap(text, width - 2) for text in conclusion.texts]
-    lines = next((wrapped for wrapped in folded if len(wrapped) <= most), folded[-1])
+    lines = next((wrapped for wrapped in folded if len(wrapped) <= max_rows), folded[-1])
     rows: list[Row] = [[(f"{marks[conclusion.status]} ", _STYLES[conclusion.status]), (lines[0], "strong")]]
     rows += [[("  " + line, "plain")] for line in lines[1:]]
-    return rows[:most]
+    return rows[:max_rows]
 
 
 def ladder_rows(
     floors: Sequence[NoiseFloor], budget: Budget, width: int, glyphs: Glyphs, names: Sequence[str] = ()
 ) -> list[Row]:
-    """Return a heading and a row for each length of samples, or each name, at most `width` columns wide.
+    """Return a heading row and one row per sample length, or per name, of at most `width` columns.
 
     Without floors, or without any column, there are no rows.
     """
@@ -326,14 +326,14 @@ def _place(share: float, room: int) -> int:
 
 
 def _scale(budget: Budget, room: int) -> str:
-    """Return the axis above the whiskers: the budget, and the powers of ten that fit beside it."""
+    """Return the axis above the whiskers: the budget, and the powers of ten that fit next to it."""
     labels = [(budget.max_cv, f"┊budget {share_text(budget.max_cv)}")]
     labels += [(10.0**power, share_text(10.0**power)) for power in (-4, 0, -2, -3, -1)]
     return labels_line(room, ((_place(share, room), label) for share, label in labels))
 
 
 def _whiskers(floor: NoiseFloor, budget: Budget, room: int, glyphs: Glyphs) -> Row:
-    """Draw `··┣━●━┫··┊··`: the interval with the expected CV in it, and the budget."""
+    """Draw `··┣━●━┫··┊··`: the interval, the expected CV in it, and the budget."""
     cells: list[Piece] = [("·" if glyphs.has_braille else ".", "faint")] * room
     cells[_place(budget.max_cv, room)] = ("┊", "strong")
     style = _style(floor, budget)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
-from noisewatch.judgement.noise.comparison import Comparison, Difference, loud_cpus
+from noisewatch.judgement.noise.comparison import Comparison, Difference, noisy_cpus
 from noisewatch.judgement.noise.detection import on_cpus
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.drawing.axis import rows_for
@@ -31,14 +31,14 @@ from noisewatch.surfaces.reports.calibration.text import (
 from noisewatch.surfaces.reports.parts.sections import Section, plain_chart
 from noisewatch.units import describe_share
 
-_LONGER_GAP = 4  # a ratio: the longest gaps of equal calibrations differ by as much
+_LONGER_GAP = 4  # a ratio by which the longest gaps of equal calibrations may differ
 _LEAST_BUSY = 0.8  # the share of its CPU that a busy process gets if hardly anything else runs there
 _CHART_ROWS = 12
 WIDTH = 120  # columns of reports that are not shown in a terminal
 
 
 def sections_of(result: CalibratedTarget, width: int, glyphs: Glyphs) -> list[Section]:
-    """Return the report as two sections: the picture below its headline, and what the picture leaves out."""
+    """Return the report as two sections: a headline with the picture, and the details."""
     settling = [] if result.settling is None else folded([settling_line(result.settling), ""], width)
     contrast = contrast_of(result)
     if contrast is None:
@@ -54,13 +54,13 @@ def sections_of(result: CalibratedTarget, width: int, glyphs: Glyphs) -> list[Se
 
 
 def opening_rows(calibrated: Calibrated, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the sentence on the change that shows here, in rows no wider than `width`."""
+    """Return the sentence on the smallest detectable change, in rows of at most `width` columns."""
     lines = wrap(opening_sentence(calibrated), width)
     return rows_for(([(line, "strong")] for line in lines), glyphs.has_braille)
 
 
 def detail_lines(calibrated: Calibrated, width: int) -> list[str]:
-    """Return what the picture leaves out: samples needed, each CPU, how it was measured, notes, and the culprits."""
+    """Return the details: samples needed, each CPU, how it was measured, notes, and the culprits."""
     calibration = calibrated.calibration
     lines = folded([*cpu_lines(calibration, width), "", *how_measured(calibration), *note_lines(calibrated)], width)
     detection = detect_lines(calibrated, calibrated.budget.detect, width)
@@ -86,11 +86,11 @@ def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 def folded(lines: Iterable[str], width: int) -> list[str]:
     """Fold sentences at the width; table rows, recognized by their double blanks, stay whole."""
-    return [part for line in lines for part in ([line] if "  " in line else wrap_all([line], width, least=40))]
+    return [part for line in lines for part in ([line] if "  " in line else wrap_all([line], width, min_width=40))]
 
 
 def contrast_of(result: CalibratedTarget) -> Contrast | None:
-    """Return the target CPUs compared with other CPUs, or idle with loaded; None if there is nothing to compare."""
+    """Return the comparison of target CPUs with other CPUs, or of idle with loaded CPUs; None if there is none."""
     target = name_cpus(result.target)
     if result.against is not None:
         first, second = (on_cpus(result.calibrated, cpus) for cpus in (result.target, result.against))
@@ -113,7 +113,7 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
 
 def _unquiet_remark(calibrated: Calibrated) -> str:
     """Return why the comparison with a load proves nothing; an empty text if the CPUs were quiet before it."""
-    noisy = loud_cpus(calibrated)
+    noisy = noisy_cpus(calibrated)
     if not noisy:
         return ""
     lost, cpu = max(
@@ -142,13 +142,13 @@ def isolation_remark(loaded: CalibratedUnderLoad, comparison: Comparison) -> str
         return f"{remark} The load ran on {name_cpus(shared)} as well." if shared else remark
     if comparison.difference is Difference.NOISIER:
         return "Isolation does not hold against this load."
-    unproven = "Whether isolation holds is not known: "
+    unproven = "Cannot tell whether isolation holds: "
     if loaded.load.busy_share < _LEAST_BUSY:
         return f"{unproven}the load had only {loaded.load.busy_share:.0%} of its CPUs."
     if comparison.difference is Difference.UNKNOWN or comparison.are_floors_apart is None:
         return f"{unproven}too little was measured."
     if comparison.are_floors_apart or (comparison.longest_ratio or 0.0) > _LONGER_GAP:
-        return f"{unproven}as much noise as without the load, but not alike."
+        return f"{unproven}there is as much noise as without the load, but not of the same kind."
     return "Isolation holds against this load."
 
 

@@ -71,7 +71,7 @@ class Contrast(Struct, frozen=True):
     second: Side
     comparison: Comparison
     headlines: tuple[str, ...]  # from the whole to the shortest
-    said: tuple[str, ...]
+    sentences: tuple[str, ...]
     is_proof: bool
 
     @classmethod
@@ -91,7 +91,7 @@ class Contrast(Struct, frozen=True):
             doubt and f"{doubt}.",
             _floors_sentence(first, second, comparison),
             *remarks_on(comparison),
-            _left_over(first),
+            _main_cause_sentence(first),
         ]
         headlines = (doubt,) if doubt else _headlines(first, second, comparison)
         is_proof = not doubt and comparison.difference is not Difference.UNKNOWN
@@ -106,9 +106,9 @@ def times_text(ratio: float) -> str:
 def _headlines(first: Side, second: Side, comparison: Comparison) -> tuple[str, ...]:
     if comparison.difference is Difference.UNKNOWN:
         return (f"{first.name} and {second.name} cannot be compared: not all of them were measured to the end",)
-    one, other = first.gaps, second.gaps
-    noise = f"{_share(one)} noise against {_share(other)}"
-    longest = f"longest gap {describe_ns(one.longest_ns)} against {describe_ns(other.longest_ns)}"
+    first_gaps, second_gaps = first.gaps, second.gaps
+    noise = f"{_share(first_gaps)} noise against {_share(second_gaps)}"
+    longest = f"longest gap {describe_ns(first_gaps.longest_ns)} against {describe_ns(second_gaps.longest_ns)}"
     if comparison.difference is Difference.SAME:
         headline = f"{first.name} and {second.name} do not differ"
     elif not comparison.ratio:
@@ -125,16 +125,15 @@ def _share(gaps: GapsShown) -> str:
 
 
 def _floors_sentence(first: Side, second: Side, comparison: Comparison) -> str:
-    """Return which change shows on either side, and whether the noise floors differ."""
-    one, other = first.calibrated.floor, second.calibrated.floor
-    if one is None or other is None:
+    """Return the smallest detectable change of each side, and whether the noise floors differ."""
+    first_floor, second_floor = first.calibrated.floor, second.calibrated.floor
+    if first_floor is None or second_floor is None:
         missing = " and ".join(side.name for side in (first, second) if side.calibrated.floor is None)
-        return f"{missing}: too little was measured to say what change shows; calibrate longer (--duration)."
-    samples = f"{one.samples} samples of {first.calibrated.floors_of} of {describe_ns(one.sample_ns)}"
-    sentence = (
-        f"{first.name}: a change of {_change(one)} shows; {second.name}: one of {_change(other)} ({samples} each)."
-    )
-    if one.extrapolated or other.extrapolated:
+        return f"{missing}: too little was measured to detect a change; calibrate longer (--duration)."
+    samples = f"{first_floor.samples} samples of {first.calibrated.floors_of} of {describe_ns(first_floor.sample_ns)}"
+    changes = f"{_change(first_floor)} on {first.name}, {_change(second_floor)} on {second.name}"
+    sentence = f"Smallest detectable change: {changes} ({samples} each)."
+    if first_floor.extrapolated or second_floor.extrapolated:
         sentence += " Extrapolated: calibrate longer (--duration)."
     elif not comparison.are_floors_apart:
         sentence += " Their noise floors do not differ: the intervals overlap."
@@ -142,27 +141,27 @@ def _floors_sentence(first: Side, second: Side, comparison: Comparison) -> str:
 
 
 def _change(floor: NoiseFloor) -> str:
-    return share_text(floor.smallest_change_share) if math.isfinite(floor.smallest_change_share) else "no size"
+    return share_text(floor.smallest_change_share) if math.isfinite(floor.smallest_change_share) else "none"
 
 
-def _left_over(side: Side) -> str:
+def _main_cause_sentence(side: Side) -> str:
     """Return the cause of most of the remaining noise of the first side."""
     if side.gaps.main_cause is None:
         return ""
     cause, part = side.gaps.main_cause
     inferred = "" if side.gaps.unknown_because is None else " (inferred, no trace)"
-    return f"Of the noise of {side.name} {part:.0%} is {cause.name}{inferred}{cause.cure}."
+    return f"{part:.0%} of the noise of {side.name} is {cause.name}{inferred}{cause.cure}."
 
 
 def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Draw the contrast in at most `height` rows of at most `width` columns; sentences get their room first.
+    """Draw the contrast in at most `height` rows of at most `width` columns.
 
-    Bars come next, and the table last.
+    Sentences get their rows first, then the bars, then the table.
     """
     framed = is_framed(width, height + 2)
     room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
     table = table_rows(contrast, room)
-    conclusion_lines = wrap_all(contrast.said, room, "")
+    conclusion_lines = wrap_all(contrast.sentences, room, "")
     conclusion_lines = (
         conclusion_lines[: max(height - frame - 1, 1)]
         if height < LEAST_ROWS + frame
@@ -178,7 +177,9 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     names, gaps = (sides[0].heading, sides[1].heading), (sides[0].gaps, sides[1].gaps)
     chart = mirrored_rows(names, gaps, room, left - frame - 1, glyphs)
     if chart:
-        occurring = [cause for cause in CAUSES if any(cause == found for side in gaps for _, found in side.counts)]
+        occurring = [
+            cause for cause in CAUSES if any(cause == gap_cause for side in gaps for _, gap_cause in side.counts)
+        ]
         chart.append(cut([(f"{glyph_of(cause, glyphs)} {cause.name}   ", cause.style) for cause in occurring], room))
     style: Style = "strong" if contrast.is_proof else "unknown"
     rows = rows_for([cut([(first_that_fits(contrast.headlines, width), style)], width)], glyphs.has_braille)
@@ -216,8 +217,8 @@ class _Figure(Struct, frozen=True):
 
     @property
     def ratio(self) -> float | None:
-        one, other = self.values
-        return other / one if one and other is not None else None
+        first, second = self.values
+        return second / first if first and second is not None else None
 
     @property
     def texts(self) -> list[str]:
@@ -232,22 +233,24 @@ class _Figure(Struct, frozen=True):
 
 
 def _figures(sides: tuple[Side, Side]) -> list[_Figure]:
-    """Return the figures, the most important first, as the last ones are cut off if there are few rows."""
-    one, other = sides
-    figures = [_Figure("noise", "share", (one.gaps.share, other.gaps.share))]
-    floors = (one.calibrated.floor, other.calibrated.floor)
+    """Return the figures, the most important first: the last ones are cut off if there are few rows."""
+    first, second = sides
+    figures = [_Figure("noise", "share", (first.gaps.share, second.gaps.share))]
+    floors = (first.calibrated.floor, second.calibrated.floor)
     measured = next((floor for floor in floors if floor is not None), None)
     if measured is not None:
         cvs = tuple(None if floor is None else floor.cv_expected for floor in floors)
         figures.append(
             _Figure(f"CV, {measured.samples} × {describe_ns(measured.sample_ns)}", "share", (cvs[0], cvs[1]))
         )
-    figures.append(_Figure("gap longest", "ns", (one.gaps.longest_ns, other.gaps.longest_ns)))
+    figures.append(_Figure("gap longest", "ns", (first.gaps.longest_ns, second.gaps.longest_ns)))
     for name in ("p99", "p50"):
-        figures.append(_Figure(f"gap {name}", "ns", (one.gaps.percentiles.get(name), other.gaps.percentiles.get(name))))
-    figures.append(_Figure("gaps/s", "rate", (_per_s(one.gaps), _per_s(other.gaps))))
-    what = "workload" if one.calibrated.calibration.samples.command else "interpreted piece"
-    works = (one.work_ns, other.work_ns)
+        figures.append(
+            _Figure(f"gap {name}", "ns", (first.gaps.percentiles.get(name), second.gaps.percentiles.get(name)))
+        )
+    figures.append(_Figure("gaps/s", "rate", (_per_s(first.gaps), _per_s(second.gaps))))
+    what = "workload" if first.calibrated.calibration.samples.command else "interpreted piece"
+    works = (first.work_ns, second.work_ns)
     for name, share in (("longest", 1.0), ("p99", 0.99), ("p50", 0.5)):
         figures.append(_Figure(f"{what} {name}", "ns", (quantile(works[0], share), quantile(works[1], share))))
     return figures
@@ -268,7 +271,7 @@ def _scale(room: int) -> str:
 
 
 def _ratio_bar(ratio: float | None, room: int) -> str:
-    """Draw a bar from 1 to the ratio; below 1 to its inverse, with a mark for less."""
+    """Draw a bar from 1 to the ratio, or for a ratio below 1 to its inverse, with a mark."""
     if not ratio:
         return ""
     columns = round(min(abs(math.log10(ratio)) / _DECADES, 1.0) * (room - 1))
@@ -289,20 +292,20 @@ def mirrored_rows(
     edges = [FIRST_NS * 10**power * step for power in range(DECADES) for step in steps] + [FIRST_NS * 10**DECADES]
     left, right = (_counts(gaps, edges) for gaps in sides)
     power = power_above(max((bar.total() for bar in (*left, *right)), default=0))
-    rows: list[Row] = [_around(f"{names[0]} ", "gap of", f" {names[1]}", room, "strong")]
+    rows: list[Row] = [_axis_texts_row(f"{names[0]} ", "gap of", f" {names[1]}", room, "strong")]
     for number in range(len(edges) - 1, -1, -1):
         is_power = edges[number] / FIRST_NS in [10**exponent for exponent in range(DECADES + 1)]
         figure, unit = describe_ns(edges[number]).split()
         label = f"{figure:>3} {unit}" if is_power else f"{figure:>3}   "
-        one, other = (_bar(bars_by_step[number], room, power, glyphs) for bars_by_step in (left, right))
-        pad = room - sum(len(text) for text, _ in one)
-        rows.append([(" " * pad, "plain"), *reversed(one), (f" ┤ {label} ├ ", "faint"), *other])
+        left_bar, right_bar = (_bar(bars_by_step[number], room, power, glyphs) for bars_by_step in (left, right))
+        pad = room - sum(len(text) for text, _ in left_bar)
+        rows.append([(" " * pad, "plain"), *reversed(left_bar), (f" ┤ {label} ├ ", "faint"), *right_bar])
     axis_title = first_that_fits(["how many gaps, logarithmic", "how many gaps", "gaps"], room - 2)
-    rows.append(_around(f"← {axis_title}", "", f"{axis_title} →", room, "faint"))
+    rows.append(_axis_texts_row(f"← {axis_title}", "", f"{axis_title} →", room, "faint"))
     return rows_for((cut(row, width) for row in rows), glyphs.has_braille)
 
 
-def _around(left: str, middle: str, right: str, room: int, style: Style) -> Row:
+def _axis_texts_row(left: str, middle: str, right: str, room: int, style: Style) -> Row:
     """Return a row with texts at both sides of the axis, cut to their sides."""
     return [
         (f"{left[:room]:>{room}}", style),
@@ -325,9 +328,9 @@ def _bar(counts: Counter[GapClass], room: int, power: int, glyphs: Glyphs) -> Ro
     total = counts.total()
     if not total:
         return []
-    most = room - _COUNT_WIDTH - 1
-    columns = max(round(1 + (most - 1) * math.log10(total) / power), 1)
-    causes = [cause_at((column + 0.5) / columns, counts, total) for column in range(min(columns, most))]
+    max_columns = room - _COUNT_WIDTH - 1
+    columns = max(round(1 + (max_columns - 1) * math.log10(total) / power), 1)
+    causes = [cause_at((column + 0.5) / columns, counts, total) for column in range(min(columns, max_columns))]
     cells = [(glyph_of(cause, glyphs), cause.style) for cause in causes]
     count_text = f"{total:,}".replace(",", " ")
     return [*runs(cells), (f" {count_text} ", "plain")]

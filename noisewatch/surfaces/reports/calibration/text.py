@@ -1,4 +1,4 @@
-"""A calibration in lines of text: what was measured and how, the noise floor, and the culprits of the gaps."""
+"""A calibration in lines of text: figures and method, the noise floor, and the culprits of the gaps."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
         lines += ["", f"culprits of the gaps on CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS, width)]
         suspects = attribution.suspects_by_cpu.get(cpu, ())
         if suspects:
-            sentence = f"Suspects (seen there meanwhile): {suspect_words(suspects, _MOST_SUSPECTS)}."
+            sentence = f"Suspects (running there meanwhile): {suspect_words(suspects, _MOST_SUSPECTS)}."
             lines += wrap(sentence, width, "  ")
         lines += ["  longest gaps", *gap_lines(attribution.longest(cpu, _MOST_GAPS), width)]
     return ["", *lines] if len(lines) > 1 else []
@@ -86,7 +86,7 @@ def headline(calibration: Calibration, target: CpuSet) -> str:
 
 
 def how_measured(calibration: Calibration) -> list[str]:
-    """Return what limits the measurement: shortest gap, scheduling, memory locking, the compiled core."""
+    """Return lines on the limits of the measurement: shortest gap, scheduling, memory locking, compiled core."""
     samples = calibration.samples
     scheduler = "real-time (SCHED_FIFO)" if samples.is_realtime else "normal (SCHED_OTHER)"
     turns = [figures.clock_ns for figures in calibration.cpus if figures.clock_ns is not None]
@@ -100,7 +100,7 @@ def how_measured(calibration: Calibration) -> list[str]:
 
 
 def _memory(calibration: Calibration) -> str:
-    """Return how much memory was locked, as the kernel reported it, on the CPU with the least locked memory."""
+    """Return how much memory the kernel reported as locked, on the CPU with the least locked memory."""
     locked_and_resident = [
         (samples.locked_kb, samples.resident_kb)
         for samples in calibration.samples.cpus
@@ -143,7 +143,7 @@ _WORKS = {
 
 
 def cpu_table(cpus: Sequence[CpuFigures], width: int) -> list[str]:
-    """Return a heading and a row for each CPU, with one unit a column; columns that do not fit are left out."""
+    """Return a heading and a row for each CPU, with one unit per column; columns that do not fit are left out."""
     columns = [
         ["CPU", *(str(figures.cpu) for figures in cpus)],
         ["gaps/s", *("?" if figures.gaps_per_s is None else f"{figures.gaps_per_s:.0f}" for figures in cpus)],
@@ -188,7 +188,7 @@ def floor_lines(calibrated: Calibrated, width: int) -> list[str]:
 def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) -> list[str]:
     """Return a row for each kind of work, with a column for each length of samples.
 
-    Further columns are on the requested length, as far as they fit.
+    Further columns, as many as fit, are on the requested length.
     """
     budget, names = by_work.budget, (ALONE, *KINDS)
     floors_by_name = {
@@ -245,7 +245,7 @@ def settling_line(settling: Settling) -> str:
     slowest, worked = settling.slowest, f"worked for {settling.seconds} s"
     if slowest is None:
         return "not settled: not all of the CPUs could be measured"
-    moved = _moved(slowest)
+    moved = _clock_change(slowest)
     if settling.after_s is not None:
         after = f"after {settling.after_s} s" if settling.after_s else "at once"
         return f"settled {after}: {moved} ({worked})"
@@ -254,8 +254,8 @@ def settling_line(settling: Settling) -> str:
     return f"not settled in time: {moved}, and the clock may still move ({worked})"
 
 
-def _moved(cpu: SettledCpu) -> str:
-    """Return from which clock to which the CPU moved, or by which ratio if the frequency itself is unknown."""
+def _clock_change(cpu: SettledCpu) -> str:
+    """Return the first and last clock of the CPU, or their ratio if the frequency is unknown."""
     is_same = abs(cpu.last / cpu.first - 1) < _SAME
     if cpu.is_khz:
         last = f"{cpu.last / 1e6:.2f} GHz on CPU {cpu.cpu}"

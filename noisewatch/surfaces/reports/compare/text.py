@@ -1,7 +1,4 @@
-"""A comparison in sentences, as text and as Markdown: the answer, then the differences, blocking ones first.
-
-The Markdown is for an issue or a pull request.
-"""
+"""A comparison as text, and as Markdown for an issue: the answer, then the differences, blocking ones first."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
 
 
 def answer_of(comparison: SideComparison) -> str:
-    """Return one line: what differs, whether that blocks, and how much is too noisy to tell."""
+    """Return one line: the number of differences, those that block, and the number of figures that are too noisy."""
     counts = (
         (len(comparison.facts), "fact"),
         (len(comparison.findings), "check"),
@@ -44,14 +41,15 @@ def _blocking_words(comparison: SideComparison) -> str:
         names = [item.check_id for item in comparison.blocking] + [
             change_of(item) for item in comparison.different_figures
         ]
-        return f"differs in what blocks: {describe_names(names, _MOST_BLOCKING)}"
+        return f"blocking differences: {describe_names(names, _MOST_BLOCKING)}"
     if comparison.outcome == Outcome.SAME:
-        return "no difference in what blocks"
+        return "no blocking differences"
     if comparison.undecided:
         return (
-            f"unknown in what blocks: not known of both sides: {describe_names(comparison.undecided, _MOST_BLOCKING)}"
+            f"blocking differences unknown, not known on both sides: "
+            f"{describe_names(comparison.undecided, _MOST_BLOCKING)}"
         )
-    return "unknown in what blocks: nothing of it is known to both sides"
+    return "blocking differences unknown: nothing that blocks is known on both sides"
 
 
 def _blind_words(comparison: SideComparison) -> Iterator[str]:
@@ -72,7 +70,7 @@ def change_of(figure: ComparedFigure) -> str:
 
 
 def other_machine_sentences(comparison: SideComparison) -> Iterator[str]:
-    """Yield that the sides are different machines, or different CPUs of one; this comes before all else."""
+    """Yield sentences if the sides are different machines, or different CPUs of one machine."""
     if comparison.are_other_machines:
         identities = [str(fact) for fact in comparison.facts if fact.of_class == FactClass.IDENTITY]
         yield f"two different machines: {'; '.join(identities)}"
@@ -99,13 +97,13 @@ def finding_words(finding: FindingDifference) -> str:
 
 
 def _state(state: FindingState, finding: FindingDifference) -> str:
-    """Return the status; if both sides have the same one, also what else differs: `fail, blocking`."""
+    """Return the status; if both sides have the same status, also the differing severity: `fail, blocking`."""
     is_same = finding.before.status == finding.after.status
     severity = [state.severity] if is_same and finding.before.severity != finding.after.severity else []
-    return ", ".join([state.status, *severity, *_who_answered(state, is_same)])
+    return ", ".join([state.status, *severity, *_answered_by(state, is_same)])
 
 
-def _who_answered(state: FindingState, is_same: bool) -> Iterator[str]:
+def _answered_by(state: FindingState, is_same: bool) -> Iterator[str]:
     if state.status == Status.UNKNOWN and state.answered_by is not None:
         yield f"answered by {state.answered_by}"
     elif state.status == Status.UNKNOWN and is_same:
@@ -121,10 +119,10 @@ def _detail(state: FindingState) -> str:
 def figure_words(figure: ComparedFigure) -> str:
     """Return `203 µs → 212 µs, 4.1% slower, ratio 1.041 (1.022 to 1.060)`."""
     words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
-    return f"{' → '.join(_values(figure))}, {words}, ratio {ratio_words(figure)}"
+    return f"{' → '.join(_value_texts(figure))}, {words}, ratio {ratio_words(figure)}"
 
 
-def _values(figure: ComparedFigure) -> list[str]:
+def _value_texts(figure: ComparedFigure) -> list[str]:
     return [describe_figure(estimate.value, figure.traits.unit) for estimate in (figure.before, figure.after)]
 
 
@@ -150,7 +148,7 @@ def test_sentences(comparison: SideComparison) -> Iterator[str]:
     )
     if comparison.blind_figures:
         names = [figure.name for figure in comparison.blind_figures]
-        yield f"too noisy to tell even a large change: {', '.join(names)}"
+        yield f"too noisy to detect even a large change: {', '.join(names)}"
     for test in dict.fromkeys(figure.test for figure in comparison.different_figures):
         names = [figure.name for figure in comparison.different_figures if figure.test == test]
         yield f"{', '.join(names)}: {test}"
@@ -176,16 +174,16 @@ def _least(ratio: float) -> str:
 
 
 def alone_sentences(comparison: SideComparison) -> Iterator[str]:
-    """Yield a line for each side on what only it contains, and a line on what neither contains."""
+    """Yield a sentence for each side on parts that only it has, and one on parts that neither has."""
     for when, alone in (("before", comparison.only_before), ("after", comparison.only_after)):
-        parts = list(_alone(alone))
+        parts = list(_alone_parts(alone))
         if parts:
             yield f"known only {when}: {'; '.join(parts)}"
     if comparison.unknown_on_both:
         yield f"unknown on both sides, so not compared: {describe_names(comparison.unknown_on_both, _MOST_ALONE)}"
 
 
-def _alone(alone: KnownAlone) -> Iterator[str]:
+def _alone_parts(alone: KnownAlone) -> Iterator[str]:
     for part in alone.parts:
         yield f"all {part}"
     for word, names in (("facts", alone.facts), ("checks", alone.checks), ("figures", alone.figures)):
@@ -204,7 +202,7 @@ def text_of_comparison(comparison: SideComparison, width: int, is_unicode: bool 
 
 
 def markdown_of_comparison(comparison: SideComparison) -> str:
-    """Return the comparison, cut at the end to what fits in an issue."""
+    """Return the comparison, cut at the end to fit in an issue."""
     heading = Section(f"noisewatch compare: {prose(answer_of(comparison))}", level=3)
     return markdown_of_sections([heading, *_sections(comparison)], MOST_BYTES)
 
@@ -219,7 +217,7 @@ def _sections(comparison: SideComparison) -> Iterator[Section]:
     if comparison.findings:
         yield Section("checks:", sentences=[_mark(finding) + finding_words(finding) for finding in comparison.findings])
     if figures := comparison.different_figures:
-        rows = [(figure.name, *_values(figure), ratio_words(figure)) for figure in figures]
+        rows = [(figure.name, *_value_texts(figure), ratio_words(figure)) for figure in figures]
         texts = [f"{figure.name}: {figure_words(figure)}" for figure in figures]
         yield Section("figures:", table=Table(("figure", "before", "after", "ratio"), rows, sentences=texts))
     if sentences := [*test_sentences(comparison), *alone_sentences(comparison)]:

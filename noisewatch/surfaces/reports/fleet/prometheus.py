@@ -16,7 +16,7 @@ from noisewatch.judgement.terms import Outcome
 from noisewatch.surfaces.reports.fleet.text import FleetRendering
 from noisewatch.text import printable
 
-_Sample = tuple[Sequence[str], float]  # the values of the labels, and the gauge's
+_Sample = tuple[Sequence[str], float]  # the values of the labels, and of the gauge
 
 
 def render(fleet: Fleet, _: FleetRendering) -> str:
@@ -49,22 +49,22 @@ class _Gauges(Collector):
             ["standing"],
             lambda host: [((host.standing,), 1.0)] if host.standing is not Standing.REPORTED else [],
         )
-        yield self._reported(
+        yield self._report_gauge(
             "report_timestamp_seconds", "When the host's verdict was reached.", lambda report: report.at_s
         )
-        yield self._reported(
+        yield self._report_gauge(
             "noise_floor_cv_ratio",
-            "Relative standard deviation that samples of 100 ms will show of the machine alone.",
+            "Relative standard deviation that the machine alone adds to samples of 100 ms.",
             lambda report: None if report.floor is None else report.floor.expected,
         )
-        yield self._reported(
+        yield self._report_gauge(
             "noise_floor_chance_ratio",
-            "Chance that the samples of a benchmark stay within the budget that the host's verdict was asked for.",
+            "Chance that a benchmark's samples stay within the budget of the host's verdict.",
             lambda report: report.chance,
         )
         yield self._by_host(
             "out_of_line",
-            "1 for figures that are out of line with those of machines of the same kind; with a CPU, the slowest.",
+            "1 for figures that are out of line with machines of the same kind; a CPU label names the slowest CPU.",
             ["figure", "cpu"],
             lambda host: [((out.figure, "" if out.cpu is None else str(out.cpu)), 1.0) for out in host.outliers],
         )
@@ -77,7 +77,7 @@ class _Gauges(Collector):
         ]
         return _gauge(name, about, ["host", *labels], samples)
 
-    def _reported(self, name: str, about: str, value_of: Callable[[Report], float | None]) -> Metric:
+    def _report_gauge(self, name: str, about: str, value_of: Callable[[Report], float | None]) -> Metric:
         """Return a gauge of a value in the hosts' reports; hosts without the value have no sample."""
 
         def samples(host: FleetHost) -> list[_Sample]:

@@ -1,4 +1,4 @@
-"""A fleet as text or Markdown: the answer, two small charts (text), the hosts, worst first, and what changed."""
+"""A fleet as text or Markdown: the answer, two small charts (text), the hosts, worst first, and changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_REASONS = 3
 
 
 class FleetRendering(Struct, frozen=True):
-    """The limits that the report has to fit."""
+    """The options of a fleet's report."""
 
     width: int = 100
     in_colour: bool = False
@@ -75,7 +75,7 @@ def _remarks(fleet: Fleet) -> Iterator[str]:
         names = _listed_names(fleet.perhaps_two)
         yield f"not stable by an older report in another folder: {names}; if that is another machine, rename its file"
     if fleet.passed_over:
-        yield f"{describe_count(fleet.passed_over, 'older report')} of these hosts passed over"
+        yield f"{describe_count(fleet.passed_over, 'older report')} of these hosts ignored"
 
 
 def _row(host: FleetHost, longest_name: int | None) -> list[str]:
@@ -87,19 +87,19 @@ def _row(host: FleetHost, longest_name: int | None) -> list[str]:
         host.outcome.upper() if host.outcome is not Outcome.STABLE else host.outcome,
         "?" if floor is None else share_text(floor.expected),
         describe_chance(report.chance if report is not None else None),
-        _changed_in_a_word(host),
-        _reported(report or host.earlier),
-        _why(host),
+        _changed_cell(host),
+        _reported_cell(report or host.earlier),
+        _reason_cell(host),
     ]
 
 
-def _reported(latest: Report | None) -> str:
+def _reported_cell(latest: Report | None) -> str:
     if latest is None:
         return "never"
     return "?" if latest.at_s is None else describe_minute(latest.at_s)
 
 
-def _why(host: FleetHost) -> str:
+def _reason_cell(host: FleetHost) -> str:
     """Return the worst reason; for a stable host its outliers, or else its gravest warning."""
     if host.outcome is not Outcome.STABLE:
         return host.why or ""
@@ -108,7 +108,7 @@ def _why(host: FleetHost) -> str:
     return "" if host.why is None else f"warning: {host.why}"
 
 
-def _changed_in_a_word(host: FleetHost) -> str:
+def _changed_cell(host: FleetHost) -> str:
     """Return `was stable`, `yes` or `no`; `-` if there is nothing to compare with."""
     if host.changes is None or host.earlier is None:
         return "-"
@@ -139,8 +139,8 @@ def _outlier(outlier: OutOfLine) -> str:
     return f"{whose} {value} (median of the slowest of {outlier.machines}: {median})"
 
 
-def _nothing_out_of_line(fleet: Fleet) -> str:
-    """Return how many hosts were compared; else a reader could take hosts that were not for inconspicuous ones."""
+def _no_outlier_sentence(fleet: Fleet) -> str:
+    """Return a sentence with the number of compared hosts: the others must not be taken for inconspicuous ones."""
     if fleet.compared:
         return f"no figure is {_RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
     return f"figures not compared: fewer than {LEAST_MACHINES} machines of one kind (CPU model, kernel, hypervisor)"
@@ -150,7 +150,7 @@ _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " _.-=+*#@"}
 _BARS = {True: "█", False: "#"}
 _STYLES = {0: "good", 1: "bad", 3: "doubt"}
 _LONGEST_BAR, _MOST_BINS = 40, 32
-_WIDE = 110  # columns from which reasons fit beside the other cells
+_WIDE = 110  # least columns with reasons next to the other cells
 _LONGEST_NAME = 32
 _LEAST_WIDTH = 20
 
@@ -168,7 +168,7 @@ def render_text(fleet: Fleet, rendering: FleetRendering) -> str:
 
 
 def render_markdown(fleet: Fleet, rendering: FleetRendering) -> str:
-    """Return the report for an issue or a page, cut to what fits in an issue unless `is_verbose`."""
+    """Return the report for an issue or a page, cut to fit in an issue unless `is_verbose`."""
     paragraphs = [(text, ()) for text in (_answer(fleet), *_remarks(fleet))]
     sections = [Section("noisewatch fleet", level=2, steps=paragraphs), *_sections(fleet, rendering)]
     return markdown_of_sections(sections, math.inf if rendering.is_verbose else MOST_BYTES)
@@ -177,7 +177,7 @@ def render_markdown(fleet: Fleet, rendering: FleetRendering) -> str:
 def _sections(
     fleet: Fleet, rendering: FleetRendering, longest_name: int | None = None, shortened: str | None = None
 ) -> Iterator[Section]:
-    """Yield the hosts, what changed, and the outliers: those of the worst hosts, or all if `is_verbose`."""
+    """Yield the hosts, their changes and outliers: of the worst hosts, or of all if `is_verbose`."""
     hosts = fleet.hosts if rendering.is_verbose else fleet.hosts[:_MOST_ROWS]
     rest = fleet.hosts[len(hosts) :]
     open_ones = sum(host.outcome is not Outcome.STABLE for host in rest)
@@ -189,14 +189,14 @@ def _sections(
             more = [f"and {len(lines) - len(hosts)} more"] if len(lines) > len(hosts) else []
             yield Section(title, sentences=[*lines[: len(hosts)], *more])
     if not any(host.outliers for host in fleet.hosts):
-        yield Section(steps=[(_nothing_out_of_line(fleet), ())])
+        yield Section(steps=[(_no_outlier_sentence(fleet), ())])
 
 
 def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
     """Yield a bar for each outcome, the distribution of noise floors, and the range of chances."""
-    most = max(fleet.counts.values())
+    highest = max(fleet.counts.values())
     rows = [
-        (outcome, f"{count}", _BARS[in_unicode] * math.ceil(count / most * _LONGEST_BAR))
+        (outcome, f"{count}", _BARS[in_unicode] * math.ceil(count / highest * _LONGEST_BAR))
         for outcome, count in fleet.counts.items()
         if count
     ]
@@ -223,5 +223,5 @@ def _strip(values: Sequence[float], ramp: str, bins: int) -> str:
     counts = [0] * bins
     for log in logs:
         counts[min(int((log - low) / span * bins), bins - 1)] += 1
-    most = max(counts)
-    return "".join(ramp[math.ceil(count / most * (len(ramp) - 1))] for count in counts)
+    highest = max(counts)
+    return "".join(ramp[math.ceil(count / highest * (len(ramp) - 1))] for count in counts)

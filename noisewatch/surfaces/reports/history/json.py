@@ -31,7 +31,7 @@ def json_of_history(view: HistoryView) -> str:
         damaged_lines=list(view.past.damaged),
         entries_needed=LEAST_BEFORE,
         other_machines=view.past.other_machines,
-        accepted=_accepted(view.past),
+        accepted=_acceptance_part(view.past),
         thinned_out=view.past.thinned_out,
         entries=[_entry(entry) for entry in development.entries],
         moves=_moves(development.moves) if is_judged else None,
@@ -51,7 +51,7 @@ def json_of_history(view: HistoryView) -> str:
     return written(document, indent=1)
 
 
-def _accepted(past: Past) -> AcceptancePart | None:
+def _acceptance_part(past: Past) -> AcceptancePart | None:
     if past.acceptance is None:
         return None
     return AcceptancePart(at=past.acceptance.at_s, why=past.acceptance.why, entries_before=past.accepted)

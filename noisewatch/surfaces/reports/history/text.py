@@ -1,4 +1,4 @@
-"""A history as text: moves with the facts that changed then, two small charts, and a line for each entry."""
+"""A history as text: moves with the facts that changed, two small charts, and a line for each entry."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ WIDTH = 120  # columns of reports that are not shown in a terminal
 _NEWEST = 20
 _MOST_OTHERS = 4  # sets of CPUs
 _MAKES_ONE = "noisewatch preflight --history makes one"
-_ACCEPT = "noisewatch history accept: from here on it is"
-_BACKWARDS = "the clock was set back between entries, which stand in the order in which they were made"
-_STEADY = f"no move found: none that lasted {LEAST_AT_A_LEVEL} entries, and that their spread does not explain"
+_ACCEPT = "to accept it: noisewatch history accept"
+_BACKWARDS = "the clock was set back between entries, which are listed in the order in which they were made"
+_STEADY = f"no move found: no change lasted {LEAST_AT_A_LEVEL} entries and exceeded their spread"
 CHARTED = (Figure.LATENCY, Figure.NOISE_10MS)
 ROWS = 4
 _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " .:#"}
@@ -64,7 +64,7 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     """Yield the findings of the history, its charts and its table."""
     development = view.development
     if development is None or not development.entries:
-        yield from hanging(_nothing(view), width)
+        yield from hanging(_no_entry_sentence(view), width)
         return
     newest, count = development.entries[-1], len(development.entries)
     first, last = describe_minute(development.entries[0].at_s), describe_minute(newest.at_s)
@@ -77,7 +77,7 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     if view.past.doubt is not None:
         yield from hanging(f"unknown: {view.past.doubt}", width)
     elif count <= LEAST_BEFORE:
-        yield f"remembering: {count} of {LEAST_BEFORE}, then the next one is judged"
+        yield f"remembering: {count} of {LEAST_BEFORE} entries, after which the next one is judged"
     else:
         yield from _development(development, width)
     yield from hanging(_left_out(view, development), width)
@@ -92,7 +92,7 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     yield from align_within(width, _table(development.entries, shown), "changed", ["noise 10 ms", "clock"])
 
 
-def _nothing(view: HistoryView) -> str:
+def _no_entry_sentence(view: HistoryView) -> str:
     if view.past.acceptance is not None:
         accepted = _acceptance(view.past.acceptance)
         return f"{view.path}: no entry since this machine was {accepted} ({_MAKES_ONE})"
@@ -110,15 +110,15 @@ def _left_out(view: HistoryView, development: Development) -> str:
     past = view.past
     parts = [
         f"{_entries(past.thinned_out, 'older ')}, thinned out evenly over time" if past.thinned_out else "",
-        *_others(past, development.entries[-1]),
+        *_other_entries(past, development.entries[-1]),
         f"{past.accepted} from before the machine was accepted" if past.accepted else "",
-        f"those of {describe_count(past.other_machines, 'other machine')}" if past.other_machines else "",
+        f"entries of {describe_count(past.other_machines, 'other machine')}" if past.other_machines else "",
     ]
     named = "; ".join(part for part in parts if part)
     return f"not compared: {named}" if named else ""
 
 
-def _others(past: Past, newest: Entry) -> list[str]:
+def _other_entries(past: Past, newest: Entry) -> list[str]:
     """Return the number of entries of other CPUs (and the option for them), of another core, and without figures."""
     counts = Counter((entry.cpus, entry.core) for entry in past.usual if entry.figures)
     del counts[newest.cpus, newest.core]
@@ -129,7 +129,7 @@ def _others(past: Past, newest: Entry) -> list[str]:
         option = f" (--cpus {format_cpu_list(cpus)})" if cpus != newest.cpus else ""
         parts.append(f"{count} of {name_cpus(cpus)}{by}{option}")
     rest = sum(count for _, count in counts.most_common()[_MOST_OTHERS:])
-    parts += [f"{rest} of still other CPUs"] if rest else []
+    parts += [f"{rest} of other CPUs"] if rest else []
     return [*parts, f"{bare} without figures"] if bare else parts
 
 
@@ -152,7 +152,7 @@ def _development(development: Development, width: int) -> Iterator[str]:
         yield from hanging(f"not as usual now: {', '.join(map(str, departures))} ({_ACCEPT})", width)
     if development.unjudged:
         named = ", ".join(development.unjudged)
-        yield from hanging(f"not judged, as at most {LEAST_BEFORE} entries have it: {named}", width)
+        yield from hanging(f"not judged, in at most {LEAST_BEFORE} entries: {named}", width)
 
 
 def _attribution(move: FigureMove, width: int) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _attribution(move: FigureMove, width: int) -> Iterator[str]:
         for difference in changed:
             yield from hanging(f"    {difference}", width)
     if move.has_facts and move.unknown:
-        yield from hanging(f"  may have changed, as only one side knows it: {', '.join(move.unknown)}", width)
+        yield from hanging(f"  may have changed, but known on one side only: {', '.join(move.unknown)}", width)
 
 
 def _table(entries: Sequence[Entry], shown: Sequence[Entry]) -> list[list[str]]:
@@ -195,7 +195,7 @@ def _value(entry: Entry, figure: Figure) -> str:
 def chart_lines(development: Development, width: int, is_unicode: bool) -> list[str]:
     """Return charts of speed and noise with a column for each entry, the newest on the right, and marks below moves.
 
-    A figure without values has no chart, and neither has a terminal that is too narrow. The monitor also shows these
+    There is no chart for a figure without values, or on a terminal that is too narrow. The monitor also shows these
     charts; its fonts and narrow windows do not suit plotext.
     """
     return [line for figure in CHARTED for line in _chart(figure, development, width, is_unicode)]
@@ -214,7 +214,7 @@ def _chart(figure: Figure, development: Development, width: int, is_unicode: boo
     heights = _heights(figure, entries, measured, len(_RAMPS[is_unicode]) - 1)
     low, high = (f"{label:>{wide}}" for label in labels)
     sides = [high, *[" " * wide] * (ROWS - 2), low]
-    bars = [_row(heights, ROWS - 1 - at, _RAMPS[is_unicode]) for at in range(ROWS)]
+    bars = [_row(heights, ROWS - 1 - index, _RAMPS[is_unicode]) for index in range(ROWS)]
     lines = [f"{side} {_AXIS[is_unicode]}{bar}".rstrip() for side, bar in zip(sides, bars, strict=True)]
     first_new = {id(move.first_new) for move in development.moves if move.figure == figure}
     marks = "".join(_MARK[is_unicode] if id(entry) in first_new else " " for entry in entries)
@@ -230,7 +230,7 @@ def _chart(figure: Figure, development: Development, width: int, is_unicode: boo
 
 
 def _ends(figure: Figure, measured: Sequence[float]) -> tuple[float, float]:
-    """Return the logarithms of the lowest and highest value, far enough apart that noise does not fill the chart."""
+    """Return the logarithms of the lowest and highest value, moved apart so that noise does not fill the chart."""
     values = [logarithm(figure, value) for value in measured]
     low, high = min(values), max(values)
     lacking = max(4 * TRAITS[figure].least_change - (high - low), 0.0) / 2
@@ -238,7 +238,7 @@ def _ends(figure: Figure, measured: Sequence[float]) -> tuple[float, float]:
 
 
 def _heights(figure: Figure, entries: Sequence[Entry], measured: Sequence[float], steps: int) -> list[int | None]:
-    """Return each entry's height, from 1 on, with `steps` heights a row; None where the entry lacks the figure."""
+    """Return each entry's height, from 1, with `steps` heights per row; None if the entry lacks the figure."""
     low, high = _ends(figure, measured)
     values = [entry.figures.get(figure) for entry in entries]
     return [
@@ -256,7 +256,7 @@ def _row(heights: Sequence[int | None], from_below: int, ramp: str) -> str:
 
 
 def _dates(entries: Sequence[Entry], wide: int, columns: int) -> list[str]:
-    """Return the days of the first and the last entry below them, or side by side if they are too near."""
+    """Return the days of the first and the last entry, below these entries, or as a range if these are too close."""
     first, last = (describe_minute(entry.at_s)[:_DAY] for entry in (entries[0], entries[-1]))
     between = len(entries) - len(first) - len(last)
     days = f"{first}{' ' * between}{last}" if between >= _LEAST_BETWEEN else f"{first} to {last}"

@@ -1,7 +1,7 @@
 """A description of this machine to edit (`show --format machine`), which `preflight --machine` takes.
 
-It requires what the results of a benchmark depend on and machines of one pool have in common. Other facts are comments:
-name and value, to be uncommented if required.
+It requires the facts on which results of a benchmark depend and which machines of a pool share. Other facts are
+comments, to be uncommented if required.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from noisewatch.text import printable
 from noisewatch.units import parse_frequency
 
 _HEAD = """\
-# The machine that these benchmarks want: on any other `noisewatch preflight --machine THIS-FILE` says unstable.
-# Written by `noisewatch show --format machine`. Edit it: what is deleted, or "any", is not asked.
+# The machine that these benchmarks require: on any other, `noisewatch preflight --machine THIS-FILE` is unstable.
+# Written by `noisewatch show --format machine`. Edit it: facts that are deleted, or "any", are not checked.
 #
 #   "CPU model" = "AMD EPYC 7451 24-Core Processor"      exactly this; * stands for any text
 #   "CPU model" = ["AMD EPYC 7451 *", "AMD EPYC 7551 *"]     any of these
-#   memory = { at_least = "64 GiB" }                     so much or more: sizes, clocks, counts, versions
+#   memory = { at_least = "64 GiB" }                     at least this: sizes, clocks, counts, versions
 """
 _WHY: Mapping[FactClass, str] = {
     FactClass.IDENTITY: "Results depend on the processor first. The board of a cloud's machine is its instance type.",
-    FactClass.HARDWARE: "One name, other hardware: the usual reason why runners of one pool differ.",
-    FactClass.KERNEL: "Updates will do, older kernels will not: they schedule and mitigate in other ways.",
-    FactClass.SETTINGS: "Settings that change results by percents. Preflight judges many more by itself.",
-    FactClass.SURROUNDINGS: "A hypervisor costs time, and hides what else its machine does.",
+    FactClass.HARDWARE: "The same name with other hardware is the usual reason why runners of one pool differ.",
+    FactClass.KERNEL: "Updates are accepted; older kernels are not, as they schedule and mitigate differently.",
+    FactClass.SETTINGS: "Settings that change results by some percent. Preflight judges many more by itself.",
+    FactClass.SURROUNDINGS: "A hypervisor takes time, and hides the other load of its machine.",
 }
 _WHY_NOT: Mapping[FactClass, str] = {
-    FactClass.FIRMWARE: "Not asked, as each update would be another machine. `noisewatch history` shows those.",
-    FactClass.KERNEL: "Not asked, as an update may change them.",
-    FactClass.SETTINGS: "Not asked. Some of these belong to one tuning, or to these target CPUs.",
+    FactClass.FIRMWARE: "Not checked, as each update would be another machine. `noisewatch history` shows updates.",
+    FactClass.KERNEL: "Not checked, as an update may change them.",
+    FactClass.SETTINGS: "Not checked. Some of these belong to one tuning, or to these target CPUs.",
 }
-_REMOVE = "Remove a # to ask:"
-_REMARKS = {"memory": f"{KEPT_BACK:.0%} less will do, as firmware and kernel keep some"}
+_REMOVE = "Remove a # to check it:"
+_REMARKS = {"memory": f"{KEPT_BACK:.0%} less is accepted, as firmware and kernel keep some"}
 _BARE = regex(r"[A-Za-z0-9_-]+")
 _KNOBS = {knob_name(knob) for knob in Knob}
 
@@ -67,17 +67,17 @@ def _table(of_class: FactClass, facts: Mapping[str, str | None], case: Case) -> 
         yield from lines.values()
     others = {name: value for name, value in others.items() if value != NONE or name not in _KNOBS}
     if others:
-        yield f"# {_WHY_NOT.get(of_class, 'Not asked.')} {_REMOVE}"
+        yield f"# {_WHY_NOT.get(of_class, 'Not checked.')} {_REMOVE}"
         yield from (f"# {_exactly(name, value)}" for name, value in others.items())
     unknown = [name for name, value in facts.items() if value is None and name not in _KNOBS]
     yield from (printable(f"# unknown here: {name} ({why_unread(case, of_class, name)})") for name in unknown)
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _quoted(name)
+    return name if _BARE.fullmatch(name) else _toml_string(name)
 
 
-def _quoted(text: str) -> str:
+def _toml_string(text: str) -> str:
     """Return a basic string of TOML, which allows all escapes of JSON: https://toml.io/en/v1.0.0#string"""
     quoted = json.dumps(text, ensure_ascii=False)
     return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in quoted)
@@ -86,7 +86,7 @@ def _quoted(text: str) -> str:
 def _exactly(name: str, value: str) -> str:
     """Return a line that requires this value; decimal numbers are not quoted."""
     is_number = value.isascii() and value.isdecimal() and str(int(value)) == value
-    return f"{_key(name)} = {value if is_number else _quoted(value)}"
+    return f"{_key(name)} = {value if is_number else _toml_string(value)}"
 
 
 def _unless_none(name: str, value: str) -> str | None:
@@ -99,13 +99,13 @@ def _unless_none(name: str, value: str) -> str | None:
 
 def _at_least(name: str, value: str) -> str:
     remark = f"  # {_REMARKS[name]}" if name in _REMARKS else ""
-    return f"{_key(name)} = {{ {AT_LEAST} = {_quoted(shown(name, value))} }}{remark}"
+    return f"{_key(name)} = {{ {AT_LEAST} = {_toml_string(shown(name, value))} }}{remark}"
 
 
 def _series(name: str, value: str) -> str | None:
     """Return a line that requires this kernel series or a later one, or None for an unknown release.
 
-    For a release candidate of the first release of a series, it requires that candidate.
+    For a candidate of the first release of a series, the line requires that candidate.
     """
     number = release_number(value)
     if number is None:

@@ -1,4 +1,4 @@
-"""The machine's state as JSON: null is unknown; `none` and empty lists are known to be absent."""
+"""The machine's state as JSON: null is unknown; `none` and empty lists mean known absence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIME = ("user_ns", "nice_ns", "system_ns", "idle_ns", "iowait_ns", "irq_ns", "s
 _STALL = ("some_total_ns", "full_total_ns")
 
 
-def _described(source: object, keys: Sequence[str]) -> dict[str, Any] | None:
+def _attributes(source: object, keys: Sequence[str]) -> dict[str, Any] | None:
     """Return these attributes, with CPUs in order; None for an unknown source."""
     if source is None:
         return None
@@ -26,7 +26,7 @@ def _described(source: object, keys: Sequence[str]) -> dict[str, Any] | None:
     return {key: sorted(value) if isinstance(value, frozenset) else value for key, value in values.items()}
 
 
-def _listed(cpus: Iterable[int] | None) -> list[int] | None:
+def _sorted_cpus(cpus: Iterable[int] | None) -> list[int] | None:
     return None if cpus is None else sorted(cpus)
 
 
@@ -38,11 +38,11 @@ def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
         "schema": SCHEMA,
         "machine": describe_machine(snapshot),
         "cpus": _cpus(snapshot),
-        "topology": [_described(place, _PLACE) for place in snapshot.topology.values()],
+        "topology": [_attributes(place, _PLACE) for place in snapshot.topology.values()],
         "frequency": {
             "driver": frequency.driver,
             "turbo": frequency.turbo,
-            "cpus": [_described(clock, (*_CLOCK, "energy_preference")) for clock in frequency.cpus.values()],
+            "cpus": [_attributes(clock, (*_CLOCK, "energy_preference")) for clock in frequency.cpus.values()],
         },
         "interrupts": None if snapshot.interrupts is None else _interrupts(snapshot.interrupts),
         "softirqs": None
@@ -54,13 +54,13 @@ def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
         "irqs": None
         if irqs is None
         else {
-            "default_allowed": _listed(irqs.default_allowed),
-            "irqs": [_described(irq, _IRQ) for irq in irqs.by_number.values()],
+            "default_allowed": _sorted_cpus(irqs.default_allowed),
+            "irqs": [_attributes(irq, _IRQ) for irq in irqs.by_number.values()],
         },
         "cpu_time": None
         if times is None
-        else [{"cpu": cpu, **(_described(time, _TIME) or {})} for cpu, time in sorted(times.items())],
-        "pressure": {name: _described(getattr(pressure, name), _STALL) for name in ("cpu", "memory", "io")},
+        else [{"cpu": cpu, **(_attributes(time, _TIME) or {})} for cpu, time in sorted(times.items())],
+        "pressure": {name: _attributes(getattr(pressure, name), _STALL) for name in ("cpu", "memory", "io")},
         "cgroup": describe_cgroup(snapshot.cgroup),
         "unreadable": [{"path": path, "reason": reason} for path, reason in snapshot.reason_by_path.items()],
     }
@@ -69,20 +69,20 @@ def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
 def _cpus(snapshot: Snapshot) -> dict[str, Any]:
     isolation = snapshot.isolation
     return {
-        "online": _listed(snapshot.online.online),
-        "offline": _listed(snapshot.online.offline),
-        "isolated": _listed(isolation.isolated),
+        "online": _sorted_cpus(snapshot.online.online),
+        "offline": _sorted_cpus(snapshot.online.offline),
+        "isolated": _sorted_cpus(isolation.isolated),
         "isolated_by": {
-            "boot": _listed(isolation.boot),
-            "partition": _listed(isolation.partition),
-            "cgroup_v1": _listed(isolation.unbalanced),
+            "boot": _sorted_cpus(isolation.boot),
+            "partition": _sorted_cpus(isolation.partition),
+            "cgroup_v1": _sorted_cpus(isolation.unbalanced),
         },
         "isolcpus": None
         if isolation.isolcpus is None
-        else [_described(option, ("flags", "cpus")) for option in isolation.isolcpus],
-        "nohz_full": _listed(isolation.nohz_full),
-        "rcu_nocbs": _listed(isolation.rcu_nocbs),
-        "target": _listed(snapshot.target.cpus),
+        else [_attributes(option, ("flags", "cpus")) for option in isolation.isolcpus],
+        "nohz_full": _sorted_cpus(isolation.nohz_full),
+        "rcu_nocbs": _sorted_cpus(isolation.rcu_nocbs),
+        "target": _sorted_cpus(snapshot.target.cpus),
         "online_said_by": snapshot.online.source,
         "target_chosen_by": snapshot.target.chosen_by,
     }
@@ -103,8 +103,8 @@ def _interrupts(table: Interrupts) -> dict[str, Any]:
 def _interrupt_row(cpus: tuple[int, ...], row: InterruptRow) -> dict[str, Any]:
     if row.total is not None:
         return {"label": row.label, "total": row.total}
-    counted = {} if row.counts is None else {"count_by_cpu": _by_cpu(cpus, row.counts)}
-    return {"label": row.label, "description": row.description, **counted}
+    counts = {} if row.counts is None else {"count_by_cpu": _by_cpu(cpus, row.counts)}
+    return {"label": row.label, "description": row.description, **counts}
 
 
 def describe_cgroup(cgroup: Cgroup) -> dict[str, Any]:

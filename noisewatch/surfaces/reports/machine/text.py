@@ -83,7 +83,7 @@ def _targets(snapshot: Snapshot) -> str:
     by_version_1 = "" if isolation.unbalanced == frozenset() else f", {cpus(isolation.unbalanced)} by cgroup v1"
     has_option = None if config is None else config.is_set("RCU_NOCB_CPU")
     is_doubtful = isolation.rcu_nocbs and not isolation.nohz_full and has_option is None
-    doubt = " requested; whether the kernel can is unknown" if is_doubtful else ""
+    doubt = " requested; support by the kernel is unknown" if is_doubtful else ""
     rows = [
         ("target CPUs", f"{cpus(snapshot.target.cpus)} ({snapshot.target.chosen_by})"),
         ("online", f"{cpus(snapshot.online.online)}, offline {cpus(snapshot.online.offline)}"),
@@ -100,7 +100,7 @@ def _clock(snapshot: Snapshot) -> str:
     rows = [
         ("turbo", snapshot.frequency.turbo or UNKNOWN),
         ("clock source", snapshot.settings.clock_source.current or UNKNOWN),
-        ("mains power", "no supply tells" if isinstance(mains, str) else yes(mains)),
+        ("mains power", "not reported" if isinstance(mains, str) else yes(mains)),
         ("CPU quota", UNKNOWN if quota is None else ("none" if quota == UNLIMITED else f"{quota:g} CPUs")),
         ("throttled periods", number(snapshot.cgroup.throttled_periods)),
     ]
@@ -140,7 +140,7 @@ def _unreadable(reasons: Mapping[str, str], width: int, is_whole: bool) -> str:
         names = describe_names([path for path, _ in faults], _MOST_PATHS)
         lines += wrap(printable(f"{faults[0][1]}: {names}"), width, "  ", "    ")
     if rest := by_reason[_MOST_REASONS:]:
-        lines.append(f"  for {len(rest)} other reasons: {sum(map(len, rest))} more")
+        lines.append(f"  for {describe_count(len(rest), 'other reason')}: {sum(map(len, rest))} more")
     return "\n".join(lines)
 
 
@@ -162,21 +162,21 @@ class ShownIrq(Struct, frozen=True):
 
     @property
     def queue(self) -> tuple[str | None, str]:
-        """The key that the queues of a device share: its name, and the driver's name without its last number."""
-        return self._alike(_LAST_NUMBER)
+        """The key shared by the queues of a device: its name, and the driver's name without its last number."""
+        return self._key_without(_LAST_NUMBER)
 
     @property
     def make(self) -> tuple[str | None, str]:
-        """The key that devices of one driver share."""
-        return self._alike(_NUMBER)
+        """The key shared by the devices of a driver."""
+        return self._key_without(_NUMBER)
 
-    def _alike(self, numbers: re.Pattern[str]) -> tuple[str | None, str]:
+    def _key_without(self, numbers: re.Pattern[str]) -> tuple[str | None, str]:
         """Return the device and its driver's name without these numbers; without both, a key that no other IRQ has."""
         return self.device, numbers.sub("*", self.driver) or (str(self.number) if self.device is None else "")
 
 
 def _irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
-    """Return a table of the IRQs that occurred since boot, the busiest first, and a line on the silent ones."""
+    """Return a table of the IRQs that have occurred since boot, the busiest first, and a line on silent IRQs."""
     lines = _lines(snapshot)
     if lines is None:
         return "IRQs ?"
@@ -184,7 +184,7 @@ def _irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
     silent = [line for line in lines if line.count == 0]
     if is_whole:
         return align([_HEAD, *(_row_of([line]) for line in [*busy, *silent])])
-    groups = _folded(busy)
+    groups = _group_irqs(busy)
     groups.sort(key=lambda group: -sum(line.count or 0 for line in group))
     shown, rest = groups[:_MOST_ROWS], groups[_MOST_ROWS:]
     rows = [_row_of(group) for group in shown]
@@ -196,8 +196,8 @@ def _irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
     return "\n".join(blocks + ([_silent_words(silent, width)] if silent else []))
 
 
-def _folded(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
-    """Group the IRQs by number, by device or by driver, whichever first fits on a page."""
+def _group_irqs(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
+    """Group the IRQs by number, device or driver: the first of these that fits on a page."""
     for key in ("number", "queue"):
         if len(groups := grouped(busy, attrgetter(key))) <= _MOST_ROWS:
             return groups
@@ -226,7 +226,7 @@ def _lines(snapshot: Snapshot) -> list[ShownIrq] | None:
 
 
 def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
-    """Return the row of one or several IRQs: the CPUs that any of them uses, and the CPUs that any may use."""
+    """Return the row of one or several IRQs, with the CPUs that any of them goes to or may go to."""
     irqs = [line.irq for line in group]
     movable = {yes(irq.movable if irq is not None else None) for irq in irqs}
     numbers, counts = [line.number for line in group], [line.count for line in group]
@@ -236,7 +236,7 @@ def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
         cpus_of([irq.effective if irq is not None else None for irq in irqs]),
         cpus_of([irq.allowed if irq is not None else None for irq in irqs]),
         movable.pop() if len(movable) == 1 else "some",
-        _in_common([line.driver for line in group]),
+        _common_name([line.driver for line in group]),
         or_dash(group[0].device),
     )
 
@@ -247,7 +247,7 @@ def cpus_of(sets: Sequence[CpuSet | None]) -> str:
     return brief(frozenset().union(*readable)) if len(readable) == len(sets) else UNKNOWN
 
 
-def _in_common(names: Sequence[str]) -> str:
+def _common_name(names: Sequence[str]) -> str:
     """Return `iavf-ens*-TxRx-*` for names that differ only in numbers; a number that all share stays."""
     by_place = zip(*(_NUMBER.findall(name) for name in names), strict=False)
     numbers = iter([digits[0] if len(set(digits)) == 1 else "*" for digits in by_place])
@@ -255,12 +255,12 @@ def _in_common(names: Sequence[str]) -> str:
 
 
 def _silent_words(silent: Sequence[ShownIrq], width: int) -> str:
-    """Return `silent since boot: 32 IRQs: 19 of nvme0q*, i801_smbus, 12 that nothing uses`."""
+    """Return `silent since boot: 32 IRQs: 19 of nvme0q*, i801_smbus, 12 unused`."""
     used = [line for line in silent if line.actions]
     groups = sorted(grouped(used, lambda line: line.device or line.make), key=len, reverse=True)
     parts = [_owner(group) for group in groups[:_MOST_SILENT]]
     parts += [f"{more} more (-v)"] if (more := sum(map(len, groups[_MOST_SILENT:]))) else []
-    parts += [f"{unused} that nothing uses"] if (unused := len(silent) - len(used)) else []
+    parts += [f"{unused} unused"] if (unused := len(silent) - len(used)) else []
     sentence = f"silent since boot: {len(silent)} IRQs: {', '.join(parts)}"
     return "\n".join(wrap(printable(sentence), width, "", "  "))
 
@@ -268,12 +268,12 @@ def _silent_words(silent: Sequence[ShownIrq], width: int) -> str:
 def _owner(group: Sequence[ShownIrq]) -> str:
     """Return `12 of eth0`: the device, or else the driver."""
     device = group[0].device
-    name = device if device not in (None, "none") else _in_common([line.driver for line in group])
+    name = device if device not in (None, "none") else _common_name([line.driver for line in group])
     return f"{len(group)} of {name}" if len(group) > 1 else name
 
 
 class _Cpu(NamedTuple):
-    """What the tables show of one CPU; the last-level `cache` and the `interrupts` since boot are None if unknown."""
+    """A CPU in the tables; its last-level `cache` and its `interrupts` since boot are None if unknown."""
 
     number: int
     place: CpuPlace
@@ -288,12 +288,12 @@ def _all_cpus(snapshot: Snapshot) -> list[_Cpu]:
     online, isolation, interrupts = snapshot.online, snapshot.isolation, snapshot.interrupts
     reported = (online.online or frozenset()) | (online.present or frozenset())
     listed = reported | snapshot.topology.keys() | snapshot.target.cpus
-    counted = interrupts.cpus if interrupts is not None and not listed else ()
+    counted_cpus = interrupts.cpus if interrupts is not None and not listed else ()
     caches = cache_names(snapshot.topology)
     totals = interrupts.total_by_cpu() if interrupts is not None else {}
     cpus_of_purpose = (online.online, snapshot.target.cpus, isolation.isolated, isolation.nohz_full)
     rows = []
-    for cpu in sorted({*listed, *counted}):
+    for cpu in sorted({*listed, *counted_cpus}):
         place = snapshot.topology.get(cpu, _NOWHERE)
         purpose = [yes(None if purpose_cpus is None else cpu in purpose_cpus) for purpose_cpus in cpus_of_purpose]
         clock = snapshot.frequency.cpus.get(cpu) or CpuFrequency(cpu)
@@ -334,12 +334,12 @@ def _cpu_table(snapshot: Snapshot) -> str:
         )
         for group in grouped(_all_cpus(snapshot), lambda cpu: cpu.purpose)
     ]
-    head = ("CPUS", "COUNT", "ONLINE", "TARGET", "ISOLATED", "NOHZ", "KIND", "INTERRUPTS OF EACH")
+    head = ("CPUS", "COUNT", "ONLINE", "TARGET", "ISOLATED", "NOHZ", "KIND", "INTERRUPTS PER CPU")
     return align([head, *rows])
 
 
 def _topology_table(snapshot: Snapshot, is_whole: bool) -> str:
-    """Return which CPUs share a last-level cache, a package and a node; on large machines only package and node.
+    """Return a table of CPUs by last-level cache, package and node; on large machines only by package and node.
 
     With `is_whole`, each core has its own row.
     """

@@ -19,15 +19,15 @@ _LENGTHS = "0.5 µs … 16 ms"
 _MOST_PARTS = 4
 
 
-def culprit_lines(culprits: Sequence[MeasuredCulprit], most: int, width: int) -> list[str]:
-    """Return a table of the first `most` culprits, at most `width` columns wide, and how many more there are."""
+def culprit_lines(culprits: Sequence[MeasuredCulprit], max_rows: int, width: int) -> list[str]:
+    """Return a table of the first `max_rows` culprits, at most `width` columns wide, and the number of the others."""
     head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", _LENGTHS]
-    rows = [["", *_row(culprit)] for culprit in culprits[:most]]
+    rows = [["", *_row(culprit)] for culprit in culprits[:max_rows]]
     return Table(head, rows, len(culprits) - len(rows), "who", (_LENGTHS, "p50", "p99", "time")).lines(width)
 
 
 def root_lines(reason: str | None, arguments: str, is_live: bool) -> list[str]:
-    """Return the command that would record a trace, on a line of its own to copy, if only privileges are missing."""
+    """Return the command that would trace as root, on its own line to copy, if only privileges are missing."""
     if reason is None or FOR_ROOT not in reason or not is_live:
         return []
     return [f"    {as_root(arguments, is_here=True)}"]
@@ -49,12 +49,12 @@ def _row(culprit: MeasuredCulprit) -> list[str]:
 
 
 def _bars(culprit: MeasuredCulprit) -> str:
-    """Draw how many interruptions have which length, a column for each doubling; even a single one is visible."""
+    """Draw a histogram of interruptions by length, a column per doubling; even a single one is visible."""
     counts = [0] * (_LAST_BIT - _FIRST_BIT + 1)
     for length, count in culprit.count_by_length.items():
         counts[min(max(length.bit_length(), _FIRST_BIT), _LAST_BIT) - _FIRST_BIT] += count
-    most = max(counts)
-    return "".join(_BARS[-(-count * (len(_BARS) - 1) // most)] for count in counts) if most else ""
+    highest = max(counts)
+    return "".join(_BARS[-(-count * (len(_BARS) - 1) // highest)] for count in counts) if highest else ""
 
 
 def rate_of(disturbance: Disturbance) -> str:
@@ -73,7 +73,7 @@ def disturbance_name(disturbance: Disturbance) -> str:
 
 
 def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:
-    """Return a row for each gap: its start, its length, how much of it the kernel trace explains, and its culprits."""
+    """Return a table of gaps: start, length, the time that the kernel trace explains, and the culprits."""
     head = ["", "at", "length", "traced", "who"]
     rows = [
         [
@@ -89,7 +89,7 @@ def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:
 
 
 def interruption_lines(stretches: Iterable[Interruption], width: int) -> list[str]:
-    """Return a row for each interruption, a stretch of time that others had without a break."""
+    """Return a table of interruptions: stretches that other tasks or interrupts had without a break."""
     rows = [
         ["", _at(stretch.start_ns), describe_ns(stretch.length_ns), parts_in_words(stretch.parts)]
         for stretch in stretches
@@ -97,14 +97,14 @@ def interruption_lines(stretches: Iterable[Interruption], width: int) -> list[st
     return Table(["", "at", "length", "who"], rows, shortened="who").lines(width)
 
 
-def suspect_words(suspects: Sequence[Disturbance], most: int) -> str:
+def suspect_words(suspects: Sequence[Disturbance], max_names: int) -> str:
     """Return the first suspects, the costliest first: `hog (pid 901) ~3.1%, RCU 12.0/s`."""
     texts = [
         f"{disturbance_name(suspect)} {rate_of(suspect) + '/s' if suspect.rate_per_s else share_of(suspect)}"
-        for suspect in suspects[:most]
+        for suspect in suspects[:max_names]
     ]
-    rest = len(suspects) - len(texts)
-    return ", ".join(texts + ([f"and {rest} more"] if rest else []))
+    other_count = len(suspects) - len(texts)
+    return ", ".join(texts + ([f"and {other_count} more"] if other_count else []))
 
 
 def _at(start_ns: int) -> str:
@@ -114,5 +114,5 @@ def _at(start_ns: int) -> str:
 def parts_in_words(parts: Sequence[Part]) -> str:
     """Return `kworker/1:2 58.6 µs + timer tick 9.2 µs + 3 more`."""
     texts = [f"{printable(part.name)} {describe_ns(part.ns)}" for part in parts[:_MOST_PARTS]]
-    rest = len(parts) - len(texts)
-    return " + ".join(texts + ([f"{rest} more"] if rest else []))
+    other_count = len(parts) - len(texts)
+    return " + ".join(texts + ([f"{other_count} more"] if other_count else []))

@@ -26,10 +26,10 @@ def describe_machine(snapshot: Snapshot) -> MachinePart:
 
 
 def describe_facts(snapshot: Snapshot, identifies: bool = False) -> FactsPart:
-    """Return the key `facts`, by class and name: what machines are compared by.
+    """Return the key `facts`: the facts by class and name, by which machines are compared.
 
-    As in a recording, the host's name is left out unless `identifies`. A snapshot keeps only the options of the
-    kernel's command line that matter to noise.
+    As in a recording, the host's name is left out unless `identifies`. Of the kernel's command line, a snapshot keeps
+    only the options that matter to noise.
     """
     scrub = Scrubber("" if identifies else snapshot.platform.host or "")
     return FactsPart(
@@ -73,7 +73,7 @@ def describe_gap(cause: GapCause) -> GapPart:
 
 
 def describe_share_of_gap(part: Part) -> ShareOfGapPart:
-    """Return what ran in a gap; a crowd of threads has no one `tid`."""
+    """Return one part of a gap; a crowd of threads has no `tid`."""
     source = part.source
     tid = source.thread.tid if source.thread is not None and part.crowd is None else None
     return filled(ShareOfGapPart, part, kind=source.kind, tid=tid, irq=source.irq)

@@ -1,6 +1,6 @@
 """The parts that all JUnit reports share: properties, totals and timestamps.
 
-There is no standard; what most tools read is collected at https://github.com/testmoapp/junitxml.
+There is no standard; https://github.com/testmoapp/junitxml collects what most tools read.
 """
 
 from __future__ import annotations

@@ -23,14 +23,14 @@ from noisewatch.surfaces.drawing.tables import (
 from noisewatch.surfaces.drawing.text_row import Row, Style
 from noisewatch.surfaces.drawing.wraps import Kept, hanging, wrap, wrap_after
 
-_LEAST_WRAPPED = 30  # columns of a last column that is wrapped beside the others
+_LEAST_WRAPPED = 30  # columns of a last column that is wrapped next to the others
 
 
 class Table(Struct, frozen=True):
     """A table; `rest` is the number of rows that it leaves out, and `rest_remark` continues `and 3 more`.
 
-    To fit a width the cells of the column `shortened` are cut, and the columns `spare` are dropped. Without such a
-    column the last one is wrapped. `sentences`, if there are any, are what text shows instead of the table.
+    To fit a width, the cells of the column `shortened` are cut, and the columns `spare` are dropped. Without
+    `shortened`, the last column is wrapped. Text shows `sentences`, if there are any, instead of the table.
     """
 
     head: Sequence[str]
@@ -71,7 +71,7 @@ class Table(Struct, frozen=True):
 class Section(Struct, frozen=True):
     """A part of a report. The `command` ends the title; `steps` are sentences with their commands by name.
 
-    In Markdown the title is a heading of that `level`, and a section that `is_folded` shows its title alone at first.
+    In Markdown the title is a heading of that `level`, and a section that `is_folded` at first shows only its title.
     """
 
     title: str = ""
@@ -130,7 +130,7 @@ def markdown_of_section(section: Section) -> Iterator[str]:
         yield fenced("text", [plain_row(row) for row in section.chart])
     for sentence, commands in section.steps:
         yield from [f"{prose(sentence)}\n"] if sentence else []
-        for name, command in commands:  # a fence of its own, to copy it as a whole; what is for good may be prose
+        for name, command in commands:  # a separate fence, to copy it as a whole; FOR_GOOD may be prose
             yield f"{name}:\n\n{fenced('text' if name == FOR_GOOD else 'sh', [command])}"
     if section.table is not None and (text := section.table.markdown()):
         yield text
@@ -138,6 +138,6 @@ def markdown_of_section(section: Section) -> Iterator[str]:
         yield "</details>\n"
 
 
-def markdown_of_sections(sections: Iterable[Section], most_bytes: float = inf) -> str:
-    """Return as many of the first sections as fit in `most_bytes`; an empty text if not even the first one does."""
-    return fitting(["\n".join(markdown_of_section(section)) for section in sections], most_bytes)
+def markdown_of_sections(sections: Iterable[Section], max_bytes: float = inf) -> str:
+    """Return as many of the first sections as fit in `max_bytes`; an empty text if not even the first one does."""
+    return fitting(["\n".join(markdown_of_section(section)) for section in sections], max_bytes)

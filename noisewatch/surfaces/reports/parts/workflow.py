@@ -19,7 +19,7 @@ def workflow_command(level: str, title: str, message: str) -> str:
 
 
 def annotation_lines(level: str, titled: Sequence[tuple[str, str]], room: int = MOST_ANNOTATIONS) -> list[str]:
-    """Return an annotation for each title and message; if there are more than `room`, the last one names the rest."""
+    """Return an annotation for each title and message; if there are more than `room`, the last one names the others."""
     shown = titled if len(titled) <= room else titled[: room - 1]
     lines = [workflow_command(level, f"noisewatch: {title}", message) for title, message in shown]
     rest = titled[len(shown) :]

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from noisewatch import __version__
 from noisewatch.cpus import cpu_list_argument, format_cpu_list, name_cpus
-from noisewatch.judgement.cause_words import parted
+from noisewatch.judgement.cause_words import split_command
 from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.fixes.fix import BootOptions
 from noisewatch.judgement.plan.plan import Judged, Plan
@@ -28,7 +28,7 @@ from noisewatch.text import one_line, printable
 
 
 class PlanRenderOptions(Struct, frozen=True):
-    """What the text of a plan has to fit, and whether a script is the one that takes the plan back."""
+    """The options of a plan's text, and whether to render the script that undoes the plan."""
 
     width: int = 100
     in_colour: bool = False
@@ -50,19 +50,24 @@ def render_plan(plan: Plan, form: str, options: PlanRenderOptions) -> str:
             return f"{arguments}\n" if arguments else ""
         case "systemd":
             return "\n".join([*_unit(plan), ""])
-    parts = (_head(plan, options), _why(plan, options), _now(plan, options), _for_good(plan, options))
-    return "\n\n".join("\n".join(lines) for lines in (*parts, _to_run(plan, options))) + "\n"
+    parts = (
+        _head(plan, options),
+        _criteria_lines(plan, options),
+        _immediate_steps(plan, options),
+        _permanent_steps(plan, options),
+    )
+    return "\n\n".join("\n".join(lines) for lines in (*parts, _start_section(plan, options))) + "\n"
 
 
 def plan_remarks(plan: Plan, form: str) -> Iterator[str]:
-    """Yield what the options for the command line replace and what they lack, as they have no comments."""
+    """Yield remarks on the options for the command line, which cannot have comments: replaced and missing options."""
     if form != "cmdline":
         return
     yield from _replaced_options(plan)
     if plan.why_no_partition is not None:
         yield one_line(plan.why_no_partition)
     yield from (f"left out: {option}" for option in _left_out(plan))
-    yield from (f"not known: {one_line(check_reason)}" for check_reason in _unknown_checks(plan))
+    yield from (f"unknown: {one_line(check_reason)}" for check_reason in _unknown_checks(plan))
 
 
 _GRAVITIES: Mapping[Status, Gravity] = {
@@ -80,19 +85,19 @@ _COLUMN = 11  # columns of the label before a line
 
 def _head(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     given = "" if plan.proposal.is_given else "proposed: "
-    yield from _wrapped(f"{given}{plan.headline}", options.width)
-    yield from _wrapped(f"{_placement(plan)}; {plan.cost}", options.width)
+    yield from _wrap(f"{given}{plan.headline}", options.width)
+    yield from _wrap(f"{_placement(plan)}; {plan.cost}", options.width)
     snapshot = plan.proposal.case.snapshot
     remark = "" if snapshot.is_live else f". {_NOT_HERE}"
-    yield from _wrapped(f"{describe_platform(snapshot)}{remark}", options.width)
+    yield from _wrap(f"{describe_platform(snapshot)}{remark}", options.width)
 
 
-def _why(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
-    yield "WHY THESE" if not plan.proposal.is_given else "WHAT THEY ARE LIKE"
+def _criteria_lines(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
+    yield "WHY THESE CPUS" if not plan.proposal.is_given else "ABOUT THESE CPUS"
     widest = max(len(judged_criterion.criterion) for judged_criterion in plan.criteria)
     for judged in plan.criteria:
         indent = " " * (len(_INDENT) + 2 + widest + 2)
-        first, *more = _wrapped(_answer_text(judged), options.width, indent, indent)
+        first, *more = _wrap(_answer_text(judged), options.width, indent, indent)
         mark = painted_mark(_GRAVITIES[judged.answer.status], options.in_unicode, options.in_colour)
         yield f"{_INDENT}{mark} {judged.criterion:<{widest}}  {first.strip()}"
         yield from more
@@ -105,21 +110,21 @@ def _answer_text(judged: Judged) -> str:
     return str(answer.reason if answer.status == Status.NOT_APPLICABLE and answer.reason else answer.said)
 
 
-def _now(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
+def _immediate_steps(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     yield "NOW, until the next boot   (--format script; write its --undo before you run it)"
     for step in plan.steps.now:
         yield f"{_INDENT}{step.about}"
         for action in step.fix.actions:
-            yield from (f"{_INDENT * 2}{printable(line)}" for line in parted(action.do, options.width))
+            yield from (f"{_INDENT * 2}{printable(line)}" for line in split_command(action.do, options.width))
     if not plan.steps.now:
         yield f"{_INDENT}nothing to do, as far as is known" if plan.steps.unknown else f"{_INDENT}nothing to do"
     if plan.why_no_partition is not None:
-        yield from _wrapped(plan.why_no_partition, options.width, _INDENT)
+        yield from _wrap(plan.why_no_partition, options.width, _INDENT)
     for line in _unknown_checks(plan):
-        yield from _wrapped(f"not known: {line}", options.width, _INDENT, _INDENT * 2)
+        yield from _wrap(f"unknown: {line}", options.width, _INDENT, _INDENT * 2)
 
 
-def _for_good(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
+def _permanent_steps(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     arguments = plan.steps.kernel_arguments
     yield "FOR GOOD, from the next boot on"
     if arguments:
@@ -134,18 +139,18 @@ def _for_good(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
         yield f"{_INDENT}nothing to do, as far as is known"
     notes = [*_boot_notes(plan), *(f"left out: {omission}" for omission in _left_out(plan))]
     for note in notes:
-        yield from _wrapped(note, options.width, _INDENT, _INDENT)
+        yield from _wrap(note, options.width, _INDENT, _INDENT)
 
 
-def _to_run(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
+def _start_section(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     yield "RUN THE BENCHMARK"
     yield from (f"{_INDENT}{line.about:<{_COLUMN}}{printable(line.command)}" for line in plan.start_lines)
     for note in plan.notes:
-        yield from _wrapped(note, options.width, _INDENT, _INDENT)
+        yield from _wrap(note, options.width, _INDENT, _INDENT)
 
 
-def _wrapped(text: str, width: int, first: str = "", further: str = _INDENT) -> list[str]:
-    return wrap(printable(text), width, first, further, keep="hyphens", least=_NARROWEST)
+def _wrap(text: str, width: int, first: str = "", further: str = _INDENT) -> list[str]:
+    return wrap(printable(text), width, first, further, keep="hyphens", min_width=_NARROWEST)
 
 
 _NOT_HERE = "Run these on the machine that was read, not here."
@@ -174,20 +179,20 @@ def _boot_notes(plan: Plan) -> Iterator[str]:
         )
     if "isolcpus=" in arguments and plan.steps.partition is not None:
         yield (
-            "Prefer the partition: it needs no reboot, and can be taken back. isolcpus is deprecated, but it alone "
-            "keeps interrupts away that the kernel manages (managed_irq)."
+            "Prefer the partition: it needs no reboot, and can be undone. isolcpus is deprecated, but only it keeps "
+            "away interrupts that the kernel manages (managed_irq)."
         )
 
 
 def _replaced_options(plan: Plan) -> Iterator[str]:
-    """Yield what to change in the options, or on the command line, before they are added to it."""
+    """Yield notes on what to change before the options are added to the command line."""
     halves = frozenset().union(*(core.cpus for core in plan.proposal.cores if not core.has_siblings))
     if plan.steps.kernel_arguments and halves:
-        yield f"Which CPUs share a core with {name_cpus(halves)} is not known: add any that do to these options."
+        yield f"Cannot tell which CPUs share a core with {name_cpus(halves)}: add them to these options."
     if plan.steps.kernel_arguments and plan.proposal.case.snapshot.platform.options is None:
-        yield "Whether the command line has any of these options now is not known."
+        yield "Cannot tell whether the command line already has any of these options."
     for name, value in plan.given_options.items():
-        yield one_line(f"The command line has {name}={value} now: replace that.")
+        yield one_line(f"The command line already has {name}={value}: replace it.")
 
 
 def _left_out(plan: Plan) -> Iterator[str]:
@@ -197,13 +202,13 @@ def _left_out(plan: Plan) -> Iterator[str]:
 
 
 def _unknown_checks(plan: Plan) -> Iterator[str]:
-    """Yield the checks that could not determine whether there is anything to do, with the reasons."""
+    """Yield the checks that could not determine if there is anything to do, with the reasons."""
     for check, reason in plan.steps.unknown.items():
         yield f"{check}: {reason}"
 
 
 def _script(plan: Plan) -> str:
-    """Return the script; comments have permanent settings, what is unknown, and the lines that start the benchmark."""
+    """Return the script, with comments on permanent settings, unknown checks, and how to start the benchmark."""
     steps = plan.steps
     comments = {
         "Not isolated by this script:": [one_line(plan.why_no_partition or "")],
@@ -211,7 +216,7 @@ def _script(plan: Plan) -> str:
         "Of these options:": list(_boot_notes(plan)) if steps.kernel_arguments else [],
         "To make the rest permanent:": [f"{step.check.id}: {step.fix.persist}" for step in steps.lasting],
         "Left out:": list(_left_out(plan)),
-        "Not known, and so left out:": list(_unknown_checks(plan)),
+        "Unknown, and so left out:": list(_unknown_checks(plan)),
         "To run the benchmark:": [f"{line.about}: {line.command}" for line in plan.start_lines],
     }
     commands = script_steps((f"{step.check.id}: {step.about}", step.fix.now) for step in steps.now)
@@ -252,13 +257,13 @@ def _unit(plan: Plan) -> Iterator[str]:
     partition = plan.steps.partition
     if partition is not None:
         file = f"{partition.folder.rpartition('/')[0]}/{_NAME}/cpuset.cpus.partition"
-        yield "# All threads of its cores, which nothing else may use while it runs: an isolated partition."
+        yield "# An isolated partition of all threads of the cores: nothing else may use them while the unit runs."
         yield from ["Slice=-.slice", f"AllowedCPUs={cpu_list_argument(proposal.taken)}"]
         read_back = f"grep -qx isolated {file} || {{ cat {file} >&2; exit 1; }}"
         yield f"ExecStartPre=+/bin/sh -c 'echo isolated >{file}; {read_back}'"
     elif plan.partition is not None:
-        yield f"# They are in the partition {printable(plan.partition)}, where no unit can run: take that back first."
+        yield f"# The CPUs are in the partition {printable(plan.partition)}, where no unit can run: undo it first."
     if plan.why_no_partition is not None:
         yield f"# {one_line(plan.why_no_partition)}"
-        yield "# This unit runs on them, and keeps nothing else off them."
+        yield "# This unit runs on these CPUs, but keeps nothing else off them."
     yield from ["# Put your benchmark here, with its whole path.", "ExecStart=/bin/true"]

@@ -1,4 +1,4 @@
-"""The report of a series as sections, which are rendered as text and as Markdown: what matters most comes first."""
+"""The report of a series as sections, the most important first, which are rendered as text and as Markdown."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def render_text(series: RunSeries, options: SeriesOptions) -> str:
     """Return the report of `run --format text`."""
     conclusion, width = conclude(series), max(options.width, _NARROWEST)
     glyphs = UNICODE if options.in_unicode else ASCII
-    disturbed = _disturbed(series, _MOST_ROWS, most_reasons=1)
+    disturbed = _disturbed_table(series, _MOST_ROWS, max_reasons=1)
     sections = _sections(series, conclusion, disturbed, options.identifies)
     pictures = _pictures(series, conclusion, width, glyphs)
     parts = [_head(series, conclusion, width, options.in_colour)]
@@ -61,17 +61,17 @@ def render_text(series: RunSeries, options: SeriesOptions) -> str:
 
 
 def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: bool) -> list[str]:
-    """Return what ran where, whether the result can be trusted, and what speaks against that."""
+    """Return the target CPUs, the number of runs, the headline, and doubts about the result."""
     target = series.machine.target
     count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
-    repeated = f" ({requested} wanted, {count - requested} repeated)" if count > requested else ""
+    repeated = f" ({requested} requested, {count - requested} repeated)" if count > requested else ""
     about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {describe_count(count, 'run')}{repeated}"
     first, *more = wrap(headline_of(conclusion), width)
     first = painted(first, _meaning_of(series, conclusion)) if in_colour else first
-    return [*wrap(about, width), first, *more, *wrap_all(_on_the_whole(series, conclusion), width)]
+    return [*wrap(about, width), first, *more, *wrap_all(_series_sentences(series, conclusion), width)]
 
 
-def _on_the_whole(series: RunSeries, conclusion: RunConclusion) -> list[str]:
+def _series_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:
     return [*machine_sentences(conclusion), *ending_sentences(series), *level_sentences(series)]
 
 
@@ -88,31 +88,31 @@ def render_markdown(series: RunSeries, options: SeriesOptions) -> str:
     return markdown_of_series(series, options, MOST_BYTES)
 
 
-def markdown_of_series(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str:
-    """Return the Markdown report, to paste into an issue or a pull request, cut at the end to at most `most_bytes`."""
+def markdown_of_series(series: RunSeries, options: SeriesOptions, max_bytes: int) -> str:
+    """Return the Markdown report, to paste into an issue or a pull request, cut at the end to at most `max_bytes`."""
     conclusion, target = conclude(series), series.machine.target
     facts = (
         ("target", f"{name_cpus(target.cpus)} ({target.chosen_by})"),
         ("machine", describe_host(series.machine)),
         ("noisewatch", __version__),
     )
-    sentences = [headline_of(conclusion), *_on_the_whole(series, conclusion)]
-    disturbed = _disturbed(series, _MOST_ROWS_OF_MARKDOWN)
+    sentences = [headline_of(conclusion), *_series_sentences(series, conclusion)]
+    disturbed = _disturbed_table(series, _MOST_ROWS_OF_MARKDOWN)
     sections = _sections(series, conclusion, disturbed, options.identifies)
     pictures = _pictures(series, conclusion, _WIDTH, UNICODE)
     parts = [f"### noisewatch run: {counts_of(series)}\n"]
     for section in (Section(facts=facts, sentences=sentences), *sections, *pictures):
         parts += markdown_of_section(section)
-    return fitting(parts, most_bytes)
+    return fitting(parts, max_bytes)
 
 
 def _sections(series: RunSeries, conclusion: RunConclusion, disturbed: Table, identifies: bool) -> Iterator[Section]:
-    """Yield the parts between the head and the picture; culprits do not matter if nothing was measured."""
+    """Yield the sections between the head and the picture; without a measurement there are no culprits."""
     is_measured = any(command.selected.of_all is not None for command in conclusion.commands)
     if is_measured:
         yield Section(sentences=difference_sentences(series, conclusion))
     for command in conclusion.commands:
-        yield _of_command(series, command, identifies)
+        yield _command_section(series, command, identifies)
     if is_measured:
         yield Section(table=_culprit_table(conclusion.culprits))
         if fixes := _fixes(series, conclusion, identifies):
@@ -121,7 +121,7 @@ def _sections(series: RunSeries, conclusion: RunConclusion, disturbed: Table, id
     yield Section(table=disturbed)
 
 
-def _of_command(series: RunSeries, command: CommandConclusion, identifies: bool) -> Section:
+def _command_section(series: RunSeries, command: CommandConclusion, identifies: bool) -> Section:
     return Section(
         title=letter_of(series, command.command),
         command=command_words(series.options.commands[command.command], identifies),
@@ -131,7 +131,7 @@ def _of_command(series: RunSeries, command: CommandConclusion, identifies: bool)
 
 
 def _fixes(series: RunSeries, conclusion: RunConclusion, identifies: bool) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return how to place the commands' threads better, then the remedies against the costliest culprits, each once.
+    """Return advice on the placement of threads, then the remedies against the costliest culprits, each once.
 
     A fix is a sentence with its commands as (purpose, command) pairs.
     """
@@ -166,7 +166,7 @@ def _where(culprit: RunCulprit) -> str:
     return f"sibling {where}" if culprit.kind == ReasonKind.SIBLING else where
 
 
-def _disturbed(series: RunSeries, most_rows: int, most_reasons: int = MOST_NAMED) -> Table:
+def _disturbed_table(series: RunSeries, max_rows: int, max_reasons: int = MOST_NAMED) -> Table:
     """Return a row for each run that was not undisturbed, with its reasons."""
     judged = [judged_run for judged_run in series.repetitions if not judged_run.is_undisturbed]
     rows = [
@@ -174,9 +174,9 @@ def _disturbed(series: RunSeries, most_rows: int, most_reasons: int = MOST_NAMED
             f"{letter_of(series, judged_run.repetition.command)}{judged_run.repetition.number}",
             describe_ns(judged_run.repetition.length_ns),
             judged_run.standing.value,
-            printable(describe_run(judged_run.verdict, judged_run.repetition, most_reasons)),
+            printable(describe_run(judged_run.verdict, judged_run.repetition, max_reasons)),
         )
-        for judged_run in judged[:most_rows]
+        for judged_run in judged[:max_rows]
     ]
     return Table(("run", "time", "verdict", "why"), rows, len(judged) - len(rows))
 
@@ -187,7 +187,7 @@ def _pictures(series: RunSeries, conclusion: RunConclusion, width: int, glyphs: 
 
 
 def text_of_results(results: MarkedResults, width: int) -> str:
-    """Return the number of undisturbed runs, and a table of all runs with the reasons why the others were not."""
+    """Return the number of undisturbed runs, and a table of all runs with the reasons for other verdicts."""
     title = f"{printable(results.file.path)} · {undisturbed_words(len(results.undisturbed), len(results.marked))}"
     rows = [
         (

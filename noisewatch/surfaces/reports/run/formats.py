@@ -1,6 +1,6 @@
 """The formats of a series, as data, and its output: lines as runs end, a whole report at the end, a summary.
 
-A format's module is imported only when it is asked for.
+A format's module is imported only if it is requested.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ReportOptions(Struct, frozen=True):
 
     @property
     def effective_form(self) -> str:
-        """The requested format, or else the one that the file's name implies."""
+        """The requested format, or else that of the file's extension."""
         return self.form or (LINES if self.output is not None and self.output.endswith(".jsonl") else TEXT)
 
     @property
@@ -78,7 +78,7 @@ class ReportOptions(Struct, frozen=True):
 
 
 class RunReport:
-    """The output of one series; its `listener` has to be passed to the code that runs the series."""
+    """The output of one series; pass its `listener` to the code that runs the series."""
 
     def __init__(
         self,
@@ -93,11 +93,11 @@ class RunReport:
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether lines of the receipt are missing; a message has reported that."""
+        """Whether lines of the receipt are missing, which a message has reported."""
         return self._keeper is not None and self._keeper.is_incomplete
 
     def write_reports(self, series: RunSeries, width: int, results: MarkedResults | None = None) -> None:
-        """Write all reports at the end; the file comes first, as the reader of standard output may have gone."""
+        """Write all reports at the end, the file first, as standard output may be closed."""
         asked = self._options
         form, in_colour = asked.effective_form, asked.color == ALWAYS
         options = SeriesOptions(width, asked.identifies, results, asked.is_gated, in_colour)
@@ -118,7 +118,7 @@ class RunReport:
 
 
 def _for_terminal(form: str, options: SeriesOptions, color: str) -> SeriesOptions:
-    """Render for a terminal: its colours and character set. Text repeats the command, which its reader has typed."""
+    """Return options for a terminal: its colours and character set. Text includes the command, as the user typed it."""
     from noisewatch.surfaces.drawing.glyphs import glyphs_for  # a single run prints nothing
 
     glyphs = glyphs_for(encoding_of(sys.stdout), os.environ.get("TERM", ""))
@@ -134,7 +134,7 @@ def opened_report(options: ReportOptions, shown: RunListener) -> Iterator[RunRep
     """
     form = options.effective_form
     if options.is_silent and form != TEXT:
-        raise UsageError(f"standard output is the command's: where to write the {form}? Add --output FILE")
+        raise UsageError(f"standard output belongs to the command: add --output FILE for the {form}")
     with ExitStack() as stack:
         has_summary = not options.is_single and not options.is_printed and form != TEXT
         summary = stack.enter_context(opened_output(None)) if has_summary else None

@@ -1,8 +1,8 @@
 """A series as a JUnit report: a suite for each command, a case for each repetition.
 
 A disturbed repetition is a failure; a repetition with an unknown verdict, and one whose command failed, is an error.
-What concerns the whole series (the machine changed, fewer runs than requested) is a case of its own and an error,
-because a report of passed cases alone would look like success.
+Trouble of the whole series (the machine changed, fewer runs than requested) is a separate case with an error, because a
+report of passed cases alone would look like success.
 """
 
 from __future__ import annotations

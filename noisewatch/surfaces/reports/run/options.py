@@ -1,4 +1,4 @@
-"""What a report of a series has to fit, whatever its format."""
+"""Options of a report of a series, for all formats."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ PRINTED = (None, "-")  # paths of standard output
 
 
 class SeriesOptions(Struct, frozen=True):
-    """What a report has to fit, and whether it may contain the commands' arguments and folders of this host.
+    """The options of a report. With `identifies`, it has the commands' arguments and folders of this host.
 
-    `results` are the runs of a results file that the command wrote, if one was read. `is_gated` means that the exit
-    status depends on the verdict. `in_colour` and `in_unicode` say what the terminal can show.
+    `results` are the runs of a results file that the command wrote, if one was read. With `is_gated`, the exit status
+    depends on the verdict. `in_colour` and `in_unicode` describe the terminal.
     """
 
     width: int = 100

@@ -1,11 +1,11 @@
-"""A series as a picture: when each run was and how long it took, how many took how long, and who disturbed them.
+"""A series as a picture: start and duration of each run, a histogram of durations, and the culprits.
 
 The time axis is logarithmic, in a few rows that timeline and histogram share. If there are more runs than columns,
-several share a column. Where several signs share a cell, the gravest is drawn, so that other runs never hide a
-disturbed one. While a series runs, one row shows its progress with the same signs.
+several share a column. If several signs share a cell, the gravest is drawn, so other runs never hide a disturbed run.
+While a series runs, one row shows its progress with the same signs.
 
-It is drawn with the signs and colours of all other pictures, so that it also works without colour and in ASCII. plotext
-supports neither these signs nor narrow terminals.
+The signs and colours are those of all other pictures, which also work without colour and in ASCII. plotext supports
+neither these signs nor narrow terminals.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class PlaceScale(Struct, frozen=True):
 
     @classmethod
     def of(cls, count: int, most_columns: int) -> PlaceScale:
-        """Return a scale with a few columns a run, and at most `most_columns` in all."""
+        """Return a scale with a few columns per run, and at most `most_columns` in all."""
         stretch = min(max(most_columns // count, 1), _MOST_STRETCH)
         return cls(count, min(count * stretch, most_columns))
 
@@ -106,7 +106,7 @@ def mark_of_run(standing: RunStanding, glyphs: Glyphs) -> Piece:
 
 
 def plotted_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale, glyphs: Glyphs) -> list[Row]:
-    """Draw the runs in one row for each row of the time scale, longest times first, as wide as all columns."""
+    """Draw the runs in one row per row of the time scale, longest times first, as wide as all columns."""
     cells: dict[tuple[int, int], RunStanding] = {}
     for run in shown:
         cell = scale.row_of(run.seconds), places.column_of(run.place)
@@ -121,14 +121,14 @@ def plotted_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale
 
 
 def _ticks(places: PlaceScale) -> list[int]:
-    """Return the places of the first run and of runs with round numbers, so far apart that their labels fit."""
+    """Return the places of the first run and of runs with round numbers, with room for their labels."""
     room = max(len(str(places.count)), 6) + 2
     steps = (size * 10**power for power in range(len(str(places.count)) + 1) for size in _STEPS)
     step = next((candidate for candidate in steps if candidate * places.columns >= room * places.count), places.count)
     return list(dict.fromkeys([0, *range(step - 1, places.count, step)]))
 
 
-_DISTINCT_RATIO = 1.02  # ratio from row to row from which three digits tell labels apart
+_DISTINCT_RATIO = 1.02  # least ratio between rows whose labels differ with three digits
 
 
 class TimeScale(Struct, frozen=True):
@@ -153,7 +153,7 @@ class TimeScale(Struct, frozen=True):
 
     @property
     def labels(self) -> list[str]:
-        """The time of each row, with enough digits to differ; the first and the last were measured."""
+        """The time of each row, with enough digits to differ; the first and the last are measured times."""
         if self.rows == 1:
             return [describe_ns(self.least_s * NS_PER_S)]
         ratio = (self.most_s / self.least_s) ** (1 / (self.rows - 1))
@@ -164,7 +164,7 @@ class TimeScale(Struct, frozen=True):
 
 
 _ROWS, _ROWS_OF_TWO = 8, 6
-_LEAST_SIDE_BY_SIDE = 60  # columns, with room for both beside each other
+_LEAST_SIDE_BY_SIDE = 60  # columns, with room for both pictures next to each other
 _HISTOGRAM_SHARE, _MOST_HISTOGRAM = 0.3, 40
 _GAP = 2
 _FEWEST = 2
@@ -206,8 +206,8 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
         rows += _side_by_side(plotted, bars, left + 2 + places.columns) if is_side_by_side else plotted
     rows += _axis(shown, places, left, lane_rows(culprits, shown, places, width - left - 2, glyphs))
     if places.is_shared:
-        short = f"{-(-places.count // places.columns)} runs a column"
-        note = first_that_fits([f"up to {short}: of signs in one place the gravest shows", short], width)
+        short = f"{-(-places.count // places.columns)} runs per column"
+        note = first_that_fits([f"up to {short}: the gravest sign is shown", short], width)
         rows.append([(note, "faint")])
     if not is_side_by_side:
         for bars in histograms:
@@ -268,23 +268,25 @@ def _axis(shown: Sequence[RunShown], places: PlaceScale, left: int, lanes: Seque
 def histogram_rows(shown: Iterable[RunShown], scale: TimeScale, width: int, glyphs: Glyphs) -> list[Row]:
     """Draw the number of runs for each row of the time scale, longest times first, in at most `width` columns.
 
-    A bar has a cell for each run, and the number of runs behind it. If bars do not fit, they are scaled down, but keep
-    at least one cell for each standing that occurs.
+    A bar has a cell for each run, followed by the number of runs. Bars that do not fit are scaled down, with at least
+    one cell for each standing that occurs.
     """
     counts: list[Counter[RunStanding]] = [Counter() for _ in range(scale.rows)]
     for run in shown:
         counts[scale.row_of(run.seconds)][run.standing] += 1
-    most = max((row_counts.total() for row_counts in counts), default=0)
-    room = max(width - len(f" {most}"), len(STYLES))
-    return [_bar(row_counts, most, room, glyphs) for row_counts in reversed(counts)]
+    highest = max((row_counts.total() for row_counts in counts), default=0)
+    room = max(width - len(f" {highest}"), len(STYLES))
+    return [_bar(row_counts, highest, room, glyphs) for row_counts in reversed(counts)]
 
 
-def _bar(counts: Counter[RunStanding], most: int, room: int, glyphs: Glyphs) -> Row:
+def _bar(counts: Counter[RunStanding], highest: int, room: int, glyphs: Glyphs) -> Row:
     row: Row = []
     for standing in STYLES:
         if counts[standing]:
             cells = (
-                max(round(counts[standing] * (room - len(STYLES) + 1) / most), 1) if most > room else counts[standing]
+                max(round(counts[standing] * (room - len(STYLES) + 1) / highest), 1)
+                if highest > room
+                else counts[standing]
             )
             sign, style = mark_of_run(standing, glyphs)
             row.append(((glyphs.bar if standing == RunStanding.UNDISTURBED else sign) * cells, style))
@@ -296,14 +298,14 @@ def lane_rows(
 ) -> list[Row]:
     """Draw a lane of at most `width` columns for each of the first culprits: a sign below each run that it disturbed.
 
-    The culprit's name is behind the last sign or before the first one; if neither fits, it has a row of its own.
+    The culprit's name is behind the last sign or before the first; if neither fits, it has its own row.
     """
     column_by_number = {run.number: places.column_of(run.place) for run in shown}
     rows: list[Row] = []
     for culprit in list(culprits)[:_MOST_LANES]:
         columns = {column_by_number[number] for number in culprit.numbers if number in column_by_number}
         if columns:
-            rows += _lane(columns, _named(culprit, min(_MOST_NAME, width)), width, glyphs)
+            rows += _lane(columns, _fitted_name(culprit, min(_MOST_NAME, width)), width, glyphs)
     return rows
 
 
@@ -319,20 +321,20 @@ def _lane(columns: Collection[int], name: str, width: int, glyphs: Glyphs) -> li
     return [[(" " * first, "plain"), (signs, "grave")], [(name, "strong")]]
 
 
-def _named(culprit: RunCulprit, most: int) -> str:
+def _fitted_name(culprit: RunCulprit, max_width: int) -> str:
     name = printable(culprit.name)
-    return name if text_width(name) <= most else fitted(name, most - 1).rstrip() + "…"
+    return name if text_width(name) <= max_width else fitted(name, max_width - 1).rstrip() + "…"
 
 
 _MOST_MARKS = 20
 _SHAPES = ((_MOST_MARKS, 3), (10, 3), (10, 2), (5, 1))  # how many signs, and how many of them with their times
-_LEAST_WHO = 24  # columns, to name a culprit
+_LEAST_WHO = 24  # columns for a culprit
 _MINUTE_S = 60
 _BETWEEN = "  "
 
 
 class SeriesProgress:
-    """The progress of a series so far; `wanted` is its number of runs without repeated ones."""
+    """The progress of a series; `expected` is its number of runs without repeated ones."""
 
     def __init__(self, expected: int) -> None:
         self._expected = expected
@@ -361,9 +363,9 @@ class SeriesProgress:
         return (self._ended_ns - self._began_ns) * (self._expected - done) // done
 
     def row(self, width: int, in_unicode: bool = True, waits_for: str = "") -> Row:
-        """Return the row, at most `width` columns wide; what matters least is left out first.
+        """Return the row, at most `width` columns wide; the least important parts are left out first.
 
-        It shows what the series `waits_for`, or else who disturbed the last disturbed run.
+        It shows what the series `waits_for`, or else the culprit of the last disturbed run.
         """
         count: Row = [(f"{self._counts.total()}/{self._expected}", "strong")]
         left = self.left_ns
@@ -376,16 +378,16 @@ class SeriesProgress:
         whole = [[count, self._marks(marks, times, in_unicode), rest, self._count_pieces()] for marks, times in _SHAPES]
         short = [[count, self._marks(marks, 0, in_unicode), rest] for marks in (5, 1)]
         room = width - (_LEAST_WHO if who else 0)
-        row = next((row for row in map(_joined, whole) if length(row) <= room), None)
+        row = next((row for row in map(_joined_rows, whole) if length(row) <= room), None)
         if row is not None:
-            row = cut(_joined([row, who]), width)
+            row = cut(_joined_rows([row, who]), width)
         else:
-            row = next((row for row in map(_joined, short) if length(row) <= width), cut(count, width))
+            row = next((row for row in map(_joined_rows, short) if length(row) <= width), cut(count, width))
         return rows_for([row], in_unicode)[0]
 
-    def _marks(self, most: int, times: int, in_unicode: bool) -> Row:
-        """Return the signs of the last `most` runs, with the times of the newest `times`."""
-        last = list(self._last)[-most:]
+    def _marks(self, max_marks: int, times: int, in_unicode: bool) -> Row:
+        """Return the signs of the last `max_marks` runs, with the times of the newest `times`."""
+        last = list(self._last)[-max_marks:]
         timed = last[len(last) - min(times, len(last)) :]
         row: Row = [(mark_of(standing, in_unicode), STYLES[standing]) for standing, _ in last[: len(last) - len(timed)]]
         for standing, ns in timed:
@@ -399,10 +401,10 @@ class SeriesProgress:
             for standing in gravest_first
             if self._counts[standing]
         ]
-        return _joined([[piece] for piece in pieces])
+        return _joined_rows([[piece] for piece in pieces])
 
 
-def _joined(parts: Sequence[Row]) -> Row:
+def _joined_rows(parts: Sequence[Row]) -> Row:
     row: Row = []
     for part in parts:
         if part:

@@ -1,6 +1,6 @@
 """A series as a pyperf file: the wall times of undisturbed runs, and all runs with their verdicts.
 
-Other runs are written with warm-ups only: pyperf counts no run without values in its statistics.
+Other runs have warm-ups only: pyperf leaves runs without values out of its statistics.
 https://pyperf.readthedocs.io/en/latest/api.html#run-class
 """
 

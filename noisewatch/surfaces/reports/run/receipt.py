@@ -1,4 +1,4 @@
-"""The receipt of a series as JSON: the commands, the machine, what disturbed each repetition, and the result."""
+"""The receipt of a series as JSON: commands, machine, disturbances of each repetition, and the result."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _MOST_CULPRITS, _MOST_PIDS = 20, 8
 MOST_THREADS = 8
 _DIGITS = 4  # of a share, which is an estimate
-_NO_LOOK = "no look at its threads: it was too short"
+_NO_LOOK = "its threads were not observed: it was too short"
 _NO_RUN_TIME_OBSERVED = "the looks at its threads saw none of their run time"
 _Key = TypeVar("_Key", bound=int | str | None)
 
@@ -63,7 +63,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
 
 
 def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> parts.RunDocument:
-    """Return the receipt's header: all that is known before the first repetition.
+    """Return the receipt's header, which is complete before the first repetition.
 
     It has the commands' arguments and the folders only if `identifies`.
     """
@@ -108,7 +108,7 @@ def _or_none(reason: str | None) -> str:
 
 
 def _counters(machine: Snapshot) -> Literal["ticks", "cpuacct", "schedstat"]:
-    """Return the kind of counters on which the books of the target CPUs rest: ticks, cpuacct or schedstat."""
+    """Return the counters on which the target CPUs' books are based: ticks, cpuacct or schedstat."""
     times = [(machine.run_time or {}).get(cpu) for cpu in machine.target.cpus]
     if not times or None in times:
         return "ticks"
@@ -148,7 +148,7 @@ def _calibration(calibrated: Calibrated) -> parts.RunCalibrationPart:
 def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
     """Return one repetition, with all that decided its verdict.
 
-    A key without a value here is that of the repetition by the same name.
+    Keys that are not set here are attributes of the repetition with the same name.
     """
     repetition, use = judged.repetition, judged.repetition.use
     trace, freezing = repetition.trace, repetition.freezing
@@ -261,7 +261,7 @@ def _conclusion(command: CommandConclusion) -> parts.ConclusionPart:
 def _counts(selected: Sequence[SelectedByCause]) -> parts.RunCountsPart:
     """Return the number of repetitions by outcome, with no repetition counted twice.
 
-    A repetition that failed or was cut short is not a measurement, and counts as nothing else.
+    A repetition that failed or was cut short is not a measurement, and is not counted elsewhere.
     """
     return parts.RunCountsPart(
         undisturbed=sum(selection.undisturbed for selection in selected),
@@ -306,9 +306,9 @@ def _results(results: MarkedResults, identifies: bool) -> parts.ResultsPart:
 
 
 def placement_of(placement: Placement) -> parts.PlacementPart:
-    """Return where the threads of the command ran; at most MOST_THREADS threads.
+    """Return the CPUs on which the command's threads ran, for at most MOST_THREADS threads.
 
-    Without any look, all shares are null, with the `reason`.
+    If they were never observed, all shares are null, with the `reason`.
     """
     spread, memory = _spread(placement.spread), _memory(placement.memory)
     if not placement.looks and not placement.is_traced:
@@ -332,7 +332,7 @@ def placement_of(placement: Placement) -> parts.PlacementPart:
     return parts.PlacementPart(
         source="trace" if placement.is_traced else "looks",
         looks=placement.looks,
-        seen_share=_rounded(placement.seen_share),
+        seen_share=_round_share(placement.seen_share),
         cpus=_shares(placement.ns_by_cpu()),
         cores=_shares(placement.ns_by_core()),
         nodes=_shares(placement.ns_by_node()),
@@ -365,7 +365,7 @@ def _shares(ns_by_place: Mapping[_Key, float]) -> parts.Residency | None:
     return [(place, round(ns / total, _DIGITS)) for place, ns in ordered if ns] if total else None
 
 
-def _rounded(share: float | None) -> float | None:
+def _round_share(share: float | None) -> float | None:
     return None if share is None else round(share, _DIGITS)
 
 
@@ -388,7 +388,7 @@ def _spread(spread: SpreadThreads | None) -> parts.SpreadThreadsPart | Literal["
 def _memory(memory: MemoryElsewhere) -> parts.MemoryElsewherePart:
     """Return the memory on other nodes; null with the reason if it is unknown."""
     return parts.MemoryElsewherePart(
-        share=_rounded(memory.share),
+        share=_round_share(memory.share),
         bytes=memory.size_bytes,
         reason=UNSET if memory.reason is None else printable(memory.reason),
         is_bound=True if memory.is_bound and memory.reason is None else UNSET,
@@ -398,8 +398,8 @@ def _memory(memory: MemoryElsewhere) -> parts.MemoryElsewherePart:
 class ReceiptKeeper(RunListener):
     """A listener that forwards all events to another listener, and writes the receipt to an open file.
 
-    The file receives only whole lines, so that it is readable however the series or noisewatch ends. After the first
-    line that cannot be written, no more lines are written: then the receipt `is_incomplete`.
+    The file receives only whole lines, so it is readable however the series or noisewatch ends. After the first line
+    that cannot be written, no more lines are written, and the receipt `is_incomplete`.
     """
 
     def __init__(self, shown: RunListener, identifies: bool, descriptor: int, name: str, is_printed: bool) -> None:
@@ -436,7 +436,7 @@ class ReceiptKeeper(RunListener):
         self._shown.on_done()
 
     def _write(self, document: DocumentPart) -> None:
-        """Write the line; show a remark if that fails, the first time only."""
+        """Write the line; show a remark at the first failure only."""
         if self.is_incomplete:
             return
         left = line = written(document).encode("utf-8", "replace")
@@ -446,7 +446,7 @@ class ReceiptKeeper(RunListener):
         except OSError as error:
             self.is_incomplete = True
             self._cut()
-            self._shown.on_remark(f"{self._name}: {system_reason(error)}: the receipt ends there, the run goes on")
+            self._shown.on_remark(f"{self._name}: {system_reason(error)}: the receipt ends there, the run continues")
         else:
             self._length += len(line)
 

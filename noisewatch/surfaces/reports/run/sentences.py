@@ -20,7 +20,7 @@ from noisewatch.judgement.run.placement import (
     weighty_threads,
     why_placement_unknown,
 )
-from noisewatch.judgement.run.reasons import Unwatched, left_words, named
+from noisewatch.judgement.run.reasons import Unwatched, left_words, name_with_kind
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.model.distributions import POWER, SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
@@ -45,8 +45,8 @@ _MOST_DECIMALS = 6
 _TOO_NARROW = "the interval of the mean is too narrow"
 _OF_PROGRAM = "the program (layout, hash seeds, allocation)"
 SAME_LAYOUT = (
-    "A command against itself does not see the layout floor: both run the same file, and what linking it again, "
-    "another path or a larger environment would change is in neither."
+    "A command against itself does not show the layout floor: both sides run the same file, so the effects of "
+    "relinking, another path or a larger environment are in neither."
 )
 _BOUNDLESS = 1e9  # a share: the runs vary so much that the interval includes a time of zero
 
@@ -57,7 +57,7 @@ def mean_words(series: SeriesStatistics, is_result: bool = True) -> str:
     If the series has no result, the interval is left out: noise may have shifted all of it.
     """
     if series.sd_s is None or series.cv is None or series.mean_interval_s is None:
-        return f"{times_text([series.mean_s], None)} (1 run: how much it varies is unknown)"
+        return f"{times_text([series.mean_s], None)} (1 run: its variation is unknown)"
     mean, sd = times_text([series.mean_s], series.sd_s), times_text([series.sd_s], series.sd_s, series.mean_s)
     spread = f"{mean} ± {sd} ({describe_count(series.count, 'run')}, CV {share_text(series.cv)}"
     if not is_result:
@@ -74,16 +74,16 @@ def range_words(series: SeriesStatistics) -> str:
 
 
 def doubt_words(series: SeriesStatistics, numbers: Sequence[int]) -> list[str]:
-    """Return clauses on why the interval may be wrong; `numbers` are those of the runs in the statistics."""
+    """Return clauses on why the interval may be wrong; `numbers` are the numbers of the runs in the statistics."""
     clauses = []
     if series.doubt == OrderDoubt.SERIAL:
-        clauses.append(f"runs resemble the one before: {_TOO_NARROW}")
+        clauses.append(f"each run resembles the one before: {_TOO_NARROW}")
     elif series.doubt is not None and series.later_share is not None:
         took = "longer" if series.doubt == OrderDoubt.SLOWER else "less"
         later = _more_or_less(series.later_share)
         clauses.append(f"later runs took {took} (the second half {later} than the first): {_TOO_NARROW}")
     elif not series.is_order_tested:
-        clauses.append(f"fewer than {FEWEST_FOR_ORDER} runs: whether later ones take longer is unknown")
+        clauses.append(f"fewer than {FEWEST_FOR_ORDER} runs: cannot tell whether later runs take longer")
     if series.far_runs:
         names = [str(numbers[at]) for at in series.far_runs]
         clauses.append(f"far from the others: run{'s' * (len(names) > 1)} {', '.join(names)}")
@@ -93,19 +93,19 @@ def doubt_words(series: SeriesStatistics, numbers: Sequence[int]) -> list[str]:
 def difference_words(difference: MeanDifference, a: str = "A", b: str = "B") -> str:
     """Return how much more time `b` takes than `a`, with the interval.
 
-    If no difference is shown, the sentence has the smallest one that could have been.
+    If no difference is shown, the sentence has the smallest difference that could have been shown.
     """
     if difference.interval is None or difference.smallest_shown is None:
         return (
             f"{b} took {_more_or_less(difference.share)} time than {a} in {_pairs(difference)}: too few to tell "
-            f"({FEWEST_PAIRS} pairs at least, and each command first in one)"
+            f"(at least {FEWEST_PAIRS} pairs are needed, with each command first in one)"
         )
     at = f"{CONFIDENCE:.0%} interval, {_pairs(difference)}"
     if difference.is_shown:
         return f"{b} takes {_more_or_less(difference.share)} time than {a} ({_from_to(difference.interval)}: {at})"
     return (
         f"no difference shown: {b} takes between {_from_to(difference.interval, ' and ')} time than {a} ({at}); "
-        f"one of less than {share_text(difference.smallest_shown)} may be missed"
+        f"one below {share_text(difference.smallest_shown)} may be missed"
     )
 
 
@@ -125,36 +125,38 @@ def relative_to_second(difference: MeanDifference) -> MeanDifference:
 
 
 def against_itself_words(difference: MeanDifference) -> str:
-    """Return the smallest difference that can be shown, from a command that ran against itself."""
+    """Return the smallest difference that can be shown, measured with a command against itself."""
     if difference.interval is None or difference.smallest_shown is None:
-        return f"what difference can be shown here is unknown: {_pairs(difference)}, {FEWEST_PAIRS} at least are needed"
+        return (
+            f"cannot tell what difference can be shown here: {_pairs(difference)}, at least {FEWEST_PAIRS} are needed"
+        )
     shown = (
-        f"differences from {share_text(difference.smallest_shown)} on can be shown here with {_pairs(difference)} "
+        f"differences of {share_text(difference.smallest_shown)} or more can be shown here with {_pairs(difference)} "
         f"({SIGNIFICANCE:.0%} false alarms, {POWER:.0%} power)"
     )
     if not difference.is_shown:
         return shown
     return (
-        f"{shown}; but the command differs from itself by {_from_to(difference.interval)}: "
-        "by chance in one series of twenty, so measure again"
+        f"{shown}; but the command differs from itself by {_from_to(difference.interval)}, "
+        "which happens by chance in one series of twenty: measure again"
     )
 
 
 def variance_words(parts: VarianceParts) -> str:
-    """Return how much processes vary, and how much of that the machine or the program explains."""
+    """Return how much processes vary, and the parts of the machine and the program."""
     if parts.cv is None or parts.cv_interval is None:
-        return "one run: how much processes vary is unknown"
+        return "one run: cannot tell how much processes vary"
     varies = f"varies {share_text(parts.cv)} between processes"
     if parts.of_machine is None or parts.of_program is None:
-        return (
-            f"{varies}; what the machine explains of it is unknown: no noise floor was measured for runs of this length"
-        )
+        return f"{varies}; the part of the machine is unknown: no noise floor was measured for runs of this length"
     machine = _range(parts.of_machine)
     if parts.explained == Explained.PROGRAM:
         rest = _range(parts.of_program)
         return f"{varies}; the machine explains {machine}: the rest, {rest}, is {_OF_PROGRAM}, or was not watched"
     if parts.explained == Explained.ORDER:
-        return f"{varies}; the machine explains {machine}: the rest depends on when a run ran, so not on {_OF_PROGRAM}"
+        return (
+            f"{varies}; the machine explains {machine}: the rest depends on the time of a run, so not on {_OF_PROGRAM}"
+        )
     if parts.explained == Explained.MACHINE:
         return f"{varies}, no more than the machine alone may cause ({machine}): nothing points to the program"
     return (
@@ -252,7 +254,7 @@ _LIST_WIDTH = 24  # columns for a list of CPUs
 _MOST_THREADS = 8
 _MOST_LEFT = 3  # runs
 _MOST_PLACES = 4
-_LEAST_SHARE = 0.005  # of a thread's time: what would be shown as none
+_LEAST_SHARE = 0.005  # of a thread's time; less would be shown as 0%
 _MB = 1_000_000
 _Key = TypeVar("_Key")
 _WHY = {
@@ -276,9 +278,9 @@ def letter_of(series: RunSeries, command: int) -> str:
 
 
 def headline_of(conclusion: RunConclusion) -> str:
-    """Return how many runs count, and which culprit took most time from the others.
+    """Return the number of undisturbed runs, and the culprit that took the most time from the others.
 
-    For a single command it also contains whether there is a result.
+    For a single command, it also has the reason for a missing result.
     """
     selected = [command.selected for command in conclusion.commands]
     counts = selection_words(selected[0]) if len(selected) == 1 else count_words(selected)
@@ -292,7 +294,7 @@ def headline_of(conclusion: RunConclusion) -> str:
 def command_sentences(command: CommandConclusion, is_alone: bool = False) -> list[str]:
     """Return the counts (unless `is_alone`, as the headline has them), the variances, the range, doubts and placement.
 
-    Without a result, what would be derived from it is left out.
+    Without a result, parts that are derived from it are left out.
     """
     statistics = command.selected.of_undisturbed or command.selected.of_all
     counts = [] if is_alone else [selection_words(command.selected)]
@@ -310,11 +312,11 @@ def command_sentences(command: CommandConclusion, is_alone: bool = False) -> lis
 
 
 def _placement_sentences(command: CommandConclusion) -> list[str]:
-    """Return where the command's threads ran, if they could choose between CPUs."""
+    """Return sentences on the CPUs of the command's threads, if they could choose between CPUs."""
     placement = command.placement
     has_choice = len(placement.target) > 1 and (placement.looks > 0 or placement.is_traced)
-    most = min(len(weighty_threads(placement)), _MOST_THREADS)
-    return placement_lines(placement, most) if has_choice else []
+    max_threads = min(len(weighty_threads(placement)), _MOST_THREADS)
+    return placement_lines(placement, max_threads) if has_choice else []
 
 
 def advice_parts_of(series: RunSeries, command: CommandConclusion, identifies: bool) -> list[tuple[str, str]]:
@@ -329,7 +331,7 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
     if difference is None:
         return []
     names = [f"{name} ({program_of(argv)})" for name, argv in zip(_NAMES, series.options.commands, strict=True)]
-    if conclusion.is_refused:  # one of them may have met more noise
+    if conclusion.is_refused:  # one of them may have been disturbed more
         undisturbed = 0 if conclusion.difference is None else conclusion.difference.pairs
         counts = f"{undisturbed} of {describe_count(conclusion.pairs, 'pair')} undisturbed"
         minimum = f"(minimum {share_text(series.options.min_undisturbed)})"
@@ -342,19 +344,19 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
 
 
 def left_sentences(series: RunSeries) -> list[str]:
-    """Return what the runs left running; only the first runs are named, as later ones usually leave the same."""
+    """Return the processes left running, for the first runs only, as later ones usually leave the same."""
     clauses = [words for judged in series.repetitions if (words := left_words(judged.repetition)) is not None]
     left = len(clauses) - _MOST_LEFT
-    return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did"] if left > 0 else [])]
+    return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did so"] if left > 0 else [])]
 
 
 def not_watched_sentences(series: RunSeries) -> list[str]:
-    """Return what no verdict of the series covers."""
+    """Return sentences on what no verdict of the series covers."""
     return [f"not watched: {clause}" for clause in not_watched_clauses(series)]
 
 
 def not_watched_clauses(series: RunSeries) -> list[str]:
-    """Return what was not watched on this machine, then what was not watched in some runs only."""
+    """Return clauses on what was not watched on this machine, then on what was not watched in some runs."""
     numbers: dict[Unwatched, list[int]] = {}
     for judged in series.repetitions:
         for unwatched in judged.verdict.unwatched:
@@ -373,7 +375,7 @@ def level_sentences(series: RunSeries) -> list[str]:
     for judged in series.repetitions:
         if isinstance(judged.repetition.trace, str):
             numbers.setdefault(judged.repetition.trace, []).append(judged.repetition.number)
-    exceptions = [f"of {_name_runs(runs)} counters, because {printable(reason)}" for reason, runs in numbers.items()]
+    exceptions = [f"for {_name_runs(runs)} counters, because {printable(reason)}" for reason, runs in numbers.items()]
     return ["; ".join(["attribution: kernel trace", *exceptions])]
 
 
@@ -383,43 +385,43 @@ def _name_runs(numbers: list[int]) -> str:
 
 
 def machine_sentences(conclusion: RunConclusion) -> list[str]:
-    """Return that the machine's speed changed during the series, or why that is unknown; otherwise nothing."""
+    """Return a sentence if the machine's speed changed during the series, or if that is unknown; else none."""
     change, unknown = conclusion.speed_change, conclusion.change_unknown
     if change is not None and change.is_too_much:
         return [
-            f"the machine is not what it was: after the series the same work took {share_text(abs(change.share))} "
-            f"{'more' if change.share > 0 else 'less'} time on CPU {change.cpu} than before it"
+            f"the machine changed during the series: after it, the same work took {share_text(abs(change.share))} "
+            f"{'more' if change.share > 0 else 'less'} time on CPU {change.cpu}"
         ]
-    return [] if unknown is None else [f"whether the machine is what it was is unknown: {printable(unknown)}"]
+    return [] if unknown is None else [f"cannot tell whether the machine changed: {printable(unknown)}"]
 
 
 def ending_sentences(series: RunSeries) -> list[str]:
-    """Return why the series ended before all requested runs were made."""
+    """Return a sentence if the series ended before all requested runs were made."""
     if series.ended_by is not None:
         return [f"the series was ended by {signal.Signals(series.ended_by).name}"]
     return [] if series.failed is None else [f"the series ended with run {series.failed}, which failed"]
 
 
-def placement_lines(placement: Placement, most: int = _MOST_THREADS) -> list[str]:
-    """Return a line on all threads, a line for each of the `most` first ones, and the remarks on all of them."""
-    lines = [_summary(placement), *(_of_thread(thread, placement) for thread in placement.threads[:most])]
-    rest = len(placement.threads) - most
-    if rest > 0:
-        rest_ns = sum(thread.ran_ns for thread in placement.threads[most:]) + placement.other_ns
+def placement_lines(placement: Placement, max_threads: int = _MOST_THREADS) -> list[str]:
+    """Return a line on all threads, a line for each of the `max_threads` first ones, and the remarks on all of them."""
+    lines = [_summary(placement), *(_thread_line(thread, placement) for thread in placement.threads[:max_threads])]
+    other_count = len(placement.threads) - max_threads
+    if other_count > 0:
+        rest_ns = sum(thread.ran_ns for thread in placement.threads[max_threads:]) + placement.other_ns
         share = rest_ns / placement.seen_ns if placement.seen_ns else 0.0
-        lines.append(f"{rest} more, with {describe_share(share, 0)} of the run time")
-    return lines + list(_remarks(placement))
+        lines.append(f"{other_count} more, with {describe_share(share, 0)} of the run time")
+    return lines + list(_placement_remarks(placement))
 
 
 def advice_parts(advice: PlacementAdvice, argv: Sequence[str], identifies: bool) -> tuple[str, str]:
-    """Return why, as `threads moved between memory nodes`, and `numactl --cpunodebind=1 --membind=1 ./bench`."""
+    """Return the reason (`threads moved between memory nodes`) and the command (`numactl --cpunodebind=1 ./bench`)."""
     command = shlex.join([*advice.before, *argv]) if identifies else f"{shlex.join(advice.before)} {_PLACEHOLDER}"
     return _WHY[advice.fault], printable(command)
 
 
 def _summary(placement: Placement) -> str:
     if not placement.looks and not placement.is_traced:
-        return "no look at its threads: it was too short"
+        return "its threads were not observed: it was too short"
     count = len(weighty_threads(placement)) or len(placement.threads)
     busy = f"{describe_count(count, 'thread')} on {fitting_cpu_names(placement.ns_by_cpu())}"
     looks = describe_count(placement.looks, "look")
@@ -428,7 +430,7 @@ def _summary(placement: Placement) -> str:
     return f"{busy}, by {'the trace' if placement.is_traced else looks}{of}"
 
 
-def _of_thread(thread: ThreadPlacement, placement: Placement) -> str:
+def _thread_line(thread: ThreadPlacement, placement: Placement) -> str:
     """Return `worker (812): CPU 3 61%, CPU 2 39%; moved at least 12 times, 2 of them to another memory node`."""
     parts = [_shares(thread.ns_by_cpu, "CPU {}"), _moves(thread, placement.is_traced)]
     if len(placement.nodes) > 1:
@@ -442,13 +444,13 @@ def _shares(ns_by_place: Mapping[_Key, float], form: str) -> str:
     total = sum(ns_by_place.values())
     places = sorted(ns_by_place.items(), key=lambda item: (-item[1], str(item[0])))
     if not total:
-        return form.format(_named(places[0][0]))
+        return form.format(_place_name(places[0][0]))
     shown = [(key, ns / total) for key, ns in places if ns >= _LEAST_SHARE * total]
-    texts = [f"{form.format(_named(key))} {describe_share(share, 0)}" for key, share in shown]
+    texts = [f"{form.format(_place_name(key))} {describe_share(share, 0)}" for key, share in shown]
     return describe_names(texts, _MOST_PLACES)
 
 
-def _named(key: object) -> str:
+def _place_name(key: object) -> str:
     return "?" if key is None else str(key)
 
 
@@ -467,7 +469,7 @@ def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _remarks(placement: Placement) -> Iterator[str]:
+def _placement_remarks(placement: Placement) -> Iterator[str]:
     if placement.spread is not None:
         pinned, left = placement.spread.pinned, placement.spread.left_by_reason.items()
         did = f"pinned a busy thread to a CPU of its own {_times(pinned)}" if pinned else "pinned no thread"
@@ -492,7 +494,7 @@ def _remarks(placement: Placement) -> Iterator[str]:
 
 
 def program_of(argv: Sequence[str]) -> str:
-    """Return the program's base name, without its folder, which may name a user, and without its arguments."""
+    """Return the program's base name, without its arguments and its folder, which may name a user."""
     return clean(os.path.basename(argv[0])) or "?"
 
 
@@ -507,7 +509,7 @@ def name_of_culprit(culprit: RunCulprit) -> str:
     if culprit.pids:
         rest = len(culprit.pids) - 1
         name += f" (pid {culprit.pids[0]}" + (f" and {rest} more)" if rest else ")")
-    return named(culprit.noise, name)
+    return name_with_kind(culprit.noise, name)
 
 
 def time_of_culprit(culprit: RunCulprit) -> str:

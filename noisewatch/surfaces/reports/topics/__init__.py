@@ -1,7 +1,7 @@
 """Pages of Markdown that `explain` prints: the guides to this program, and topics of benchmarking.
 
-A guide is the manual of one way to use noisewatch, and goes on where the README ends. A subject is what no check can
-judge from outside. The glossary explains terms, one in each section.
+A guide is the manual for one way to use noisewatch, and continues the README. A subject is a topic that no check can
+judge from outside. The glossary explains one term per section.
 """
 
 from __future__ import annotations

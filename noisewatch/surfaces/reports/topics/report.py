@@ -1,7 +1,7 @@
-"""A topic's page, parsed and as text, Markdown and JSON, followed by the checks of the area that has the topic's name.
+"""A topic's page as text, Markdown and JSON, followed by the checks of the area with the topic's name.
 
-The page has sections, and may have sources, whose numbers replace the addresses of links in text. The page on the
-verdict ends with the checks that can block, by their declared ground.
+A page has sections and may have sources, whose numbers replace the addresses of links in text. The page on the verdict
+ends with the checks that can block, by their declared ground.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ def parse_page(page: str) -> TopicPage:
 
     Tests ensure that the pages in the package have this form.
     """
-    from markdown_it import MarkdownIt  # lists of topics need no parser
+    from markdown_it import MarkdownIt  # lists of topics do not need the parser
     from markdown_it.tree import SyntaxTreeNode
 
     root = SyntaxTreeNode(MarkdownIt("commonmark").parse(page))
     title, *nodes = root.children
-    parts = _parted(nodes)
+    parts = _split_by_heading(nodes)
     heading, listed = parts[-1]
     has_sources = heading is not None and _node_text(heading, {}) == _SOURCES
     sources = tuple(_source(item) for item in listed[0].children) if has_sources else ()
@@ -113,7 +113,7 @@ def parse_page(page: str) -> TopicPage:
     return TopicPage(_node_text(title, numbers), summary, tuple(sections), sources, code)
 
 
-def _parted(nodes: Iterable[SyntaxTreeNode]) -> list[tuple[SyntaxTreeNode | None, list[SyntaxTreeNode]]]:
+def _split_by_heading(nodes: Iterable[SyntaxTreeNode]) -> list[tuple[SyntaxTreeNode | None, list[SyntaxTreeNode]]]:
     """Return headings with the nodes below them; nodes above the first heading have None."""
     parts: list[tuple[SyntaxTreeNode | None, list[SyntaxTreeNode]]] = [(None, [])]
     for node in nodes:
@@ -174,7 +174,7 @@ def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: b
         page += f"\n{section_of(_OF_AREA, questions, width, in_colour)}\n"
     if topic == VERDICT:
         parts = [
-            "\n".join([*wrap(heading, width, _INDENT, keep="hyphens", least=_NARROWEST), items_of(items, width)])
+            "\n".join([*wrap(heading, width, _INDENT, keep="hyphens", min_width=_NARROWEST), items_of(items, width)])
             for heading, items in _by_ground(CATALOGUE)
         ]
         page += "\n" + section_of(_BY_GROUND, "\n\n".join(parts), width, in_colour) + "\n"
@@ -275,7 +275,7 @@ def items_of(texts: Iterable[str], width: int) -> str:
 
 
 def _heading(text: str, width: int, in_colour: bool) -> str:
-    lines = wrap(text, width, keep="words", least=_NARROWEST)
+    lines = wrap(text, width, keep="words", min_width=_NARROWEST)
     return "\n".join(painted(line, "title") if in_colour else line for line in lines)
 
 
@@ -301,6 +301,6 @@ def _sources(sources: Iterable[TopicSource], width: int) -> Iterator[str]:
 
 
 def _wrapped_with_code(text: str, width: int, first: str) -> str:
-    """Wrap the text, but neither short code nor a source number and the word before it."""
+    """Wrap the text without breaking short code, or between a source number and the word before it."""
     further = " " * len(first)
-    return "\n".join(wrap_around(text, width, _KEPT, first, further, least=_NARROWEST, longest=width // 2))
+    return "\n".join(wrap_around(text, width, _KEPT, first, further, min_width=_NARROWEST, longest=width // 2))

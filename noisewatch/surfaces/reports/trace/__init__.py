@@ -1,1 +1,1 @@
-"""The result of following CPUs (`noisewatch trace`), in each format."""
+"""The result of `noisewatch trace` in each format."""

@@ -1,4 +1,4 @@
-"""The result of following CPUs as JSON."""
+"""The result of a trace as JSON."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _by_trace(traced: TracedCpu, followed: TraceRun) -> dict[str, Any]:
         "culprits": [
             {**plain(describe_source(culprit)), **_remedy(culprit.disturbance, followed)} for culprit in traced.culprits
         ],
-        "longest_stretches": [  # of time that others had without a break, in ns since the trace began
+        "longest_stretches": [  # that other tasks or interrupts had without a break, in ns since the trace began
             {
                 "at_ns": stretch.start_ns,
                 "length_ns": stretch.length_ns,
@@ -65,9 +65,9 @@ def _by_counters(followed: TraceRun, cpu: int) -> dict[str, Any]:
         "cpu": cpu,
         "lost_events": None,
         "unseen_switches": None,
-        "works": None if works is None else _of_counters(works),
+        "works": None if works is None else _describe_counted(works),
         "stolen_ns": sum(culprit.stolen_ns or 0 for culprit in culprits),
-        "culprits": [{**_of_counters(culprit), **_remedy(culprit, followed)} for culprit in culprits],
+        "culprits": [{**_describe_counted(culprit), **_remedy(culprit, followed)} for culprit in culprits],
     }
 
 
@@ -76,6 +76,6 @@ def _remedy(disturbance: Disturbance, followed: TraceRun) -> dict[str, Any]:
     return {"remedy": remedy.said, "fix": describe_fix(remedy.fix)}
 
 
-def _of_counters(disturbance: Disturbance) -> dict[str, Any]:
+def _describe_counted(disturbance: Disturbance) -> dict[str, Any]:
     unknown = dict.fromkeys(("count", "p50_ns", "p99_ns", "max_ns"))
     return {**plain(describe_culprit(disturbance)), **unknown, "lengths_ns": [], "counts": []}

@@ -1,4 +1,4 @@
-"""The result of following CPUs as text: the culprits on each CPU, the costliest first."""
+"""The result of a trace as text: the culprits on each CPU, the costliest first."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _NOTHING = "no noise"
 
 def text_of_followed(followed: TraceRun, width: int) -> str:
     """Return the report of `noisewatch trace`."""
-    by = _BY[followed.trace.tracer] if followed.trace is not None else "counters only: ~ marks what is inferred"
+    by = _BY[followed.trace.tracer] if followed.trace is not None else "counters only, ~ marks inferred figures"
     lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
     if followed.reason is not None:
         lines += wrap(f"No trace: {followed.reason}.", width)
         trace = f"trace --cpus {cpu_list_argument(followed.target)}"
         lines += root_lines(followed.reason, trace, followed.interval.after.is_live)
     for traced in followed.cpus:
-        lines += ["", *_of_trace(traced, followed, width)]
+        lines += ["", *_traced_cpu_lines(traced, followed, width)]
     for cpu in followed.target if followed.trace is None else ():
-        lines += ["", *_of_counters(followed, cpu, width)]
+        lines += ["", *_counted_cpu_lines(followed, cpu, width)]
     lines += _remedy_lines(followed, width)
     if followed.trace is not None and followed.trace.uncovered:
         lines += ["", *wrap(f"This kernel does not report {', '.join(followed.trace.uncovered)}.", width)]
@@ -55,7 +55,7 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
     if followed.trace is None:
         disturbances = [disturbance for cpu in followed.target for disturbance in followed.counted(cpu)]
     culprits_by_remedy: dict[Remedy, str] = {}
-    for together in _of_one_remedy(disturbances):
+    for together in _grouped_by_remedy(disturbances):
         culprits_by_remedy.setdefault(common_remedy(together, followed.case, followed.at_work), _name_all(together))
     steps = [
         (f"{culprits}: {remedy.said}", commands_of(remedy.fix))
@@ -64,7 +64,7 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
     return ["", *text_of_section(Section("fixes", steps=steps), width)] if steps else []
 
 
-def _of_one_remedy(disturbances: Iterable[Disturbance]) -> list[list[Disturbance]]:
+def _grouped_by_remedy(disturbances: Iterable[Disturbance]) -> list[list[Disturbance]]:
     """Group culprits by process, and unattributed time of all CPUs as one; the costliest group first."""
     groups: dict[object, list[Disturbance]] = defaultdict(list)
     for number, disturbance in enumerate(sorted(disturbances, key=lambda disturbance: -(disturbance.stolen_ns or 0))):
@@ -82,14 +82,14 @@ def _name_all(together: Sequence[Disturbance]) -> str:
     return first.kind.with_name(disturbance_name(first)) + rest
 
 
-def _of_trace(traced: TracedCpu, followed: TraceRun, width: int) -> list[str]:
+def _traced_cpu_lines(traced: TracedCpu, followed: TraceRun, width: int) -> list[str]:
     seconds = followed.seconds
     stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
     works = traced.main_thread.disturbance if traced.main_thread is not None else None
     at_work = (
         f"{disturbance_name(works)} had {describe_share(works.share, 1)}, noise {stolen}" if works else f"{stolen} used"
     )
-    if works is None and not traced.culprits:  # no event occurred: perhaps one thread ran all the time
+    if works is None and not traced.culprits:  # no event: perhaps one thread ran all the time
         at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
     lines = [f"CPU {traced.cpu}: {at_work}"]
     if traced.lost_events is None:
@@ -107,7 +107,7 @@ def _of_trace(traced: TracedCpu, followed: TraceRun, width: int) -> list[str]:
     )
 
 
-def _of_counters(followed: TraceRun, cpu: int, width: int) -> list[str]:
+def _counted_cpu_lines(followed: TraceRun, cpu: int, width: int) -> list[str]:
     disturbances = followed.counted(cpu)[:_MOST_CULPRITS]
     rows = [
         [
@@ -122,8 +122,8 @@ def _of_counters(followed: TraceRun, cpu: int, width: int) -> list[str]:
     ]
     head = ["", "kind", "who", "/s", "time", "share"]
     works = followed.works_on(cpu)
-    had = f" {disturbance_name(works)} had {share_of(works)}, beside it" if works is not None else ""
+    main_thread = f" {disturbance_name(works)} had {share_of(works)}; also there:" if works is not None else ""
     return [
-        f"CPU {cpu}:{had}" + ("" if rows else f" {_NOTHING}"),
+        f"CPU {cpu}:{main_thread}" + ("" if rows else f" {_NOTHING}"),
         *Table(head, rows, shortened="who", spare=("time",)).lines(width),
     ]

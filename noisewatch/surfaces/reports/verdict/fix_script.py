@@ -10,7 +10,7 @@ from noisewatch.cpus import name_cpus
 from noisewatch.judgement.check import Check
 from noisewatch.judgement.finding_words import said_in_full
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments
-from noisewatch.judgement.programs import named_by
+from noisewatch.judgement.programs import names_in_fix
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.text import one_line
@@ -61,7 +61,7 @@ _NOTHING_TO_RUN = "# There is nothing to run now."
 def fix_script(verdict: Verdict) -> str:
     """Return the script of all fixes.
 
-    Comments have what needs a reboot, what makes the fixes permanent, and what has to be done by hand.
+    Comments list the steps that need a reboot, make the fixes permanent, or have to be done by hand.
     """
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
     arguments = merged_arguments(fix.kernel_arguments for _, fix in fixes)
@@ -107,14 +107,14 @@ NOT_UNDONE = "Not undone by this script:"
 
 
 def undo_steps(undone: Iterable[tuple[Check, str | None]], removals: Iterable[tuple[Check, str | None]]) -> list[str]:
-    """Return the commands that restore what was read, then those that remove files which make fixes permanent."""
-    back = [(f"undo of {check.id}: back to what was read", command) for check, command in undone]
-    files = [(f"undo of {check.id}: remove the files that make it last", command) for check, command in removals]
+    """Return the commands that restore the read values, then those that remove the files of permanent fixes."""
+    back = [(f"undo of {check.id}: restore the value that was read", command) for check, command in undone]
+    files = [(f"undo of {check.id}: remove the files that make it permanent", command) for check, command in removals]
     return script_steps([*back, *files])
 
 
 def _names(verdict: Verdict, fixes: Iterable[tuple[Finding, Fix]]) -> dict[int, str]:
-    return {pid: name for _, fix in fixes for pid, name in named_by(fix, verdict.case)}
+    return {pid: name for _, fix in fixes for pid, name in names_in_fix(fix, verdict.case)}
 
 
 def _fixable(verdict: Verdict) -> Iterator[Finding]:
@@ -141,8 +141,7 @@ def script(
 ) -> str:
     """Return the whole script: what it does, the machine that it is for, its steps, and comments below headings.
 
-    The comments are what remains to be done by hand. `names` are the names of the threads that the steps address by
-    number.
+    The comments list what remains to be done by hand. `names` are names of threads that the steps address by number.
     """
     head = [
         "#!/bin/sh",

@@ -1,4 +1,4 @@
-"""The formats of a verdict, as data. A format's module is imported only when it is asked for."""
+"""The formats of a verdict, as data. A format's module is imported only if it is requested."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ _RAN_OUT = 4
 
 
 class RenderOptions(Struct, frozen=True):
-    """What a report shows besides the verdict, and what it has to fit.
-
-    `own_cpu_share` is noisewatch's own share of one CPU.
-    """
+    """The options of a report. `own_cpu_share` is noisewatch's own share of one CPU."""
 
     exit_status: int
     at_s: float  # Unix time
@@ -33,7 +30,7 @@ class RenderOptions(Struct, frozen=True):
     in_unicode: bool = True
     is_verbose: bool = False
     is_quiet: bool = False  # the last line only (text)
-    host: str | None = None  # its name, only if requested
+    host: str | None = None  # the host's name, only if requested
 
 
 class Format(Struct, frozen=True):
@@ -63,13 +60,13 @@ class Format(Struct, frozen=True):
 
     def render(self, verdict: Verdict, options: RenderOptions) -> str:
         """Return the whole report."""
-        return self._loaded(self.renderer)(verdict, options)
+        return self._load(self.renderer)(verdict, options)
 
     def describe_trouble(self, message: str) -> str:
         """Return the text that replaces the report if there is none."""
-        return self._loaded("describe_trouble")(message)
+        return self._load("describe_trouble")(message)
 
-    def _loaded(self, name: str) -> Callable[..., str]:
+    def _load(self, name: str) -> Callable[..., str]:
         loaded: Callable[..., str] = getattr(import_module(f"noisewatch.surfaces.reports.verdict.{self.module}"), name)
         return loaded
 
@@ -97,7 +94,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 def figure_of(value: object) -> float | None:
-    """Return what a check measured if it is a finite number, else None."""
+    """Return a check's measured value if it is a finite number, else None."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return value if math.isfinite(value) else None

@@ -18,16 +18,16 @@ from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
 def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the document of `preflight --format json`."""
-    return written(_described(verdict, options), indent=1)
+    return written(_verdict_document(verdict, options), indent=1)
 
 
 def render_lines(verdict: Verdict, options: RenderOptions) -> str:
     """Return the lines of `preflight --format jsonl`: a head with all other keys, then a line for each finding."""
-    document = _described(verdict, options)
+    document = _verdict_document(verdict, options)
     return "".join(map(written, [replace(document, findings=UNSET), *(document.findings or ())]))
 
 
-def _described(verdict: Verdict, options: RenderOptions) -> VerdictDocument:
+def _verdict_document(verdict: Verdict, options: RenderOptions) -> VerdictDocument:
     """Return the whole document; `at` is null for a copy or a recording, whose time is unknown here."""
     at_s = options.at_s if verdict.case.snapshot.is_live else None
     described = describe_verdict(verdict, options.own_cpu_share, options.exit_status)

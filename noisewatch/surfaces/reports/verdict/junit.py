@@ -1,7 +1,7 @@
 """The verdict as a JUnit report: a suite for each area, a case for each check.
 
-Failures and errors are what decides the verdict. A warning passes, and is in the case's output. What is unknown without
-deciding anything is skipped, as is what does not apply: neither is a pass.
+Failures and errors decide the verdict. A warning passes, and is in the case's output. Unknown checks that do not decide
+the verdict are skipped, as are checks that do not apply: neither passes.
 """
 
 from __future__ import annotations

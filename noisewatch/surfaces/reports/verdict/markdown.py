@@ -1,7 +1,7 @@
 """The verdict in Markdown, to paste into an issue: faults with culprits and fixes, the rest folded away.
 
-Names from the machine are shown unchanged and cannot act as markup: a sentence with anything that could be markup
-becomes a code span, in which there are neither mentions nor links.
+Names from the machine are shown unchanged, but not as markup: a sentence with anything that could be markup becomes a
+code span, in which there are neither mentions nor links.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
 
 
 def sections_of(verdict: Verdict) -> Iterator[Section]:
-    """Yield the verdict, the particulars, the faults with what to do, the gravest first, and all that is calm."""
+    """Yield the verdict, the particulars, the faults with remedies, the gravest first, and the other checks."""
     yield Section(f"noisewatch preflight: {verdict.verdict.upper()}", level=3, steps=[(counts(verdict), ())])
     yield Section(facts=list(_particulars(verdict)))
     detection = detect_lines(verdict.case.calibrated, verdict.case.budget.detect, _WIDTH)
@@ -91,7 +91,7 @@ def _faults(verdict: Verdict) -> Iterator[Section]:
     wrong = [finding for finding in in_order(verdict, causes) if finding.gravity(verdict.is_strict) not in _CALM]
     rows = [(label(finding, verdict), code(finding.check.id), finding.weight, sentence(finding)) for finding in wrong]
     if rows:
-        yield Section(table=Table(("status", "check", "severity", "what was found"), rows))
+        yield Section(table=Table(("status", "check", "severity", "finding"), rows))
     remark = remark_on_commands(verdict) if rows else None
     if remark is not None:
         yield Section(steps=[(remark, ())])

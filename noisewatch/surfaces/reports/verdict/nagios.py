@@ -40,7 +40,7 @@ _DIGITS = 6
 
 
 def render(verdict: Verdict, options: RenderOptions) -> str:
-    """Return the report of `preflight --format nagios`; its last lines are left out if it gets too long."""
+    """Return the report of `preflight --format nagios`; if it is too long, its last lines are left out."""
     state = _STATES[FORMATS["nagios"].exit_status(verdict)]
     lines = [f"{_SERVICE} {state}: {_summary(verdict)} | {' '.join(_performance(verdict))}"]
     room = _MOST_BYTES - len(lines[0].encode())
@@ -110,7 +110,7 @@ def _datum(finding: Finding, value: float) -> str:
 
 
 def _threshold(finding: Finding, value: float, factor: float) -> str:
-    """Return the range outside which Nagios would alert, if the check judges the value in the same way; else empty."""
+    """Return the range outside which Nagios would alert, if the check judges the value likewise; else an empty text."""
     limit = finding.answer.limit
     if limit is None or value < 0 or limit < 0 or finding.severity == Severity.INFORMATION:
         return ""

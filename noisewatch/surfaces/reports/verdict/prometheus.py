@@ -55,9 +55,9 @@ _CPU_GAUGES = (
         "How much interpreted work slowed down from first to last.",
     ),
 )
-_CV = "Relative standard deviation that samples of this length will show of the machine alone."
+_CV = "Relative standard deviation that the machine alone adds to samples of this length"
 _CHANCE = "Chance that samples of this length stay within the budget"
-_BY_WORK = "of each kind of work on the CPU that is worst for it, and of interruptions alone."
+_BY_WORK = "of each kind of work on its worst CPU, and of interruptions alone."
 
 
 class _Sample(NamedTuple):
@@ -84,14 +84,14 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
 
 
 def _samples(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
-    yield from _of_the_run(verdict, options)
+    yield from _run_samples(verdict, options)
     for finding in verdict.findings:
-        yield from _of_a_finding(finding)
+        yield from _finding_samples(finding)
     if verdict.case.calibrated is not None:
-        yield from _of_the_calibration(verdict.case.calibrated)
+        yield from _calibration_samples(verdict.case.calibrated)
 
 
-def _of_the_run(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
+def _run_samples(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
     for word in (Outcome.STABLE, Outcome.UNSTABLE, Outcome.UNKNOWN):
         yield _Sample("verdict", "1 for the verdict.", float(verdict.verdict == word), {"verdict": word})
     yield _Sample("exit_status", "Exit status of the run.", options.exit_status)
@@ -111,10 +111,10 @@ def _of_the_run(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
         "virtual": platform.virtual or "",
         "container": platform.container or "",
     }
-    yield _Sample("run_info", "1; its labels say what was judged, and by what.", 1.0, labels)
+    yield _Sample("run_info", "1; its labels describe the machine, its target CPUs and noisewatch.", 1.0, labels)
 
 
-def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
+def _finding_samples(finding: Finding) -> Iterator[_Sample]:
     check, answer = finding.check, finding.answer
     labels = {"check": check.id, "area": check.area, "severity": finding.severity, "status": finding.status}
     yield _Sample("finding_status", "1 for the status of the check.", 1.0, labels)
@@ -134,7 +134,7 @@ def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
         yield _Sample("finding_culprit_ratio", help_text, costliest.share, {"check": check.id, **who})
 
 
-def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
+def _calibration_samples(calibrated: Calibrated) -> Iterator[_Sample]:
     seconds = calibrated.calibration.seconds
     yield _Sample("calibration_duration_seconds", "Duration of the microbenchmark.", seconds)
     for figures in calibrated.complete:
@@ -145,14 +145,14 @@ def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
     for floor in calibrated.floors:
         length = {"sample_seconds": f"{floor.sample_ns / 1e9:g}"}
         for bound, share in _bounds(floor).items():
-            yield _Sample("noise_floor_cv_ratio", _CV, share, {**length, "bound": bound})
+            yield _Sample("noise_floor_cv_ratio", f"{_CV}.", share, {**length, "bound": bound})
         yield _Sample("noise_floor_length_chance_ratio", f"{_CHANCE}.", calibrated.chance_of(floor), length)
         help_text = "The worst sample of this length, in medians."
         yield _Sample("noise_floor_max_inflation_ratio", help_text, floor.max_inflation, length)
         help_text = "Minimum detectable effect: the smallest change that samples of this length can show."
         yield _Sample("noise_floor_smallest_change_ratio", help_text, floor.smallest_change_share, length)
     help_text = (
-        "Chance that the benchmark's samples stay within the budget: of its kind of work, else the least of all kinds."
+        "Chance that the benchmark's samples stay within the budget: for its kind of work, else the lowest of all."
     )
     yield _Sample("noise_floor_chance_ratio", help_text, chance_within_budget(calibrated).value)
     for work, work_floors in calibrated.floors_by_work.items():
@@ -162,7 +162,7 @@ def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
             yield _Sample("noise_floor_by_work_chance_ratio", f"{_CHANCE}, {_BY_WORK}", chance, labels)
             for bound, share in _bounds(floor).items():
                 bounded = {**labels, "bound": bound}
-                yield _Sample("noise_floor_by_work_cv_ratio", f"The same {_BY_WORK}", share, bounded)
+                yield _Sample("noise_floor_by_work_cv_ratio", f"{_CV}, {_BY_WORK}", share, bounded)
 
 
 def _bounds(floor: NoiseFloor) -> dict[str, float]:

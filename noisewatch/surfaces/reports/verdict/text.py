@@ -1,8 +1,8 @@
 """The verdict as text: on one screen, or with -v in full, with the verdict in the last line.
 
-The brief report has the blocking causes, the open ones, the warnings in a line, and what the verdict rests on. It fits
+The brief report has the blocking causes, the open ones, the warnings in a line, and the basis of the verdict. It fits
 24 rows of 80 columns: causes are shortened, the last ones first, until they fit. A command is shown whole or not at
-all, to be copied; one that is longer than a line counts the rows that a terminal needs. The full report precedes the
+all, to be copied; a longer one counts as the rows that it takes in a terminal. The full report precedes the
 same last lines with all causes and steps, all checks at a glance, and each finding.
 """
 
@@ -22,7 +22,7 @@ from noisewatch.judgement.cause_words import (
     is_one_line,
     others_of,
     short_title,
-    shortened,
+    shorten,
     steps_against,
     summary_of_verdict,
     title_of,
@@ -35,10 +35,10 @@ from noisewatch.judgement.finding_words import (
     counts,
     culprit_line,
     describe_limit_of,
+    describe_seconds,
     label,
     measured,
     remark_on_commands,
-    seconds_measured,
     unnamed_culprits,
 )
 from noisewatch.judgement.rules import MICRO
@@ -55,16 +55,16 @@ from noisewatch.text import printable
 from noisewatch.units import describe_count
 
 _ROWS, _WIDTH = 24, 80
-_MOST_CAUSES = 3  # the causes of which more than the title is shown
+_MOST_CAUSES = 3  # causes of which more than the title is shown
 _TITLE_ROWS = 2
 _OPEN_ROWS = (3, 2, 1)  # by level
 _GAP = 2
 _LABEL = 11  # columns of `all fixes` and `details`
 _MEANINGS: dict[str, Meaning] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}
-NO_CALIBRATION = "No calibration was run: settings and counters, no measured noise floor."
+NO_CALIBRATION = "No calibration was run: settings and counters were judged, but no noise floor."
 _SETTINGS_ONLY = "No sample was taken: load, tasks and interrupts of the CPUs are unknown."
-_NOTHING_ASKED = "No check could run: those selected need a sample or a calibration."
-_MOST_STEPS = 3  # the level of detail with the title alone; lower levels drop further culprits first, then the undo
+_NOTHING_ASKED = "No check could run: the selected checks need a sample or a calibration."
+_MOST_STEPS = 3  # the level with the title alone; level 1 drops further culprits, level 2 also the undo
 
 
 def brief_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
@@ -92,13 +92,13 @@ def of_outcome(line: str, word: str, options: RenderOptions) -> str:
 
 
 def basis_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
-    """Return the warnings by cost, which change shows, where to find the rest, and what the verdict rests on."""
+    """Return the warnings by cost, the detectable change, where to find the rest, and the basis of the verdict."""
     width = options.width
     lines = [part for line in _sentences(verdict, causes) for part in wrapped(line, width, 1)]
     lines += _detection(verdict.case, width)
     warnings = warnings_of(causes, verdict.case)
     if warnings is not None:
-        lines[:0] = _joined(f"{warnings.heading}:  ", warnings.costliest, width)
+        lines[:0] = _join_items(f"{warnings.heading}:  ", warnings.costliest, width)
     has_fixes = any(cause.fix is not None for cause in causes)
     lines += [""] if lines else []
     if has_fixes:
@@ -111,7 +111,7 @@ def basis_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOption
 
 
 def _detection(case: Case, width: int) -> list[str]:
-    """Return the table of `--detect`, if that was given."""
+    """Return the table of `--detect`, if it was given."""
     share = case.rules.budget.detect
     if share is None:
         return []
@@ -129,7 +129,7 @@ def _sentences(verdict: Verdict, causes: Sequence[Cause]) -> Iterator[str]:
     if case.calibrated is None:
         yield NO_CALIBRATION
     else:
-        # imported here, as most verdicts are without one
+        # imported here, as most verdicts have no calibration
         from noisewatch.surfaces.reports.calibration.detection import change_sentence
 
         yield change_sentence(case.calibrated)
@@ -150,7 +150,7 @@ def _details(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) 
 
 
 def _options_of(verdict: Verdict) -> str:
-    """Return the options without which the same command would judge something else."""
+    """Return the options that the same command needs to judge the same CPUs and profile."""
     case, snapshot = verdict.case, verdict.case.snapshot
     words = []
     if snapshot.target.chosen_by == "as requested":
@@ -164,14 +164,14 @@ def _basis(verdict: Verdict) -> str:
     """Return `CPU 1 · profile shared (virtual machine) · 3 s sample, 3 s calibration`."""
     case, snapshot, rules = verdict.case, verdict.case.snapshot, verdict.case.rules
     reason = f" ({rules.profile_reason.removeprefix('a ')})" if rules.profile_reason is not None else ""
-    words = [name_cpus(case.target), f"profile {verdict.profile}{reason}", seconds_measured(verdict)]
+    words = [name_cpus(case.target), f"profile {verdict.profile}{reason}", describe_seconds(verdict)]
     words += [] if snapshot.is_live else [snapshot.machine_name]
     words += _changed_rules(verdict)
     return printable(" · ".join(words))
 
 
 def _changed_rules(verdict: Verdict) -> Iterator[str]:
-    """Yield what options exclude from the verdict or weigh differently: `17 checks not asked`, `1 limit changed`."""
+    """Yield the effects of options on the verdict: `17 checks not asked`, `1 limit changed`."""
     rules = verdict.case.rules
     left_out = sum(rules.why_ignored(finding.check.id, finding.check.area) is not None for finding in verdict.findings)
     if left_out:
@@ -182,14 +182,14 @@ def _changed_rules(verdict: Verdict) -> Iterator[str]:
         yield f"{describe_count(len(rules.value_by_limit), 'limit')} changed"
 
 
-def _joined(start: str, items: Sequence[str], width: int) -> list[str]:
+def _join_items(start: str, items: Sequence[str], width: int) -> list[str]:
     """Return the items after `start`, separated by dots; an item is broken only if it is longer than a line."""
     further = len(start) + 1 if width >= _WIDTH else 3
     lines, indent, line = [], 1, start
-    for at, item in enumerate(items):
-        piece = item + ("  ·  " if at < len(items) - 1 else "")
+    for index, item in enumerate(items):
+        piece = item + ("  ·  " if index < len(items) - 1 else "")
         length = indent + len(line)
-        if length + len(piece.rstrip()) > width and line.strip() and (at or length + 10 > width):
+        if length + len(piece.rstrip()) > width and line.strip() and (index or length + 10 > width):
             lines += wrapped(line.rstrip(), width, indent, further)
             indent, line = further, ""
         line += piece
@@ -220,18 +220,18 @@ def _brief_cause(number: int, cause: Cause, case: Case, level: int, options: Ren
     """Return the cause's title with the limits at the right, and its steps at this level of detail."""
     margin, width = 5, max(options.width, NARROWEST)
     title = short_title(cause, case)
-    lines = _titled(title.text, title.limits, width, margin)
+    lines = _title_lines(title.text, title.limits, width, margin)
     shown = painted_mark(cause.gravity, options.in_unicode, options.in_colour)
     lines[0] = f"{number:>2} {shown} {lines[0].lstrip()}"
     if level == _MOST_STEPS:
         return lines
     others = others_of(cause, case)
     if others and level == 0:
-        lines.append(shortened(f"{'':{margin}}{'who':<{STEP}}{', '.join(others)}", width))
+        lines.append(shorten(f"{'':{margin}}{'who':<{STEP}}{', '.join(others)}", width))
     return lines + _steps(cause, case, level, margin, width)
 
 
-def _titled(text: str, limits: str | None, width: int, margin: int) -> list[str]:
+def _title_lines(text: str, limits: str | None, width: int, margin: int) -> list[str]:
     """Return the title in at most two rows, with the limits at the end of its last row if they fit there."""
     lines = _cut(wrapped(text, width, margin), _TITLE_ROWS, width)
     if limits is None:
@@ -245,14 +245,14 @@ def _titled(text: str, limits: str | None, width: int, margin: int) -> list[str]
     return lines
 
 
-def _cut(lines: list[str], most: int, width: int) -> list[str]:
-    """Return at most `most` lines; the last one ends with `…` if there are more."""
-    if len(lines) <= most:
+def _cut(lines: list[str], max_lines: int, width: int) -> list[str]:
+    """Return at most `max_lines` lines; the last one ends with `…` if there are more."""
+    if len(lines) <= max_lines:
         return lines
-    last = lines[most - 1]
+    last = lines[max_lines - 1]
     indent = last[: len(last) - len(last.lstrip())]
-    rest = " ".join(line.strip() for line in lines[most - 1 :])
-    return [*lines[: most - 1], indent + shortened(rest, width - len(indent))]
+    rest = " ".join(line.strip() for line in lines[max_lines - 1 :])
+    return [*lines[: max_lines - 1], indent + shorten(rest, width - len(indent))]
 
 
 def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> list[str]:
@@ -285,9 +285,9 @@ def _step_lines(steps: Iterable[tuple[str, str]], margin: int, width: int) -> li
 def wrapped_options(start: str, options: Sequence[str], width: int, margin: int) -> list[str]:
     """Return `try   --calibration auto   or   --samples 60`, with no option broken."""
     lines, line = [], f"{' ' * margin}{start}"
-    for at, option in enumerate(options):
-        piece = ("    or    " if at else "") + option
-        if at and len(line) + len(piece) > width:
+    for index, option in enumerate(options):
+        piece = ("    or    " if index else "") + option
+        if index and len(line) + len(piece) > width:
             lines.append(line)
             line, piece = " " * margin + f"{'or':<{STEP}}", option
         line += piece
@@ -307,14 +307,14 @@ _COMMAND = regex(r"sudo(?: [-\w./=,]*[-\w/=])+|noisewatch [a-z]+(?: [a-z]+(?:-[a
 
 def wrapped_around_commands(text: str, width: int, indent: int, further: int) -> list[str]:
     """Wrap the text, with lines after the first indented by `further`; a command is never broken."""
-    return wrap_around(printable(text), width, _COMMAND, " " * indent, " " * further, least=NARROWEST)
+    return wrap_around(printable(text), width, _COMMAND, " " * indent, " " * further, min_width=NARROWEST)
 
 
 def wrapped(text: str, width: int, indent: int, further: int | None = None) -> list[str]:
     """Wrap the text, with lines after the first indented by `further`; there is at least one line."""
     first = " " * indent
     following = first if further is None else " " * min(further, max(width, NARROWEST) // 2)
-    return wrap(printable(text), width, first, following, keep="hyphens", least=NARROWEST) or [""]
+    return wrap(printable(text), width, first, following, keep="hyphens", min_width=NARROWEST) or [""]
 
 
 _COLOURED_STATUSES = (Status.FAIL, Status.WARN, Status.UNKNOWN)
@@ -332,7 +332,7 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
     lines = (
         []
         if options.is_quiet
-        else [*_everything(verdict, causes, options), *basis_lines(verdict, causes, options)]
+        else [*_verbose_lines(verdict, causes, options), *basis_lines(verdict, causes, options)]
         if options.is_verbose
         else brief_lines(verdict, causes, options)
     )
@@ -340,7 +340,7 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
     return "\n".join([*lines, of_outcome(summary, verdict.verdict.upper(), options)]) + "\n"
 
 
-def _everything(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> Iterator[str]:
+def _verbose_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> Iterator[str]:
     """Yield the machine, all causes with all of their steps, all checks and their findings, and the noise floor."""
     yield from head_lines(verdict, options)
     target = verdict.case.snapshot.target
@@ -418,11 +418,11 @@ def _all_findings(verdict: Verdict, causes: Sequence[Cause], options: RenderOpti
     ids_of_causes = {finding.check.id for finding in of_causes}
     rest = [finding for finding in in_order(verdict, causes) if finding.check.id not in ids_of_causes]
     yield ""
-    for findings in _together([*of_causes, *rest]):
+    for findings in _merged_findings([*of_causes, *rest]):
         yield from _describe(findings, verdict, options)
 
 
-def _together(findings: Iterable[Finding]) -> list[list[Finding]]:
+def _merged_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
     grouped: dict[object, list[Finding]] = {}
     for finding in findings:
         is_alone = finding.status in (Status.FAIL, Status.WARN, Status.PASS)
@@ -440,7 +440,7 @@ def _calibration_lines(verdict: Verdict, width: int) -> list[str]:
     calibrated = verdict.case.calibrated
     if calibrated is None or not calibrated.floors:
         return []
-    # imported here, as most verdicts are without one
+    # imported here, as most verdicts have no calibration
     from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 
     remarks = [REALTIME_REMARK] if calibrated.calibration.samples.is_realtime else []

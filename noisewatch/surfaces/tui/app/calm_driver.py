@@ -1,6 +1,6 @@
-"""A terminal driver in the event loop: Textual's threads wake ten times a second, and three times a draw.
+"""A terminal driver in the event loop: Textual's threads wake ten times per second, and three times per draw.
 
-With it the monitor's screen takes 3.2 ms of CPU time a second instead of 4.1, and wakes 3 times instead of 16.
+With this driver the screen takes 3.2 ms of CPU time per second instead of 4.1, and wakes 3 times instead of 16.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CHUNK = 4096  # bytes, the size of a terminal's input buffer
 
 
 class HungUp(Message):
-    """A message that the terminal is gone: it can be neither read nor drawn on."""
+    """A message: the terminal is gone, and can be neither read nor written."""
 
 
 class CalmDriver(LinuxDriver):
@@ -42,7 +42,7 @@ class CalmDriver(LinuxDriver):
         self._tick: TimerHandle | None = None
 
     def run_input_thread(self) -> None:
-        """End the thread that Textual starts for input, and let the event loop read the terminal."""
+        """Let the event loop read the terminal, and return from the thread that Textual started for input."""
         if self._parser is None:
             super().run_input_thread()
             return
@@ -79,7 +79,7 @@ class CalmDriver(LinuxDriver):
 
 
 def taking_over(picture: FirstPicture) -> type[CalmDriver]:
-    """Return a driver that keeps the first picture on the terminal until something else is drawn."""
+    """Return a driver that keeps the first picture on the terminal until the next picture is drawn."""
 
     class TakingOver(CalmDriver):
         def start_application_mode(self) -> None:

@@ -29,7 +29,7 @@ from noisewatch.units import short_duration, short_rate, short_seconds, short_sh
 
 
 def pictures_of(svg: str) -> dict[str, str | bytes]:
-    """Return the pictures by suffix; without the library that makes a PNG, or its font, only the SVG."""
+    """Return the pictures by suffix: SVG, and PNG if its library and font are installed."""
     from noisewatch.surfaces.picture import png_of  # the first picture on the screen comes first
 
     pictures: dict[str, str | bytes] = {"svg": svg}
@@ -39,17 +39,17 @@ def pictures_of(svg: str) -> dict[str, str | bytes]:
 
 
 def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> str:
-    """Write the files into the working directory without overwriting any; return their names, or why it failed."""
+    """Write the files into the working directory without overwriting any; return a message with names or the error."""
     name, reason = export_files(text_by_suffix, now)
     return reason or f"written: {name} {' '.join(f'.{suffix}' for suffix in text_by_suffix)}"
 
 
 def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> tuple[str, str | None]:
-    """Write the files with one name; return the name, and the reason of a failure. Scripts are executable."""
+    """Write the files with a common stem; return the stem, and the error or None. Scripts are executable."""
     stem = time.strftime("noisewatch-%Y%m%d-%H%M%S", now)
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     name = next(free for free in names if not any(os.path.lexists(f"{free}.{suffix}") for suffix in text_by_suffix))
-    for at, (suffix, text) in enumerate(text_by_suffix.items()):
+    for index, (suffix, text) in enumerate(text_by_suffix.items()):
         path = f"{name}.{suffix}"
         try:
             with open(path, "xb") as file:
@@ -58,12 +58,12 @@ def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_tim
                     os.fchmod(file.fileno(), _RUNNABLE)
         except OSError as error:
             reason = system_reason(error)
-            return name, f"{'written in part' if at else 'nothing was written'}: {path}: {reason}"
+            return name, f"{'written in part' if index else 'nothing was written'}: {path}: {reason}"
     return name, None
 
 
 def export_scripts(scripts: Mapping[str, str]) -> str:
-    """Write the scripts, and return their names, on at most 80 columns, or why they were not written."""
+    """Write the scripts, and return a message of at most 80 columns with their names, or the error."""
     name, reason = export_files(scripts, time.localtime())
     if reason is not None:
         return reason
@@ -78,7 +78,7 @@ _FIELDS_SENT_ON_CHANGE = ("places", "irq_settings")  # fields that the shown fra
 
 
 def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
-    """Return the reports of the shown interval and the intervals before it by suffix; empty before the first frame."""
+    """Return the reports, by suffix, of the shown interval and those before it; empty before the first frame."""
     frame = model.frame
     if frame is None:
         return {}
@@ -131,9 +131,9 @@ def _when(model: ScreenModel, frame: Frame, event: Event) -> str:
 
 def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
     """Return the table of CPUs: target CPUs first, the costliest on top."""
-    there = [line for line in frame.cpus if line.role != Role.OFFLINE or line.cpu in frame.target]
+    listed = [line for line in frame.cpus if line.role != Role.OFFLINE or line.cpu in frame.target]
     ordered = sorted(
-        there, key=lambda line: (line.cpu not in frame.target, -noise_or_grave(line.stolen_ns_per_s), line.cpu)
+        listed, key=lambda line: (line.cpu not in frame.target, -noise_or_grave(line.stolen_ns_per_s), line.cpu)
     )
     header = ["CPU", "role", "noise/s", "worst", "intervals over 0.5%", "irq/s", "softirq/s", "load"]
     rows = [_cpu_cells(line, model.history.noise(line.cpu, numbers)) for line in ordered[:_MOST_CPUS]]
@@ -191,7 +191,7 @@ def _is_in(model: ScreenModel, at_ns: int, numbers: range) -> bool:
 
 
 def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
-    """Return the first command for a shell with a notice, or None with the reason why there is none."""
+    """Return a shell command and a notice; if there is no command, None and the reason."""
     if model.screen == Screen.PREFLIGHT:
         return _command_of_check(model)
     if model.screen == Screen.CLOCK:
@@ -200,7 +200,7 @@ def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
         return _command_of_event(model)
     advice = model.advice
     if model.awaits_fix:
-        return None, "nothing to copy yet: what helps is being read"
+        return None, "nothing to copy yet: the fix is being looked up"
     if advice is None:
         row = model.irq_listing().selected if model.screen == Screen.IRQS else None
         is_harmless = row is not None and not disturbs_target(model, row)
@@ -227,7 +227,7 @@ def _command_of_check(model: ScreenModel) -> tuple[str | None, str]:
 
 
 def _command_of_clock(model: ScreenModel) -> tuple[str | None, str]:
-    """Return the first command that helps the clock."""
+    """Return the first command that makes the clock steadier."""
     findings = helpful(model.frame.findings) if model.frame is not None else []
     commands = [(finding.id, finding.command) for finding in findings if finding.command is not None]
     if commands:
@@ -253,7 +253,7 @@ def _command_of_event(model: ScreenModel) -> tuple[str | None, str]:
     return (
         _command_with_notice(cause.command, "now")
         if cause.command in advised
-        else _nothing_to_copy("what helped then is over")
+        else _nothing_to_copy("its fix is no longer needed")
     )
 
 
@@ -266,14 +266,14 @@ def _nothing_to_copy(why: str) -> tuple[None, str]:
 
 
 def _command_with_notice(command: str, purpose: str, others: Sequence[str] = ()) -> tuple[str, str]:
-    """Return the command, with a notice of what was copied and what else is shown."""
+    """Return the command, and a notice that names it and the other shown commands."""
     also = f"; also shown: {', '.join(others)}" if others else ""
     which = f" ({purpose}{also})" if others or purpose != "now" else ""
     return command, f"copied{which}, not run: {command}"
 
 
 def export_fixes(frame: Frame) -> str:
-    """Write the script that fixes the frame's causes, and its undo; return their names, or why nothing was written."""
+    """Write the script that fixes the frame's causes, and its undo script; return a message with names or the error."""
     return export_scripts(_scripts(frame)) if frame.causes else "no fix script: nothing fails or warns"
 
 
@@ -312,7 +312,7 @@ def _scripts(frame: Frame) -> dict[str, str]:
 
 
 def _heading(frame: Frame, number: int) -> str:
-    """Return the checks of the cause with the text on the screen."""
+    """Return the ids of the cause's checks, and the text on the screen."""
     findings = [finding for finding in frame.findings if finding.cause == number]
     text = frame.causes[number - 1].said or "; ".join(finding.said for finding in findings)
     return f"{', '.join(finding.id for finding in findings)}: {text}"

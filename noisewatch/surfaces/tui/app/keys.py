@@ -20,10 +20,10 @@ LOOK, MOVE, ACT, LEAVE = "look", "move in time", "act", "copy, export, leave"  #
 
 
 class Command(Struct, frozen=True):
-    """What a key does, or several keys separated by commas, which are Textual's names.
+    """A command of a key, or of several keys separated by commas; keys have Textual's names.
 
     An effect that differs on some screens follows in `name` behind `; `, with the screen's name. `words` are further
-    words that the palette finds it by.
+    search words for the palette.
     """
 
     key: str
@@ -31,9 +31,9 @@ class Command(Struct, frozen=True):
     group: str
     words: str
     action: str
-    comes_first: bool = False  # before the widget that has the focus
+    comes_first: bool = False  # handled before the focused widget
     is_hidden: bool = False  # in help and palette
-    is_in_overlay: bool = False  # also does something in an overlay, or ends it
+    is_in_overlay: bool = False  # also works in an overlay, or closes it
 
     @property
     def is_scrolling(self) -> bool:
@@ -46,7 +46,7 @@ class Command(Struct, frozen=True):
 
 
 _STEP, _SPIKE, _EVENT = "time, seconds, history", "disturbance, noise", "change, log"
-_SPEED, _NEXT = "recording, replay", "the one beside it"
+_SPEED, _NEXT = "recording, replay", "neighbour"
 
 COMMANDS = (
     Command("ctrl+c", "quit", LEAVE, "", "leave_at_once", comes_first=True, is_hidden=True, is_in_overlay=True),
@@ -77,7 +77,7 @@ COMMANDS = (
         "interrupts that never come; one cache, one node of the map",
         "do('toggle_hidden')",
     ),
-    Command("v", "all checks", LOOK, "verbose, what each check says", "do('toggle_all_checks')"),
+    Command("v", "all checks", LOOK, "verbose, the answer of each check", "do('toggle_all_checks')"),
     Command("c", "calibrate", ACT, "noise floor, gaps, microbenchmark, measure", "ask('calibration')"),
     Command("t", "trace", ACT, "follow threads and interrupts with the kernel's tracer", "ask('trace')"),
     Command("p", "run preflight", ACT, "gate, check, verdict, with a calibration", "ask('preflight')"),
@@ -122,7 +122,7 @@ COMMANDS = (
     ),
     Command("pagedown", "scroll", LOOK, "", "scroll(10)", is_in_overlay=True),
     Command("pageup", "scroll", LOOK, "", "scroll(-10)", is_in_overlay=True),
-    # last in the palette, whose first row Enter runs
+    # last in the palette: Enter runs its first row
     Command("q", "quit, close", LEAVE, "exit, leave", "quit", comes_first=True, is_in_overlay=True),
 )
 SCROLLING = frozenset(key for command in COMMANDS if command.is_scrolling for key in command.key.split(","))
@@ -168,11 +168,11 @@ noisewatch: what makes the CPUs of your benchmark noisy
   irq/s    interrupts of all kinds           sirq/s   softirqs
   load     share of the time that others used the CPU
   history  one character per interval, logarithmic:
-           half height from 1 ms/s (0.1%), full height from 200 ms/s
+           half height at 1 ms/s (0.1%), full height at 200 ms/s or more
            _ none   ? unknown   . or , not among the 64 costliest: not followed
-  measured  noise/s of the last 10 s, by the idle probe: S: 2% of idle CPUs
+  measured  noise/s over 10 s, by the idle probe (S), which uses 2% of idle CPUs
   with many CPUs: columns, then cells (a group shows its worst CPU)
-  filter   kworker cpu:2-5 kind:irq >100us !rcu: all of it at once
+  filter   kworker cpu:2-5 kind:irq >100us !rcu: all words must match
   UNSTABLE  as `noisewatch preflight` judges, over 5 s or the last interval
   [7/9]    process 7, thread 9     unexplained  unattributed: busy, but no visible
            thread explains it; mostly short-lived threads
@@ -208,12 +208,12 @@ def help_rows(width: int, height: int, offset: int = 0, in_unicode: bool = True)
 def _events() -> list[str]:
     """Return the letters below the timeline."""
     letters = [f"{kind.mark} {kind}" for kind in EventKind] + [f"{SEVERAL} several"]
-    lines = ["   ".join(letters[at : at + _EVENTS_A_LINE]) for at in range(0, len(letters), _EVENTS_A_LINE)]
-    return [f"  {'events' if not at else '':<8} {line}" for at, line in enumerate(lines)]
+    lines = ["   ".join(letters[index : index + _EVENTS_A_LINE]) for index in range(0, len(letters), _EVENTS_A_LINE)]
+    return [f"  {'events' if not index else '':<8} {line}" for index, line in enumerate(lines)]
 
 
 def _by_group(in_unicode: bool) -> list[list[Row]]:
-    """Return the rows of each group, its name first; keys with the same effect share a row, and screens come first."""
+    """Return the rows of each group below its name; keys with the same effect share a row, and screens come first."""
     keys_of: dict[str, dict[str, list[str]]] = {name: {} for name in (LOOK, MOVE, ACT, LEAVE)}
     for command in sorted(IN_HELP, key=lambda command: not command.action.startswith("do('go_to")):
         keys_of[command.group].setdefault(command.name, []).extend(command.key.split(","))
@@ -237,14 +237,14 @@ def _key_rows(keys: Sequence[str], doing: str, in_unicode: bool) -> list[Row]:
 
 
 def _in_columns(groups: Sequence[Sequence[Row]], count: int) -> list[Row]:
-    """Return the groups in columns; each group goes completely into the shortest column so far."""
+    """Return the groups in columns; each group is put, undivided, into the column that is shortest so far."""
     columns: list[list[Row]] = [[] for _ in range(count)]
     for group in groups:
         min(columns, key=len).extend(group)
     height = max(map(len, columns))
     return [
-        [piece for column in columns for piece in _cell(column[at] if at < len(column) else [], _COLUMN)]
-        for at in range(height)
+        [piece for column in columns for piece in _cell(column[index] if index < len(column) else [], _COLUMN)]
+        for index in range(height)
     ]
 
 

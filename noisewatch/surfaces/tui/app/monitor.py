@@ -1,4 +1,4 @@
-"""The monitor's application. It measures nothing: the sampler's process sends frames, and the newest one is shown."""
+"""The monitor's application. It measures nothing: the sampler's process sends frames, and the newest is shown."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
     from noisewatch.surfaces.picture import Line
 
 _SILENCE_NOTICE_PERIOD_S = 2.0
-_AWAY_S = 5.0  # between two pictures while the terminal has no focus
+_AWAY_S = 5.0  # between pictures while the terminal has no focus
 _LISTENS_AFTER_S = 2.0  # the first frames come first
 _HUNG_UP = 129  # as a shell reports SIGHUP
 
 
 class MonitorApp(App[None]):
-    """An application that draws the frames of the sampler, or without one the frames that it is given.
+    """An application that draws the frames of the sampler, or without a sampler the frames passed to `show_frame`.
 
-    A fault in what a key does costs only that key's action.
+    An error in the action of a key ends only that action.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -84,7 +84,7 @@ class MonitorApp(App[None]):
         self._view = LineView(self.rows, self.rows_of_fault)
         self._player = Player(self.model, self.set_timer, self.draw, sampler.read_on) if sampler is not None else None
         self._shows_help, self._help_offset = False, 0
-        self._fix_sought: int | None = None  # number of the fix that is being searched
+        self._fix_sought: int | None = None  # number of the fix that is being looked up
         self._overlays = OverlayHost(
             self, self._access, self.draw, self._pause_sampler, self._resume_sampler, self._keep_calibration
         )
@@ -101,7 +101,7 @@ class MonitorApp(App[None]):
 
     async def on_mount(self) -> None:
         self.draw()
-        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # others used the terminal
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # other programs used the terminal
         if not self.is_headless:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
             self.set_timer(_LISTENS_AFTER_S, lambda: self.listen_to(listen()))
@@ -124,7 +124,7 @@ class MonitorApp(App[None]):
         asyncio.get_running_loop().add_reader(listener.fileno(), read)
 
     async def _follow(self, sampler: SamplerProcess) -> None:
-        """Show the sampler's frames until it ends, and then the reason; after an error it is restarted once."""
+        """Show the sampler's frames until it ends, then the reason; after an error, restart it once."""
         reason = await sampler.follow(self._take_in_contained, self._draw_pending)
         if reason is not None and not self.model.is_recorded:
             self._report_restart(reason)
@@ -134,7 +134,7 @@ class MonitorApp(App[None]):
             self.draw()
 
     def _report_restart(self, reason: str) -> None:
-        """Show and log the restart: what the sampler would have observed until its next frame is missing."""
+        """Show and log the restart: data is missing until the sampler's next frame."""
         self.model.notice = f"the sampler ended and was restarted: {reason}"
         if self.model.newest is not None:
             at_ns, number = self.model.newest.taken_at_ns, self.model.history.count
@@ -166,7 +166,7 @@ class MonitorApp(App[None]):
             self._schedule_silence_notice(_SILENCE_NOTICE_PERIOD_S)
 
     def on_hung_up(self) -> None:
-        """Exit, as the terminal is gone; a shell's hang-up signal may have been ignored."""
+        """Exit because the terminal is gone; a shell's hang-up signal may have been ignored."""
         if self._sampler is not None:
             self._sampler.stop()
         os._exit(_HUNG_UP)  # there is nothing left to restore, or to say goodbye on
@@ -177,14 +177,12 @@ class MonitorApp(App[None]):
         self._draw_pending()
 
     def pass_over(self, frame: Frame) -> None:
-        """Add a frame that is not drawn, as if it had been."""
+        """Add a frame without drawing it, but note its rows as drawn."""
         self.take_in(frame)
         self.model.note_drawn()
 
     def _take_in_contained(self, frame: Frame, line: bytes) -> None:
-        contained(
-            lambda: self.take_in(frame, line), lambda reason: self._show_fault(reason, "show what the sampler saw")
-        )
+        contained(lambda: self.take_in(frame, line), lambda reason: self._show_fault(reason, "show the new frame"))
 
     def take_in(self, frame: Frame, line: bytes | None = None) -> None:
         """Add a frame to the model; of frames that come faster than they can be drawn, only the newest is drawn."""
@@ -229,7 +227,7 @@ class MonitorApp(App[None]):
         return f"noisewatch · {frame.machine}" if frame is not None else "noisewatch"
 
     def draw(self) -> None:
-        """Draw what has changed since the last picture."""
+        """Draw the changes since the last picture."""
         self._drawn_s = time.monotonic()
         self.model.note_drawn()
         self._view.update()
@@ -292,7 +290,7 @@ class MonitorApp(App[None]):
         if frame.sampler_cpu_s is None or frame.housekeeping == self._pinned_cpus:
             return
         self._pinned_cpus = frame.housekeeping
-        with suppress(OSError):  # the sampler is refused too, and its frames have the remark
+        with suppress(OSError):  # the sampler is refused as well, and reports that in its frames
             pin_all_threads(frozenset(frame.housekeeping or frame.target[:1]))
 
     async def run_action(
@@ -301,7 +299,7 @@ class MonitorApp(App[None]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action; a fault costs only that action."""
+        """Run an action; an error ends only that action."""
         with Boundary(self._show_fault):
             return await super().run_action(action, default_namespace, namespaces)
         return True
@@ -378,7 +376,7 @@ class MonitorApp(App[None]):
         self.exit()
 
     async def action_quit(self) -> None:
-        """Close the help, an overlay, or what is opened on the screen; if there is none, end the program."""
+        """Close the help, the overlay, or an opened part of the screen; if nothing is open, exit."""
         if self._shows_help or self._overlays.shown is not None or self.model.has_opened:
             self.action_leave()
         else:
@@ -414,7 +412,7 @@ class MonitorApp(App[None]):
 
     def action_explain_theme(self) -> None:
         self._show_notice(
-            "the monitor has the terminal's own colours; noisewatch screenshot --theme light draws light ones"
+            "the monitor uses the terminal's own colours; noisewatch screenshot --theme light draws light ones"
         )
 
     def action_export(self) -> None:
@@ -435,7 +433,7 @@ class MonitorApp(App[None]):
             self._show_notice(
                 text
                 if self.model.screen == Screen.PREFLIGHT
-                else f"no culprit is selected here: screens {_culprit_screen_numbers()} list them"
+                else f"no culprit is selected here: screens {_culprit_screen_numbers()} list culprits"
             )
         elif self.model.shows_fix:
             self._change_model(self.model.close_fix)
@@ -443,7 +441,7 @@ class MonitorApp(App[None]):
             self._change_model(lambda: self.model.ask_for_fix(selected))
 
     def _find_fix(self) -> None:
-        """Search the requested fix for the selected culprit in a thread; one thread at a time reads the machine."""
+        """Look up the requested fix for the selected culprit in a thread; one thread at a time reads the machine."""
         selected, frame, open_machine = self.model.selected(), self.model.frame, self._access.open_machine
         if not self.model.awaits_fix or self._fix_sought is not None:
             return
@@ -484,7 +482,7 @@ class MonitorApp(App[None]):
         self._find_fix()
 
     def action_ask(self, name: str) -> None:
-        """Announce an overlay with its cost; start it at once only if it just shows recorded data."""
+        """Announce an overlay with its cost; start it at once if it only shows recorded data."""
         overlay = overlay_named(name, self.model.newest)
         self._change_model(lambda: self._overlays.announce(overlay))
         if overlay.costs_nothing and self._overlays.shown is overlay:

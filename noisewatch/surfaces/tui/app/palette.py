@@ -18,7 +18,7 @@ _KEY, _NAME = 12, 28
 
 
 def _score(command: Command, query: str) -> float:
-    """Return how well the query matches: 1 for the name or key, 0 for no match."""
+    """Return how well the query matches the command: from 0 (no match) to 1 (its name or key)."""
     name, asked = command.name.lower(), query.lower()
     if name == asked or command.key == query:
         return 1.0
@@ -39,7 +39,7 @@ def _row(command: Command) -> Content:
     return Content.assemble(f"{command.key:<{_KEY}}", f"{command.name:<{_NAME}}", (command.words, "dim"))
 
 
-def _of_keys(in_unicode: bool) -> Iterator[Command]:
+def _key_commands(in_unicode: bool) -> Iterator[Command]:
     """Yield the commands that have a key, with the keys' names on a keyboard."""
     for command in COMMANDS:
         if command.is_hidden or command.action_name == "scroll":
@@ -47,12 +47,12 @@ def _of_keys(in_unicode: bool) -> Iterator[Command]:
         keys = " ".join(name_of_key(key, in_unicode) for key in command.key.split(","))
         name, *more = command.name.split("; ")
         action, words = command.action, ", ".join([*more, command.words])
-        if action == "quit":  # the key first closes what is open; in the palette it ends the program
+        if action == "quit":  # the key closes opened parts first; the palette's command exits
             name, action = "quit", "leave_at_once"
         yield replace(command, key=keys, name=name, words=words, action=action)
 
 
-def _of_others() -> Iterator[Command]:
+def _other_commands() -> Iterator[Command]:
     key = str(Screen.MAP.number)
     for quantity in Quantity:
         name = "map of IRQs" if quantity == Quantity.INTERRUPTS else f"map of {quantity}"  # irqs is their screen
@@ -64,11 +64,11 @@ class KeyCommands(Provider):
     """A provider of the keys' actions, the quantities of the map, and the CPUs."""
 
     async def discover(self) -> Hits:
-        for command in _of_keys(self._monitor.is_in_unicode):
+        for command in _key_commands(self._monitor.is_in_unicode):
             yield DiscoveryHit(_row(command), partial(self.app.run_action, command.action), command.name)
 
     async def search(self, query: str) -> Hits:
-        for command in (*_of_keys(self._monitor.is_in_unicode), *_of_others(), *self._of_cpus()):
+        for command in (*_key_commands(self._monitor.is_in_unicode), *_other_commands(), *self._cpu_commands()):
             if (score := _score(command, query)) > 0:
                 yield Hit(score, _row(command), partial(self.app.run_action, command.action), command.name)
 
@@ -78,14 +78,14 @@ class KeyCommands(Provider):
         assert isinstance(self.app, MonitorApp)
         return self.app
 
-    def _of_cpus(self) -> Iterator[Command]:
+    def _cpu_commands(self) -> Iterator[Command]:
         key = str(Screen.CPU.number)
         for line in self._monitor.model.cpus:
             yield Command(key, f"CPU {line.cpu}", LOOK, line.role, f"do('go_to_cpu', {line.cpu})")
 
 
 class Palette(CommandPalette):
-    """Textual's command palette, without its theme."""
+    """Textual's command palette in the terminal's own colours."""
 
     CSS = """
     Palette { background: transparent; color: ansi_default; }

@@ -1,4 +1,4 @@
-"""The player of a recording: which interval is shown, when the next one is due, and how far ahead is read."""
+"""The player of a recording: it moves the shown interval at the chosen speed, and limits reading ahead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _READ_AHEAD_DRAWN_S = 0.1
 
 
 class Player:
-    """The moving cursor of the model; reading the recording runs ahead of it.
+    """A player that moves the model's cursor through a recording, which is read ahead of the cursor.
 
     `set_timer` calls a function after a time (s), `draw` draws the screen, `read_on` sets whether frames are read.
     """
@@ -34,7 +34,7 @@ class Player:
         self._has_begun = self._draws_soon = False
 
     def take(self, frame: Frame) -> None:
-        """Draw a new frame only now and then: a recording is read faster than it is played."""
+        """Begin to play with the first frame; draw later ones only now and then, as reading is faster than playing."""
         if not self._has_begun:
             if self._model.history.count > 1 or frame.is_last:
                 self.begin()
@@ -56,7 +56,7 @@ class Player:
         self._go_on()
 
     def toggle(self) -> None:
-        """Stop or play; at the end, play from the beginning."""
+        """Stop or play; at the end, play again from the beginning."""
         model = self._model
         if model.history.count and not model.plays and self._is_at_end():
             self.begin()
@@ -66,7 +66,7 @@ class Player:
         self._go_on()
 
     def change_speed(self, steps: int) -> None:
-        """Change the speed by this many steps; positive is faster."""
+        """Change the speed by this many steps of SPEEDS; positive is faster."""
         at = SPEEDS.index(self._model.speed) + steps
         self._model.speed = SPEEDS[max(min(at, len(SPEEDS) - 1), 0)]
         self._go_on()
@@ -82,7 +82,7 @@ class Player:
         return min(max(model.history.frame(following).seconds / model.speed, _SHORTEST_S), _LONGEST_S)
 
     def advance(self) -> None:
-        """Go to the next interval, if still playing; stop at the end, and at a spike that is to pause it."""
+        """Show the next interval if still playing; stop at the end, and on a spike if the model pauses on spikes."""
         model = self._model
         if model.plays and self._is_at_end():
             model.plays = False

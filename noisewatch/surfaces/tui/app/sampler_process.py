@@ -1,4 +1,4 @@
-"""The sampler's process as the screen uses it: its requests, its frames, and why they ended."""
+"""The sampler's process from the screen's side: requests to it, its frames, and why they ended."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _CHUNK = 1 << 18
 
 
 class SamplerProcess:
-    """A sampler's process, which writes a frame a line to standard output, and reads a request a line."""
+    """A sampler's process, which writes one frame per line to standard output, and reads one request per line."""
 
     def __init__(self, command: Sequence[str], process: subprocess.Popen[bytes] | None = None) -> None:
-        """Set the command; `process` is given if the command was started already."""
+        """Set the command; pass `process` if the command is already running."""
         self._command = command
         self._process = process
         self._requests: asyncio.WriteTransport | None = None
@@ -29,7 +29,7 @@ class SamplerProcess:
         self.asked: dict[str, object] = {}
 
     def read_on(self, is_reading: bool) -> None:
-        """Set whether frames are read; while they are not, the sampler waits."""
+        """Set whether frames are read; otherwise the sampler waits."""
         if is_reading:
             self._is_reading.set()
         else:
@@ -46,13 +46,13 @@ class SamplerProcess:
             self._requests.write(json.dumps(requests).encode() + b"\n")
 
     async def follow(self, show: Callable[[Frame, bytes], None], draw: Callable[[], None]) -> str | None:
-        """Show frames until they end; return the reason, or None if it was stopped or the last frame came.
+        """Show frames until they end; return the reason, or None if the process was stopped or sent its last frame.
 
-        Frames that come together are drawn once.
+        Frames that arrive together are drawn once.
         """
         process = self._process = self._process or start(self._command)
         if process.stdin is None or process.stdout is None or process.stderr is None:
-            raise AssertionError("a sampler that has begun has its pipes")
+            raise AssertionError("a started sampler has pipes")
         frames, errors = await _reader_of(process.stdout), await _reader_of(process.stderr)
         self._requests = requests = await _writer_to(process.stdin)
         if self.asked:
@@ -79,7 +79,7 @@ class SamplerProcess:
         return printable(error_lines[-1]) if error_lines else f"status {status}"
 
     def stop(self) -> subprocess.Popen[bytes] | None:
-        """Kill the process silently, and return it so that it can be waited for."""
+        """Kill the process silently, and return it to be waited for."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -87,7 +87,7 @@ class SamplerProcess:
 
 
 async def _lines_of(reader: asyncio.StreamReader) -> AsyncIterator[list[bytes]]:
-    """Yield the lines that come together. Raise ValueError for a line that does not end."""
+    """Yield lists of lines that arrive together. Raise ValueError for a line of more than _LONGEST_LINE bytes."""
     unfinished = b""
     while chunk := await reader.read(_CHUNK):
         *lines, unfinished = (unfinished + chunk).split(b"\n")
@@ -111,7 +111,7 @@ async def _writer_to(pipe: IO[bytes]) -> asyncio.WriteTransport:
 
 
 def toggle_idle_probe(sampler: SamplerProcess | None, frame: Frame | None) -> str | None:
-    """Ask the sampler to toggle the idle probe; return the reason if there is no CPU to spin on."""
+    """Ask the sampler to toggle the idle probe; return None, or the reason why there is no idle probe."""
     if sampler is None or frame is None:
         return "no idle probe: the sampler has not started"
     if frame.origin is not None:

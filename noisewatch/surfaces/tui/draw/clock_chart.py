@@ -23,7 +23,7 @@ _LEAST_SPAN_KHZ = 100_000  # of the axis, so that a nearly constant clock is a l
 _MARGIN = 0.06  # of the span, above and below
 _STEPS_KHZ = (50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000)  # between the figures of the axis
 _MOST_FIGURES = 6  # of the axis
-TALL_LINE, _TALLEST_LANE = 20, 8  # rows; further rows go to the lanes of heat and power, up to _TALLEST_LANE each
+TALL_LINE, _TALLEST_LANE = 20, 8  # rows of the line, and of a lane of heat or power, which gets the further rows
 BY_HEAT, BY_POWER = "h", "P"  # marks on the time axis
 
 Khz = float | None
@@ -39,7 +39,7 @@ class _Span(Struct, frozen=True):
 
 
 class _Lines(Struct, frozen=True):
-    """Two clocks a column (`halves`) or, of several CPUs, two sets of clocks; and by column whether all are stale."""
+    """Two clocks per column (`halves`), or two `sets` of several CPUs' clocks; and by column whether all are stale."""
 
     halves: Sequence[Khz]
     sets: Sequence[frozenset[int]]
@@ -51,7 +51,7 @@ class _Lines(Struct, frozen=True):
 
 
 def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the line of the clock with axes, base and highest clock as references; or why there is no line."""
+    """Return the line of the clock with axes, base and highest clock as references; or the reason for no line."""
     axis = axis_of(model, width)
     lines = _lines(model, axis.numbers)
     if not lines.measured_khz or height < _LEAST_CHART or width - LABEL < 2:
@@ -65,7 +65,7 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
     labels, references = _labels(span, tall, glyphs), dict(_references(model, span, tall, axis, glyphs))
     left_out = [name for name, _ in _shares(model, axis.numbers)] if not lanes else []
     if left_out:
-        note = f"{' and '.join(left_out)}: no room, on a higher screen"
+        note = f"{' and '.join(left_out)}: shown on a taller screen"
         free = [at for at, line in enumerate(drawn) if at not in references and not line[-len(note) :].strip()]
         references |= {at: note.rjust(axis.room)[-axis.room :] for at in free[:1]}
     blank = " " * axis.room
@@ -80,7 +80,7 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
 
 
 def _graph_rows(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs) -> list[str]:
-    """Return the rows of the line, or of the dots of several CPUs; the two halves of a column may differ."""
+    """Return the rows of the line, or of the dots of several CPUs, with two values per column."""
     before, after = 2 * axis.before, 2 * axis.after
     if lines.sets:
         none = frozenset[int]()
@@ -91,7 +91,7 @@ def _graph_rows(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: G
 
 
 def _lines(model: ScreenModel, numbers: range) -> _Lines:
-    """Return the clocks of the selected graph: of the slowest target CPU, of each, or their mean."""
+    """Return the clocks of the selected graph: of the slowest target CPU, of each target CPU, or their mean."""
     clocks, target = model.clocks, model.target
     stale, zoom = clocks.are_stale(numbers), model.zoom
     are_stale = zoomed(stale, zoom, all)
@@ -106,19 +106,19 @@ def _lines(model: ScreenModel, numbers: range) -> _Lines:
     return _Lines(_halves(series, zoom, lambda clocks: _least(clocks, low)), [], are_stale)
 
 
-def _halves(clocks: Sequence[V], zoom: int, of: Callable[[Sequence[V]], V]) -> list[V]:
-    """Return two values a column, each `of` one half of the column's intervals."""
+def _halves(clocks: Sequence[V], zoom: int, merge: Callable[[Sequence[V]], V]) -> list[V]:
+    """Return two values per column, each computed by `merge` from one half of the column's intervals."""
     if zoom == 1:
         return [khz for khz in clocks for _ in range(2)]
     halves: list[V] = []
     for end in range(len(clocks), 0, -zoom):
         begin, middle = max(end - zoom, 0), max(end - zoom // 2, 0)
-        halves += [of(clocks[middle:end]), of(clocks[begin:middle])]
+        halves += [merge(clocks[middle:end]), merge(clocks[begin:middle])]
     return halves[::-1]
 
 
 def _least(clocks: Sequence[Khz], low: float) -> Khz:
-    """Return the least clock, or None if an unknown one may be less and the known ones are not below `low`."""
+    """Return the lowest clock, or None if an unknown clock may be lower, unless a known clock is below `low`."""
     measured_khz = [khz for khz in clocks if khz is not None]
     least = min(measured_khz, default=None)
     return least if len(measured_khz) == len(clocks) or (least is not None and least < low) else None
@@ -149,7 +149,7 @@ def _labels(span: _Span, tall: int, glyphs: Glyphs) -> Mapping[int, str]:
 
 
 def _references(model: ScreenModel, span: _Span, tall: int, axis: TimeAxis, glyphs: Glyphs) -> Mapping[int, str]:
-    """Return the reference lines by row, with their names, drawn where nothing else is."""
+    """Return the reference lines by row, with their names; they are drawn in free columns only."""
     dash, names = "┄" if glyphs.has_braille else "-", dict[int, list[str]]()
     for name, khz in (("highest", highest_khz(model)), ("base", base_khz(model))):
         if khz is not None:
@@ -163,26 +163,28 @@ def _references(model: ScreenModel, span: _Span, tall: int, axis: TimeAxis, glyp
 def _pieces(line: str, is_stale: Sequence[bool], reference: str, cursor: int | None) -> Row:
     """Return the row as runs of one style; the column of the shown interval is highlighted."""
     row: Row = []
-    for at, drawn in enumerate(line):
-        style: Style = "faint" if drawn == " " else "strong" if at == cursor else "faint" if is_stale[at] else "calm"
-        row.append((reference[at] if drawn == " " else drawn, style))
+    for index, drawn in enumerate(line):
+        style: Style = (
+            "faint" if drawn == " " else "strong" if index == cursor else "faint" if is_stale[index] else "calm"
+        )
+        row.append((reference[index] if drawn == " " else drawn, style))
     return runs(row)
 
 
 def lane_count(model: ScreenModel, width: int) -> int:
-    """Return the number of lanes: of heat and power, those that have figures."""
+    """Return the number of lanes, one each for heat and power if there are figures."""
     return len(_shares(model, in_sight(model, width)))
 
 
 def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
-    """Return the lanes of heat and power with a known share in sight, or a figure of at least one package now."""
+    """Return the lanes of heat and power that have a known share in sight, or a current figure of a package."""
     partly = available_figures(model.frame) if model.frame is not None else set()
     lanes = [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
     return [lane for lane in lanes if lane[0] in partly or any(share is not None for share in lane[1])]
 
 
 def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the rows of heat and power, the highest share a column; a full bar is critical, or at the limit."""
+    """Return the rows of heat and power with the highest share per column; a full bar is critical, or at the limit."""
     shares_by_name = _shares(model, axis.numbers)
     tall = min(max((height - TALL_LINE) // max(len(shares_by_name), 1), 1), _TALLEST_LANE)
     steps = (len(glyphs.ramp) - 1) * tall
@@ -216,7 +218,7 @@ def slowdown_marks(model: ScreenModel, width: int) -> frozenset[str]:
 
 
 def braille_line(values: Sequence[float | None], height: int, low: float, high: float) -> list[str]:
-    """Return `height` rows, from the top, of a line of values, two a character; neighbours are joined vertically.
+    """Return `height` rows, from the top, of a line of values, two per character; neighbours are joined vertically.
 
     `low` is the lowest row of dots and `high` the uppermost one; None leaves a gap.
     """
@@ -230,22 +232,24 @@ def braille_dots(values: Sequence[Collection[float]], height: int, low: float, h
 
 def _braille(dots_by_column: Sequence[Sequence[int]], height: int) -> list[str]:
     cells = [[0] * (-(-len(dots_by_column) // 2)) for _ in range(height)]
-    for at, dots in enumerate(dots_by_column):
+    for index, dots in enumerate(dots_by_column):
         for dot in dots:
-            cells[dot // _TALL][at // 2] |= _DOTS[at % 2][dot % _TALL]
+            cells[dot // _TALL][index // 2] |= _DOTS[index % 2][dot % _TALL]
     return ["".join(chr(_FIRST + bits) if bits else " " for bits in row) for row in cells]
 
 
 def plain_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
     """Return the rows of `braille_dots` in ASCII: a `*` for the values of two columns."""
-    pairs = [[*values[at], *(values[at + 1] if at + 1 < len(values) else ())] for at in range(0, len(values), 2)]
+    pairs = [
+        [*values[index], *(values[index + 1] if index + 1 < len(values) else ())] for index in range(0, len(values), 2)
+    ]
     return _plain([[(row_of(value, height, low, high), "*") for value in pair] for pair in pairs], height)
 
 
 def plain_line(values: Sequence[float | None], height: int, low: float, high: float) -> list[str]:
-    """Return the rows of `braille_line` in ASCII, two values a character: `*` is the second, `|` the way to it."""
+    """Return the rows of `braille_line` in ASCII, two values per character: `*` is the second, `|` leads to it."""
     dots_by_column = _dots(values[1::2], height, low, high)
-    return _plain([[(dot, "|" if at else "*") for at, dot in enumerate(dots)] for dots in dots_by_column], height)
+    return _plain([[(dot, "|" if index else "*") for index, dot in enumerate(dots)] for dots in dots_by_column], height)
 
 
 def _plain(signs_by_column: Sequence[Sequence[tuple[int, str]]], height: int) -> list[str]:

@@ -1,6 +1,6 @@
-"""What limits the clocks of the target CPUs (heat, power, settings), why figures are unknown, and what helps.
+"""Limits of the target CPUs' clocks (heat, power, settings), reasons of unknown figures, and fixes.
 
-What helps are the fixes of the checks of clock, idle states, heat and power.
+The fixes are those of the checks of clock, idle states, heat and power.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAMES = {  # names for users of the figures that may be unknown
 
 
 def group_of_target(model: ScreenModel) -> ClockGroup | None:
-    """Return the settings of the first target CPU that has known settings, or None."""
+    """Return the settings of the first target CPU with known settings, or None."""
     frame = model.frame
     if frame is None or frame.clock is None:
         return None
@@ -67,19 +67,22 @@ def has_clock(model: ScreenModel, numbers: Iterable[int]) -> bool:
 
 
 def why_no_clock(model: ScreenModel) -> str:
-    """Return why there is no clock of the target CPUs over time, and what to do about it."""
+    """Return a text on why the clock of the target CPUs over time is unknown, and how to measure it."""
     frame = model.frame
     if frame is None:
         return "no figures yet"
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     unknown_cpus = [line.cpu for line in targets if line.current_khz is None]
     if unknown_cpus and len(unknown_cpus) < len(targets) and model.history.count:
-        return f"The clock is unknown on {name_cpus(unknown_cpus)}: so are the slowest and the mean. g shows each."
+        return (
+            f"The clock of {name_cpus(unknown_cpus)} is unknown, so the slowest and the mean clock are unknown too. "
+            "Press g for one graph per CPU."
+        )
     if targets and not unknown_cpus and model.history.count:
-        return "In each of these columns there are intervals in which the clock is unknown: w shows them one by one."
+        return "Each of these columns contains intervals with an unknown clock. Press w to show intervals one by one."
     if len(unknown_cpus) < len(targets):
         return (
-            "The clock over time begins with the next look."
+            "The clock over time begins with the next interval."
             if frame.origin is None
             else "A copied tree is a single snapshot: it has no clock over time."
         )
@@ -87,7 +90,7 @@ def why_no_clock(model: ScreenModel) -> str:
     because = f": {reason}" if reason is not None else ""
     if any(finding.id == "virtual-machine" for finding in frame.findings):
         return (
-            f"The clock of a virtual CPU is unknown{because}. The hypervisor and the host decide on it. "
+            f"The clock of a virtual CPU is unknown{because}. The hypervisor and the host control it. "
             f"{_measured_clocks(model)}"
         )
     return f"The clock of the target CPUs is unknown{because}. {_measured_clocks(model)}"
@@ -105,21 +108,21 @@ def _measured_clocks(model: ScreenModel) -> str:
         return f"The calibration measured {describe_clocks(min(clocks), max(clocks))} (c measures again)."
     if model.is_recorded:
         return "A calibration on that machine measures it."
-    return "c measures it: calibrate times a chain of multiplications."
+    return "Press c to measure it: calibrate times a chain of multiplications."
 
 
 def why_no_figures(model: ScreenModel) -> str | None:
-    """Return why there are no figures but clocks and governors, or None if there are."""
+    """Return why there are only clocks and governors, or None if there are other figures."""
     frame = model.frame
     if frame is None or frame.clock is not None:
         return None
     if model.is_recorded:
         return "not recorded"
-    return "read at the next look" if model.cursor is None else "not read then: this screen was shut"
+    return "read next interval" if model.cursor is None else "not read then: this screen was closed"
 
 
 def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return heat, power, slowing and uncore of the first target CPU's package; heat and power of the others."""
+    """Return heat, power, slowing and uncore of the first target CPU's package; heat and power of other packages."""
     frame = model.frame
     if frame is None or frame.clock is None:
         names = ("heat", "power", "slowed")
@@ -140,7 +143,7 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
 
 
 def packages_in_order(frame: Frame) -> list[ClockPackage]:
-    """Return all packages: the one of the first target CPU first, those without target CPUs last."""
+    """Return all packages, beginning with that of the first target CPU; packages without target CPUs are last."""
     cpus = [
         (frozenset(parse_cpu_list(package.cpus)), package) for package in (frame.clock.packages if frame.clock else ())
     ]
@@ -160,7 +163,7 @@ def _heat_and_power(package: ClockPackage, why: Mapping[str, str], width: int, g
 
 
 def _slowing_rows(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the rows of what slowed the package or may slow it, the most important first."""
+    """Return the rows on what slowed or may slow the package, the most important first."""
     why: Mapping[str, str] = frame.clock.reasons if frame.clock is not None else {}
     slowdown, limits, uncore = (
         mark_of(frame, glyphs, *checks)
@@ -181,7 +184,7 @@ def _limits_w(package: ClockPackage) -> str | None:
     """Return the power limits, with the rated power next to PL1 if it is higher."""
     first, second, rated = package.long_limit_w, package.short_limit_w, package.rated_w
     if first is None:
-        return None if rated is None else f"made for {rated:.0f} W"
+        return None if rated is None else f"rated {rated:.0f} W"
     text = f"PL1 {first:.0f}{f' of {rated:.0f}' if rated is not None and rated > first else ''}"
     return f"{text}{f', PL2 {second:.0f}' if second is not None else ''} W"
 
@@ -244,7 +247,7 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
         if figures.awake_share is not None
     ]
     if frame is not None and 0 < len(asked) < frame.online_count and "idle_shares" not in reasons:
-        reasons = {"idle_shares": f"asked of {name_cpus(asked)} only", **reasons}  # other CPUs have columns too
+        reasons = {"idle_shares": f"read on {name_cpus(asked)} only", **reasons}  # other CPUs have columns too
     for figure, reason in reasons.items():
         names_by_reason.setdefault(reason, []).append(_NAMES.get(figure, figure))
     return [
@@ -265,14 +268,14 @@ def mark_of(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
 
 
 def fact(name: str, value: str | None, width: int, mark: Piece | None = None, why: str | None = None) -> list[Row]:
-    """Return the rows of a fact; an unknown one shows the reason without its files, which are listed below the CPUs.
+    """Return the rows of a fact; an unknown fact shows the reason without file names, which are listed below the CPUs.
 
     A text that does not fit continues in further rows.
     """
     text = value or f"? {(why or '').partition(' (')[0]}".rstrip()
     sign, style = (mark or (" ", "plain")) if value else (" ", "unknown")
     lines = wrap(text, width - _LABEL, "", "" if value else "  ", keep="hyphens")
-    marked = [f"{' ' if at else sign} {line}" for at, line in enumerate(lines)]
+    marked = [f"{' ' if index else sign} {line}" for index, line in enumerate(lines)]
     return facts(name, marked, _LABEL - 2, style)
 
 
@@ -296,7 +299,7 @@ def helpful(findings: Sequence[FindingLine]) -> list[FindingLine]:
 
 
 def help_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return two rows for each helpful check, its finding and its fix; without any, the checks that are unknown."""
+    """Return two rows for each failed or warning check, its finding and its fix; if none, the unknown checks."""
     frame = model.frame
     if frame is None or frame.verdict is None:
         return [[("not judged yet", "faint")]]

@@ -23,7 +23,7 @@ _AWAKE = "POLL"  # an idle state in which a CPU spins: counted as C0
 
 
 class _Scale(Struct, frozen=True):
-    """The common scale of all clock ranges, in kHz."""
+    """The common scale (kHz) of all clock ranges."""
 
     low: float
     high: float
@@ -47,17 +47,17 @@ def clock_table(
 ) -> list[Row]:
     """Return a heading and the CPUs by topology; if not all fit, cores with target CPUs come first.
 
-    The heading shows the position within all CPUs, unless `tells_place` is false because a title shows it.
+    The heading shows the position within all CPUs, unless `shows_place` is false because a title shows it.
     """
     frame = model.frame
     if frame is None or height < 2:
         return []
     across = tables_across(len(frame.cpus), width, height)
-    lines = _in_order(model, frame, fits=len(frame.cpus) <= across * (height - 1))
+    lines = _cpus_by_topology(model, frame, fits=len(frame.cpus) <= across * (height - 1))
     room = across * (height - 1)
     first = first_row(model.offset, len(lines), room)
     shown = lines[first : first + room]
-    where = (
+    position = (
         f"{first + 1} to {first + len(shown)} of {len(lines)}, pgdn scrolls"
         if shows_place and len(shown) < len(lines)
         else ""
@@ -68,16 +68,18 @@ def clock_table(
     parts = [shown[begin : begin + rows_a_column] for begin in range(0, len(shown), max(rows_a_column, 1))]
     reported = model.clocks.reported if model.history.count else ReportedFigures.of(frame)
     columns = _columns(reported, figures, shown, glyphs)
-    tables = [_table(model, part, columns, figures, wide, where if part is parts[-1] else "", glyphs) for part in parts]
+    tables = [
+        _table(model, part, columns, figures, wide, position if part is parts[-1] else "", glyphs) for part in parts
+    ]
     rows = [list(row) for row in tables[0]] if tables else []
-    for at, table in enumerate(tables[1:], start=1):
+    for index, table in enumerate(tables[1:], start=1):
         for row, more in zip(rows, table, strict=False):
-            row += [(" " * (at * (wide + 2) - length(row)), "plain"), *more]
+            row += [(" " * (index * (wide + 2) - length(row)), "plain"), *more]
     return rows
 
 
 def tables_across(count: int, width: int, height: int) -> int:
-    """Return the number of tables side by side that gives as many CPUs as possible a row."""
+    """Return the number of tables side by side with which the most CPUs have a row."""
     return max(min(width // _LEAST_WIDTH, -(-count // max(height - 1, 1))), 1)
 
 
@@ -90,7 +92,7 @@ def clock_room(count: int, width: int, height: int) -> int:
     return tables_across(count, width, height) * max(height - 1, 0)
 
 
-def _in_order(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuLine]:
+def _cpus_by_topology(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuLine]:
     lines = in_topology_order(model, frame.cpus)
     if fits:
         return lines
@@ -139,7 +141,7 @@ def _table(
     columns: Sequence[Column[CpuLine]],
     figures: _Figures,
     width: int,
-    where: str,
+    position: str,
     glyphs: Glyphs,
 ) -> list[Row]:
     signs = brackets(model, lines, glyphs)
@@ -156,7 +158,7 @@ def _table(
         kept = [*kept[:2], Column(heading, room + 1, lambda line: _bar(figures, line.cpu, room, glyphs)), *kept[2:]]
     table = Table(kept)
     heading = table.heading
-    heading += f"  {where}" if where and len(heading) + len(where) + 2 <= width else ""
+    heading += f"  {position}" if position and len(heading) + len(position) + 2 <= width else ""
     rows: list[Row] = [[(heading, "heading")]]
     for line in lines:
         is_offline = line.role == Role.OFFLINE
@@ -174,7 +176,7 @@ def _scale_heading(scale: _Scale | None, room: int) -> str:
 def _columns(
     reported: ReportedFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs
 ) -> list[Column[CpuLine]]:
-    """Return the columns: none for figures never reported for these CPUs; the deepest idle states stay longest."""
+    """Return the columns, without figures never reported for these CPUs; the deepest idle states are dropped last."""
     names = reported.names({line.cpu for line in lines if line.role != Role.OFFLINE})
     ranges, by_cpu, unit = figures.ranges, figures.figures, "°C" if glyphs.has_braille else "C"
     wide = max((len(_slowdown(by_cpu.get(line.cpu))[0]) for line in lines), default=0)
@@ -189,10 +191,10 @@ def _columns(
     if not figures.has_ranges:
         del columns["age"], columns["spread"]
     count = len(reported.idle_names)
-    for at, name in enumerate(reported.idle_names):
+    for index, name in enumerate(reported.idle_names):
         if name != _AWAKE:
             wide = max(len(name[:8]) + 1, 7)
-            columns[name] = Column(name[:8], wide, _idle_cell(figures, at), 5 + count - at, least)
+            columns[name] = Column(name[:8], wide, _idle_cell(figures, index), 5 + count - index, least)
     clock = Column[CpuLine]("GHz", 6, lambda line: _clock(line, figures))
     return [clock, *(column for name, column in columns.items() if name == "spread" or name in names)]
 
@@ -233,7 +235,7 @@ def _heat(figures: ClockCpu | None, unit: str) -> Piece:
 
 
 def _slowdown(figures: ClockCpu | None) -> Piece:
-    """Return how long, or else how often, heat slowed the CPU since boot, and how often power did (`700× P`)."""
+    """Return how long, or else how often, heat slowed the CPU since boot, and how often the power limit (`700× P`)."""
     heat_ms, times = (figures.slowed_ms, figures.throttles) if figures is not None else (None, None)
     limited = figures.power_limit_count if figures is not None else None
     heat = f"{times}×" if times is not None else "?"
@@ -267,7 +269,7 @@ def _bar(figures: _Figures, cpu: int, room: int, glyphs: Glyphs) -> Row:
     if clock_range is None or figures.scale is None:
         return [(" " + out * room, "faint")]
     low, high = figures.scale.column(clock_range.lowest_khz, room), figures.scale.column(clock_range.highest_khz, room)
-    marks = [between if low <= at <= high else out for at in range(room)]
+    marks = [between if low <= index <= high else out for index in range(room)]
     marks[low], marks[high] = left, right
     marks[figures.scale.column(clock_range.last_khz, room)] = now
     style: Style = "faint" if clock_range.age_s != 0 else "calm"

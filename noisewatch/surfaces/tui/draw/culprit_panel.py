@@ -32,7 +32,7 @@ _LEAST_HISTORY, _WIDEST_HISTORY, _GAP = 12, 120, 2  # intervals; columns before 
 def culprit_rows(
     model: ScreenModel, listing: Listing[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
-    """Return the table of listed culprits, scrolled so that the selected row is visible; or why there is none."""
+    """Return the table of listed culprits, scrolled to the selected row; or why it is empty."""
     rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model))
     if not listing.count and model.frame is not None:
         text, style = _why_none(model, model.frame)
@@ -41,17 +41,17 @@ def culprit_rows(
 
 
 def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
-    """Return why no culprit is listed: none was observed, or the CPUs could not be read."""
+    """Return why no culprit is listed, with a style: none was observed, or the CPUs could not be read."""
     if frame.seconds <= 0:
         return "no rates: `noisewatch show` prints what is known", "faint"
-    there = [line for line in frame.cpus if is_covered(model, line)]
-    if model.screen == Screen.OVERVIEW and not there:
+    covered = [line for line in frame.cpus if is_covered(model, line)]
+    if model.screen == Screen.OVERVIEW and not covered:
         return ("no target CPU is online" if frame.target else "there is no target CPU"), "doubt"
     if unknown_cpus := unreadable_cpus(model):
         return f"unknown on {name_cpus(unknown_cpus)}", "doubt"
-    if not all(frame.has_all_culprits_of(line.cpu) for line in there):
+    if not all(frame.has_all_culprits_of(line.cpu) for line in covered):
         return f"none among the {MOST_CULPRITS} costliest culprits: there may be others", "doubt"
-    if listed_filter(model) or not there:
+    if listed_filter(model) or not covered:
         return "none", "faint"
     return "no culprit seen", "calm"
 
@@ -61,7 +61,7 @@ History = Callable[[CulpritLine, int], Sequence[float | None]]
 
 
 def history_of(model: ScreenModel) -> History:
-    """Return a function for a culprit's noise up to the shown interval, on the CPUs of the screen."""
+    """Return a function that returns a culprit's noise up to the shown interval, on the CPUs of the screen."""
     cpus, last = listed_cpus(model), model.number + 1
 
     def noise(line: CulpritLine, count: int) -> Sequence[float | None]:
@@ -80,7 +80,7 @@ def culprit_table(
     baseline: Baseline | None = None,
     history: History | None = None,
 ) -> list[Row]:
-    """Return a heading and the rows that fit, the selected one among them; on narrow screens columns give way to names.
+    """Return a heading and the rows that fit, the selected row among them; narrow screens drop columns before names.
 
     A heading that does not fit loses its parts behind commas first.
     """
@@ -112,7 +112,7 @@ def _table(
     """
     longest = max((len(_cpus(line)) for line in listing.lines), default=0)
     cpu_width = max(longest, _CPU) if width >= _LEAST_WITH_LISTS else _CPU
-    gone = listing.selected if listing.is_gone else None
+    missing = listing.selected if listing.is_gone else None
 
     def cpus(line: CulpritLine) -> Piece:
         listed = _cpus(line)  # of many CPUs only the first may fit
@@ -120,20 +120,20 @@ def _table(
 
     def rate(line: CulpritLine) -> Piece:
         often = short_rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
-        return "" if line is gone else often, _role_style(line)
+        return "" if line is missing else often, _role_style(line)
 
     def noise(line: CulpritLine) -> Piece:
-        if line is gone:
+        if line is missing:
             last = history(line, 1) if history is not None else ()
             return "unknown" if None in last or NOT_FOLLOWED_NS in last else "not seen", "plain"
         marks = (glyphs.at_least if is_least(line) else "") + (glyphs.estimate if line.is_estimate else "")
         return marks + short_duration(line.stolen_ns_per_s), style_of(line.stolen_ns_per_s)
 
     def share(line: CulpritLine) -> Piece:
-        return "" if line is gone else short_share(line.stolen_ns_per_s / 1e9), style_of(line.stolen_ns_per_s)
+        return "" if line is missing else short_share(line.stolen_ns_per_s / 1e9), style_of(line.stolen_ns_per_s)
 
     def change(line: CulpritLine) -> Piece:
-        text = short_change(baseline.change_of_culprit(line)) if baseline is not None and line is not gone else ""
+        text = short_change(baseline.change_of_culprit(line)) if baseline is not None and line is not missing else ""
         return text, style_of(line.stolen_ns_per_s)
 
     names = Column[CulpritLine](who, 0, lambda line: [])
@@ -182,7 +182,7 @@ def _role_style(line: CulpritLine) -> Style:
 
 
 def _cpus(line: CulpritLine) -> str:
-    """Return the culprit's CPUs: `5`, `2-14`; of many that are not a range, only the first ones."""
+    """Return the culprit's CPUs as `5` or `2-14`; a long list is cut."""
     cpus = cpus_of(line)
     return str(cpus[0]) if len(cpus) == 1 else fitting_cpu_list(cpus, _CPUS)
 
@@ -194,7 +194,7 @@ def _name(line: CulpritLine, width: int) -> Row:
 
 @lru_cache(maxsize=256)
 def _name_in(name: str, numbers: str, pid: int | None, width: int) -> str:
-    """Return the name, cut if needed, with the complete process numbers or none: a cut number would be another's."""
+    """Return the name, cut if needed, with all or none of the process numbers: a cut number would be a wrong one."""
     wide = text_width(name)
     marks = [numbers, f" [{pid}]" if pid is not None else "", ""]
     mark = next((candidate for candidate in marks if width - len(candidate) >= min(wide, _LEAST_NAME)), "")

@@ -1,7 +1,7 @@
 """The second row of every screen: the verdict, the most important noise with its culprit, and helpful keys.
 
 Some screens have their own sentence next to the verdict, or behind the worst CPU. A headline is a list of parts with
-their ranks, which decide what is left out where not all fit.
+ranks, by which parts are left out if not all fit.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ _HELPFUL_KEYS_BY_SCREEN = {
     Screen.PREFLIGHT: (COPY, _PREFLIGHT),
 }
 
-# The ranks of parts: the core is always shown, a lower rank before a higher one, and none without the one it needs.
+# The ranks of parts: the core is always shown, a lower rank before a higher one, and none without the rank it needs.
 _CORE, _FIGURES, _OWN, _NAMES, _LIMIT, _OWN_DETAIL, _OWN_NAME = range(7)
 _NEEDS = {_NAMES: _FIGURES, _LIMIT: _NAMES, _OWN_DETAIL: _OWN, _OWN_NAME: _OWN_DETAIL}
 Parts = list[tuple[int, Piece]]
 
 
 def headline_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
-    """Return the headline; if it does not fit, details go first, then the keys, then the sentence's end.
+    """Return the headline; if it does not fit, details are dropped first, then the keys, then the sentence's end.
 
     The verdict is never cut.
     """
@@ -93,7 +93,7 @@ def head_rows(model: ScreenModel, tabs: Row, status: Row, width: int, height: in
 
 
 def _fitting(parts: Parts, width: int, right: Row | None = None) -> Row | None:
-    """Return the parts that fit, those with low ranks first, or None if the core does not fit.
+    """Return the parts that fit, low ranks first, or None if the core does not fit.
 
     Parts with one rank are shown together. `right` is shown at the right, before any rank but the core.
     """
@@ -125,7 +125,7 @@ def _cut_behind_verdict(parts: Parts, width: int) -> Row:
     return cut([verdict, *cut_at_word(_core(rest), width - length([verdict]))], width)
 
 
-def _ranked(rank: int, *pieces: Piece) -> Parts:
+def _with_rank(rank: int, *pieces: Piece) -> Parts:
     return [(rank, piece) for piece in pieces]
 
 
@@ -136,11 +136,11 @@ def _headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         row += [(state, "doubt"), ("  ", "plain")]
     if over := over_now(model):
         row += [(f"{name_cpus(over)} over {'its' if len(over) == 1 else 'their'} limit now", "grave"), ("  ", "plain")]
-    return [*_ranked(_CORE, *row), *_sentences(model, frame, glyphs)]
+    return [*_with_rank(_CORE, *row), *_sentences(model, frame, glyphs)]
 
 
 def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the text behind the verdict; on a noisy machine the screen's own sentence follows the culprit."""
+    """Return the sentences behind the verdict; on a noisy machine the screen's own sentence follows the culprit."""
     sentence, describe = _noise_sentence(model, frame, glyphs), _OWN_SENTENCES.get(model.screen)
     own = describe(model, frame, glyphs) if describe is not None and frame.seconds > 0 and not model.is_past else []
     if not own:
@@ -152,7 +152,7 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _keys(model: ScreenModel, frame: Frame) -> Row:
-    """Return the keys to offer: none if there is nothing to fix; `f` only for a selected culprit of the headline."""
+    """Return the offered keys: none if the verdict is good; `f` only if the headline's culprit is selected."""
     if verdict_of(model)[1] == "good":
         return []
     if model.screen in _HELPFUL_KEYS_BY_SCREEN:
@@ -213,7 +213,7 @@ def over_now(model: ScreenModel) -> list[int]:
 
 
 def states_of(model: ScreenModel) -> list[str]:
-    """Return the shown snapshot if it is not the newest of a running machine, and what went wrong."""
+    """Return texts on the shown snapshot, unless it is the newest of a running machine, and on trouble."""
     states = [_snapshot(model)] if model.cursor is not None else []
     if model.trouble or model.silence:
         return [*states, str(model.trouble or model.silence)]
@@ -223,7 +223,7 @@ def states_of(model: ScreenModel) -> list[str]:
 
 
 def _snapshot(model: ScreenModel) -> str:
-    """Return a text for the shown snapshot; of a recording also its state of playing."""
+    """Return a text on the shown snapshot; for a recording also whether it plays."""
     if not model.is_recorded or model.newest is None:
         at = model.wall_clock()
         age = f"{model.behind_s():.0f} s {'before the last frame' if model.is_stale else 'ago'}"
@@ -236,11 +236,11 @@ def _snapshot(model: ScreenModel) -> str:
 
 
 def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the worst target CPU and its culprit if the noise is notable, or else the failed or unknown checks."""
+    """Return the worst target CPU and its culprit, preceded by failed or unknown checks if the noise is not notable."""
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     until = "until then " if model.is_past else ""
     if frame.seconds <= 0:
-        return _ranked(_CORE, *checks_row(model, frame))
+        return _with_rank(_CORE, *checks_row(model, frame))
     if not targets:
         text = "no target CPU is online" if frame.target else "there is no target CPU"
         return [(_CORE, (f"{until}{text}", "doubt"))]
@@ -250,22 +250,22 @@ def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     noise_ns = worst.stolen_ns_per_s or 0
     is_notable, is_grave = noise_ns >= NOTABLE_NS, noise_ns >= GRAVE_NS
     if doubt and not is_notable:
-        return _ranked(_CORE, (until, "plain"), *doubt)
+        return _with_rank(_CORE, (until, "plain"), *doubt)
     checks = [] if is_notable else checks_row(model, frame)
     before: Row = [*checks, ("  ", "plain"), (until, "plain")] if checks else [(until, "plain")]
     culprit = culprit_of_headline(frame)
     noise = _noise(worst, glyphs, is_worst=is_grave or not unknown_cpus)
     noise += _culprit(frame, culprit, glyphs) if culprit is not None else []
     if is_grave and doubt:
-        return [*_ranked(_CORE, *before), *noise, (_CORE, (f"  CPU {unknown_cpus} unknown", "unknown"))]
-    return [*_ranked(_CORE, *before, *([*doubt, ("  ", "plain")] if doubt else [])), *noise]
+        return [*_with_rank(_CORE, *before), *noise, (_CORE, (f"  CPU {unknown_cpus} unknown", "unknown"))]
+    return [*_with_rank(_CORE, *before, *([*doubt, ("  ", "plain")] if doubt else [])), *noise]
 
 
 def _noise(line: CpuLine, glyphs: Glyphs, *, is_worst: bool) -> Parts:
     noise_ns = line.stolen_ns_per_s or 0
     figure = f"{glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)}"
     cpu: Piece = (f"{'worst ' if is_worst else ''}CPU {line.cpu}: ", "strong")
-    noise = _ranked(_CORE, cpu, (figure, style_of(line.stolen_ns_per_s)))
+    noise = _with_rank(_CORE, cpu, (figure, style_of(line.stolen_ns_per_s)))
     if noise_ns < GRAVE_NS:
         return noise
     share, limit = f" ({short_share(noise_ns / 1e9)}", f", limit {_LIMIT_TEXT}"
@@ -273,7 +273,7 @@ def _noise(line: CpuLine, glyphs: Glyphs, *, is_worst: bool) -> Parts:
 
 
 def culprit_of_headline(frame: Frame) -> CulpritLine | None:
-    """Return the costliest culprit on the worst target CPU, all its threads together; None without notable noise."""
+    """Return the costliest culprit on the worst target CPU, all its threads together, or None without notable noise."""
     targets = [line for line in frame.cpus if line.role == Role.TARGET and (line.stolen_ns_per_s or 0) >= NOTABLE_NS]
     if not targets:
         return None
@@ -293,14 +293,14 @@ def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> Parts:
     """Return the culprit with its rate, the device of an IRQ, and the IRQ that likely raises a softirq."""
     bare, irq = bare_name(culprit), likely_irq(culprit, frame.culprits)
     parts: Parts = [
-        *_ranked(_CORE, (f"  {glyphs.cause} ", "faint"), (culprit.kind.with_name(bare), "strong")),
+        *_with_rank(_CORE, (f"  {glyphs.cause} ", "faint"), (culprit.kind.with_name(bare), "strong")),
         (_NAMES, (culprit.name[len(bare) :], "strong")),
         (_CORE, (culprit.process_mark, "strong")),
     ]
     if irq is not None:
         number, gap, name = bare_name(irq).partition(" ")
         parts += [
-            *_ranked(_CORE, (", likely by ", "plain"), (f"IRQ {number}", "strong")),
+            *_with_rank(_CORE, (", likely by ", "plain"), (f"IRQ {number}", "strong")),
             (_NAMES, (gap + name, "strong")),
         ]
     return [*parts, (_FIGURES, (f": {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s else "", "plain"))]
@@ -312,7 +312,7 @@ def bare_name(culprit: CulpritLine) -> str:
 
 
 def checks_row(model: ScreenModel, frame: Frame) -> Row:
-    """Return the failed checks, or else the unknown ones; empty without a verdict or such checks."""
+    """Return the failed checks, or else the unknown checks; empty without a verdict or such checks."""
     if frame.verdict is None:
         return []
     if frame.failed:
@@ -329,15 +329,15 @@ def _first_names(checks: Sequence[str]) -> str:
 def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the verdict, the worst CPU and the culprit's name, in that order, below the shown snapshot or tabs.
 
-    In one row a figure gives way to the following name, and then signs between words do.
+    In a single row, a figure is dropped before the following name, and then signs between words are.
     """
     if model.is_past:
         return _trouble_rows(model, tabs, width, height)
-    first, culprit = _ranked(_CORE, verdict_of(model)), culprit_of_headline(frame)
+    first, culprit = _with_rank(_CORE, verdict_of(model)), culprit_of_headline(frame)
     if culprit is not None:
         line = next(line for line in frame.cpus if line.cpu == culprit.cpu)
         figure = f": {glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)}"
-        first += _ranked(_CORE, (" ", "plain"), (f"CPU {line.cpu}", "strong"))
+        first += _with_rank(_CORE, (" ", "plain"), (f"CPU {line.cpu}", "strong"))
         first.append((_LIMIT, (figure, style_of(line.stolen_ns_per_s))))
         second: Parts = [
             (_CORE, (f"{glyphs.cause} ", "faint")),
@@ -348,7 +348,7 @@ def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height
     else:
         second, checks = _sentences(model, frame, glyphs), checks_row(model, frame)
         if checks and _fitting(second, width) is None:
-            second = [*_ranked(_FIGURES, *checks[:-1]), (_CORE, checks[-1])]
+            second = [*_with_rank(_FIGURES, *checks[:-1]), (_CORE, checks[-1])]
     if height == 1:
         both = _fitting([*first, (_CORE, (" ", "plain")), *second], width)
         (_, (verdict, style)), *cpu = first
@@ -360,7 +360,7 @@ def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height
 
 
 def _trouble_rows(model: ScreenModel, tabs: Row, width: int, height: int) -> list[Row]:
-    """Return the reason of the trouble, before the last observed state."""
+    """Return the reason of the trouble, instead of the last observed state."""
     verdict, wrong = verdict_of(model), str(model.trouble or model.silence)
     above = [tabs] if width >= NARROW and height > 2 else []
     if height == 1 or above:
@@ -373,7 +373,7 @@ def _trouble_rows(model: ScreenModel, tabs: Row, width: int, height: int) -> lis
 
 
 def _state_row(model: ScreenModel, width: int) -> Row | None:
-    """Return the shown snapshot if it is not the newest, or that a CPU is over its limit; None otherwise."""
+    """Return a row if the shown snapshot is not the newest, or if a CPU is over its limit; else None."""
     if states := states_of(model):
         texts = [*states, *(state.partition(" at ")[2] for state in states if " at " in state)]
         return cut([(f" {first_that_fits(texts, width - 1)}", "doubt")], width)
@@ -386,7 +386,7 @@ _FRESH_S = 5.0
 
 
 def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the device that interrupts a target CPU most; empty if rates are unknown or no target is online."""
+    """Return the IRQ with the highest rate on a target CPU; empty if rates are unknown or no target is online."""
     if frame.irqs is None or not any(line.role == Role.TARGET for line in frame.cpus):
         return []
     unknown_cpus = uncounted_cpus(frame) & set(frame.target)
@@ -399,7 +399,7 @@ def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         if cpu in frame.target and rate > 0
     ]
     if not candidates:
-        return _ranked(_CORE, *doubt) or [(_CORE, ("no device interrupts a target CPU", "calm"))]
+        return _with_rank(_CORE, *doubt) or [(_CORE, ("no device interrupts a target CPU", "calm"))]
     rate, cpu, label = max(candidates)
     setting = model.irq_settings.get(label)
     text: Row = [
@@ -410,7 +410,7 @@ def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     ]
     name: Parts = [(_OWN_DETAIL, (f" {setting.name}", "strong"))] if setting is not None else []
     gap: Parts = [(_CORE, ("  ", "plain"))] if doubt else []
-    return [*_ranked(_CORE, *text), *name, *gap, *_ranked(_CORE, *doubt)]
+    return [*_with_rank(_CORE, *text), *name, *gap, *_with_rank(_CORE, *doubt)]
 
 
 def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
@@ -438,7 +438,7 @@ def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     ]
     unknown_cpus = format_cpu_list(cpu for cpu in frame.target if cpu not in range_by_cpu)
     doubt: Row = [(f"  unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else []
-    return _ranked(_CORE, *text, *doubt)
+    return _with_rank(_CORE, *text, *doubt)
 
 
 def _preflight_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
@@ -447,9 +447,9 @@ def _preflight_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Par
     if frame.verdict is None:
         return []
     text: Row = []
-    for gravity, one, several, style in _BLOCKING:
+    for gravity, singular, plural, style in _BLOCKING:
         if count := number_of.get(gravity):
-            blocks = f"1 {one} blocks" if count == 1 else f"{count} {several} block"
+            blocks = f"1 {singular} blocks" if count == 1 else f"{count} {plural} block"
             gap: Row = [(", ", "plain")] if text else []
             text += [*gap, (blocks, style)]
     if not text:
@@ -459,7 +459,7 @@ def _preflight_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Par
     tail = f": {len(causes)} of {describe_count(len(frame.causes), 'cause')}" if causes else ""
     first = next((finding.id for finding in frame.findings if finding.id in blocking), None)
     named: Row = [(f"  {glyphs.cause} ", "faint"), (first, "strong")] if first is not None else []
-    return [*_ranked(_CORE, *text), (_OWN_DETAIL, (tail, "plain")), *_ranked(_OWN_NAME, *named)]
+    return [*_with_rank(_CORE, *text), (_OWN_DETAIL, (tail, "plain")), *_with_rank(_OWN_NAME, *named)]
 
 
 _BLOCKING: tuple[tuple[Gravity, str, str, Style], ...] = (
@@ -476,7 +476,7 @@ def _passing(model: ScreenModel, frame: Frame) -> Parts:
     count = number_of.get(Gravity.OPEN, 0)
     names = [finding.id for finding in frame.findings if finding.gravity == Gravity.OPEN]
     return [
-        *_ranked(_CORE, (f"{passed} checks pass", "calm" if is_calm else "plain"), (f", {warned} warn", "plain")),
+        *_with_rank(_CORE, (f"{passed} checks pass", "calm" if is_calm else "plain"), (f", {warned} warn", "plain")),
         (_CORE, (f", {count} unknown" if count else "", "unknown")),
         (_OWN_DETAIL, (f": {_first_names(names)}" if count and names else "", "unknown")),
     ]
@@ -500,20 +500,22 @@ def _map_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     unknown += ["unknown", f"on {name_cpus(unknown_cpus)}"] if unknown_cpus else ["unknown"] if unknown_count else []
     doubt: Piece = (f", {' '.join(unknown)}" if unknown else "", "unknown")
     if not count:
-        return _ranked(
+        return _with_rank(
             _CORE, (f"no target CPU over {_LIMIT_TEXT} in {describe_count(read, 'interval')}", "calm"), doubt
         )
     lost = [noise or 0.0 for noise in history.worst(numbers)]
     noisy = [number for number, noise in zip(numbers, lost, strict=True) if noise >= GRAVE_NS]
-    most, worst_at = max(zip(lost, numbers, strict=True))
+    highest_ns, worst_at = max(zip(lost, numbers, strict=True))
     over = history.cpus_over_limit(targets, numbers)
     cpus = [cpu for cpu in over if any((noise or 0) >= GRAVE_NS for noise in history.noise(cpu, noisy))]
     where = f" on {name_cpus(cpus)}" if cpus else ""
     at_ns = round((model.clocks.end_time_s(worst_at) or 0.0) * 1e9)
     when = model.wall_clock(at_ns) or f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
     return [
-        *_ranked(_CORE, (f"over {_LIMIT_TEXT} in {count} of {len(numbers)} intervals{where}", "grave"), doubt),
-        *_ranked(_OWN_DETAIL, (f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(most)} at {when}", "plain")),
+        *_with_rank(_CORE, (f"over {_LIMIT_TEXT} in {count} of {len(numbers)} intervals{where}", "grave"), doubt),
+        *_with_rank(
+            _OWN_DETAIL, (f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(highest_ns)} at {when}", "plain")
+        ),
     ]
 
 

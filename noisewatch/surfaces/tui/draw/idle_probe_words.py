@@ -18,7 +18,7 @@ _MOST = 8  # characters of a state in the table
 
 
 def header_words(frame: Frame) -> Row:
-    """Return where the idle probe spins and its cost, or why it does not; empty if it is off."""
+    """Return on which CPUs the idle probe spins, with its cost, or why it does not spin; empty if it is off."""
     if frame.no_idle_probe_reason is not None:
         return [(f"  no idle probe: {frame.no_idle_probe_reason}", "doubt")]
     if not frame.has_idle_probe:
@@ -45,7 +45,7 @@ def measured_cell(line: CpuLine, glyphs: Glyphs) -> Piece:
 
 
 def measured_row(line: CpuLine) -> Row:
-    """Return the measured noise with all figures, for the screen of one CPU."""
+    """Return the idle probe's figures, for the screen of one CPU."""
     noise_ns = noise_ns_per_s(line)
     if noise_ns is None or line.measured_ns is None:
         return [(f" idle probe: {line.idle_probe}", "faint")]

@@ -16,18 +16,18 @@ from noisewatch.surfaces.tui.draw.places import ROLE_MARKS
 from noisewatch.surfaces.tui.state.irq_history import RATES, IrqRow, level_of_rate, uncounted_cpus
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
-_NOTABLE, _GRAVE = 100, 1_000  # a second on a target CPU: some 0.05% and 0.5% of it
+_NOTABLE, _GRAVE = 100, 1_000  # per second on a target CPU: some 0.05% and 0.5% of it
 _LEAST_GROUPS = 8  # columns; fewer caches or nodes are not used as columns
 _MARK_EVERY = 8  # columns of one character
 
 
 class Columns(Struct, frozen=True):
-    """The CPUs of each column, in topology order; `cell` is a column's width, with the gap behind it."""
+    """The CPUs of each column, in topology order; `cell` is a column's width, including the gap behind it."""
 
     groups: tuple[tuple[int, ...], ...]
     cell: int
     ends: frozenset[int]  # columns that end a node
-    description: str  # description of a column that is not a single CPU
+    description: str  # `8 CPUs`; empty for single CPUs
     role_by_cpu: Mapping[int, Role]
     uncounted: CpuSet = frozenset()
 
@@ -38,7 +38,7 @@ class Columns(Struct, frozen=True):
 
 
 def may_go(glyphs: Glyphs) -> str:
-    """Return the sign for a CPU that an IRQ may go to but did not interrupt."""
+    """Return the sign of a CPU that an IRQ may go to but did not interrupt."""
     return "·" if glyphs.has_braille else "_"
 
 
@@ -56,7 +56,7 @@ def rate_style(per_s: float | None, role: Role | None) -> Style:
 
 
 def columns_for(model: ScreenModel, room: int) -> Columns | None:
-    """Return the finest columns that fit: CPUs, caches, nodes, or groups of neighbours; None if none fit."""
+    """Return the narrowest groups that fit: CPUs, caches, nodes, or neighbours; None if none fit."""
     frame = model.frame
     if frame is None or not frame.cpus:
         return None
@@ -65,7 +65,7 @@ def columns_for(model: ScreenModel, room: int) -> Columns | None:
     for groups, description in _groupings(cpus, places, room):
         widest = max(len(str(group[0])) for group in groups)
         nodes = [getattr(places.get(group[0]), "node", None) for group in groups]
-        ends = frozenset(at for at, (one, other) in enumerate(pairwise(nodes)) if one != other)
+        ends = frozenset(index for index, (left, right) in enumerate(pairwise(nodes)) if left != right)
         for cell in (max(widest, 2) + 1, 1):
             columns = Columns(tuple(groups), cell, ends, description, roles, uncounted)
             if columns.width <= room:
@@ -82,10 +82,10 @@ def _groupings(
         for cpu in cpus:
             by_place.setdefault(getattr(places.get(cpu), name, None), []).append(cpu)
         if None not in by_place and len(by_place) >= _LEAST_GROUPS:
-            yield [tuple(group) for group in by_place.values()], "each L3" if name == "cache" else "each node"
+            yield [tuple(group) for group in by_place.values()], "an L3" if name == "cache" else "a node"
     size = 2
     while size < 2 * len(cpus):
-        yield [tuple(cpus[at : at + size]) for at in range(0, len(cpus), size)], f"{size} CPUs"
+        yield [tuple(cpus[index : index + size]) for index in range(0, len(cpus), size)], f"{size} CPUs"
         size *= 2
 
 
@@ -109,57 +109,57 @@ def mark_cells(columns: Columns, glyphs: Glyphs) -> Row:
         marks = {ROLE_MARKS.get(columns.role_by_cpu[cpu], " ") for cpu in group}
         mark = next(candidate for candidate in "Ts x" if candidate in marks)
         cells.append((mark * (columns.cell - 1 or 1), "strong" if mark == "T" else "faint"))
-    return _joined(columns, cells, glyphs)
+    return _join_cells(columns, cells, glyphs)
 
 
 def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
     """Return the first CPU of each column; if columns are too narrow, of every eighth column."""
     numbers = [str(group[0]) for group in columns.groups]
     if columns.cell > 1:
-        return _joined(columns, [(f"{number:>{columns.cell - 1}}", "faint") for number in numbers], glyphs)
+        return _join_cells(columns, [(f"{number:>{columns.cell - 1}}", "faint") for number in numbers], glyphs)
     text = ""
-    for at, number in enumerate(numbers):
-        if at % _MARK_EVERY == 0 and len(text) <= at + sum(end < at for end in columns.ends):
-            text = text.ljust(at + sum(end < at for end in columns.ends)) + number + " "
+    for index, number in enumerate(numbers):
+        if index % _MARK_EVERY == 0 and len(text) <= index + sum(end < index for end in columns.ends):
+            text = text.ljust(index + sum(end < index for end in columns.ends)) + number + " "
     return [(text[: columns.width].ljust(columns.width), "faint")]
 
 
 def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
-    """Return the level of the rate on each column's busiest CPU, where the IRQ may go, and which CPUs are offline.
+    """Return the level of the rate on each column's busiest CPU, and signs for allowed and for offline CPUs.
 
-    If rates are unknown, so are the cells of the CPUs that the IRQ goes to, or else may go to; if neither is known, all
-    cells are.
+    With unknown rates, the cells of the CPUs that the IRQ goes to, or else may go to, are unknown; all cells if these
+    CPUs are unknown too.
     """
     allowed = row.allowed if row.is_numbered else None
     unknown: CpuSet | None = frozenset()
     if row.total is None:
         unknown = (allowed if row.effective is None else row.effective) if allowed else None
     cells = [_cell(row, group, allowed or frozenset(), unknown, columns, glyphs) for group in columns.groups]
-    return _joined(columns, cells, glyphs)
+    return _join_cells(columns, cells, glyphs)
 
 
 def _cell(
     row: IrqRow, group: Sequence[int], allowed: CpuSet, unknown: CpuSet | None, columns: Columns, glyphs: Glyphs
 ) -> Piece:
     wide = 1 if columns.cell == 1 else 2
-    there = [cpu for cpu in group if columns.role_by_cpu[cpu] != Role.OFFLINE]
-    if not there:
+    online = [cpu for cpu in group if columns.role_by_cpu[cpu] != Role.OFFLINE]
+    if not online:
         return OFFLINE_MARK * wide, "faint"
-    busiest = max(there, key=lambda cpu: row.rate_by_cpu.get(cpu, 0.0))
+    busiest = max(online, key=lambda cpu: row.rate_by_cpu.get(cpu, 0.0))
     rate = row.rate_by_cpu.get(busiest, 0.0)
-    may_be_more = row.total is not None and rate < _NOTABLE and not columns.uncounted.isdisjoint(there)
-    if may_be_more or unknown is None or unknown.intersection(there):
+    may_be_more = row.total is not None and rate < _NOTABLE and not columns.uncounted.isdisjoint(online)
+    if may_be_more or unknown is None or unknown.intersection(online):
         return glyphs.unknown * wide, "unknown"
     if rate > 0:
         return glyphs.ramp[level_of_rate(rate)] * wide, rate_style(rate, columns.role_by_cpu[busiest])
-    return (may_go(glyphs) if allowed.intersection(there) else " ") * wide, "faint"
+    return (may_go(glyphs) if allowed.intersection(online) else " ") * wide, "faint"
 
 
-def _joined(columns: Columns, cells: Sequence[Piece], glyphs: Glyphs) -> Row:
+def _join_cells(columns: Columns, cells: Sequence[Piece], glyphs: Glyphs) -> Row:
     """Return the cells with their gaps, and the lines between nodes."""
     row: Row = []
-    for at, (text, style) in enumerate(cells):
-        line = node_line(glyphs) if at in columns.ends else ""
+    for index, (text, style) in enumerate(cells):
+        line = node_line(glyphs) if index in columns.ends else ""
         gap = columns.cell - len(text)
         row.append(((" " * gap if columns.cell > 1 else "") + text, style))
         if line:

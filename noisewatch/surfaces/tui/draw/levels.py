@@ -1,4 +1,4 @@
-"""Levels of noise on one logarithmic scale, readable without colour."""
+"""Levels of noise on a logarithmic scale, readable without colour."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LEAST_NS = 1_000  # noise from which the first level grows
 
 
 def level_of(noise_ns_per_s: float) -> int:
-    """Return the level of noise: 0 for none, up to 8 for a fifth of all time and more."""
+    """Return the level of noise: 0 for none, up to 8 for at least a fifth of the time."""
     return bisect_right(LEVELS_NS, noise_ns_per_s)
 
 
 def style_of(noise_ns_per_s: float | None) -> Meaning:
-    """Return the style of noise; it repeats what the figure shows."""
+    """Return the style of noise: calm, notable, grave or unknown."""
     if noise_ns_per_s is None:
         return "unknown"
     if noise_ns_per_s >= GRAVE_NS:
@@ -55,23 +55,23 @@ def level_legend(glyphs: Glyphs) -> str:
 
 
 def scale_label(row: int, height: int) -> str:
-    """Return the noise whose bar ends in a row of `tall_rows`, counted from below; of several levels the highest."""
+    """Return the noise whose bar ends in a row of `tall_rows`, counted from below: the highest if there are several."""
     level = row * len(LEVELS_NS) // height
     begins_here = level * height > (row - 1) * len(LEVELS_NS)
     return short_duration(LEVELS_NS[level - 1]) if begins_here and level > 1 and height > 1 else ""
 
 
-def _height_of(lost: float, most: int) -> int:
-    """Return the height of a bar, at most `most`; any noise is at least 1 and so visible."""
+def _height_of(lost: float, max_height: int) -> int:
+    """Return the height of a bar, at most `max_height`; any noise is at least 1 and so visible."""
     level = level_of(lost)
     if level == len(LEVELS_NS):
-        return most
+        return max_height
     low, high = max(LEVELS_NS[level - 1], _LEAST_NS), LEVELS_NS[level]
     beyond = max(log(lost / low) / log(high / low), 0.0)
-    return max(int((level + beyond) / len(LEVELS_NS) * most), 1)
+    return max(int((level + beyond) / len(LEVELS_NS) * max_height), 1)
 
 
-_BOUNDS_NS = sorted({*LEVELS_NS, NOTABLE_NS, GRAVE_NS})  # the beginnings of levels and styles
+_BOUNDS_NS = sorted({*LEVELS_NS, NOTABLE_NS, GRAVE_NS})  # lower bounds of levels and styles
 
 
 def _marks_of(noise: Iterable[float | None], glyphs: Glyphs) -> list[Piece]:
@@ -84,7 +84,7 @@ def _marks_of(noise: Iterable[float | None], glyphs: Glyphs) -> list[Piece]:
 
 @cache
 def _steps_of(glyphs: Glyphs) -> tuple[Piece, ...]:
-    """Return the marks of noise: below all bounds, then from each bound on."""
+    """Return the marks of noise: below all bounds, then at each bound or above."""
     return (glyphs.quiet, "faint"), *((glyphs.ramp[level_of(bound)], style_of(bound)) for bound in _BOUNDS_NS)
 
 

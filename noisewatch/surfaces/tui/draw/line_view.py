@@ -1,4 +1,4 @@
-"""A widget that draws rows of styled text line by line, at a fifth of the cost of Textual's widgets or less."""
+"""A widget that draws rows of styled text line by line, at no more than a fifth of the cost of Textual's widgets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from noisewatch.surfaces.drawing.text_row import Row, Style, has_single_width, r
 
 @cache
 def style_named(name: Style) -> TerminalStyle:
-    """Return the style with the terminal's own colours, which suit any theme and need only 16 colours."""
+    """Return the style in the terminal's own 16 colours, which suit any theme."""
     return TerminalStyle.parse(ROW_STYLES[name])
 
 
@@ -61,14 +61,14 @@ _CHANGES = regex(rf"[^\0]+(?:\0{{1,{_MOVE}}}[^\0]+)*")
 _RUNS = regex(r"(.)\1*", re.DOTALL)
 
 
-Span = tuple[int, int, int]  # a row, its first column, and the one behind its last
+Span = tuple[int, int, int]  # a row, and the first column and the end of the span
 
 
 class DrawnRows:
     """Rows as the columns of a terminal, in two strings: a character for each column, and the letter of its style.
 
-    The rows are separated by constant padding, wide enough that no change spans two rows. In `odd` rows the column of a
-    character is unknown. Raises KeyError for an unknown style.
+    The rows are separated by padding that is wide enough to keep changes of two rows apart. `odd` rows contain
+    characters of other widths. Raises KeyError for an unknown style.
     """
 
     def __init__(self, rows: Sequence[Row], width: int, height: int) -> None:
@@ -123,7 +123,7 @@ def _odd(texts: Iterable[str]) -> frozenset[int]:
 
 
 def _number(letters: str) -> int:
-    """Return the letters as one number of 16 bits each; all one-column characters of noisewatch fit."""
+    """Return the letters as one number, 16 bits each, which hold all one-column characters of noisewatch."""
     return int.from_bytes(letters.encode("utf-16-le"), "little")
 
 
@@ -139,8 +139,8 @@ RowsOf = Callable[[int, int], list[Row]]
 class LineView(Widget):
     """A view of the rows that `rows_of` makes for its size; a LineScreen's terminal receives only changed parts.
 
-    It has no edges: its outer size is all of it, so that Textual need not read its styles. If drawing fails, it shows
-    what `rows_of_fault` makes of the reason.
+    It has no edges, so Textual need not read its styles. If drawing fails, it shows the rows that `rows_of_fault` makes
+    from the reason.
     """
 
     DEFAULT_CSS = "LineView { width: 100%; height: 100%; }"
@@ -164,7 +164,7 @@ class LineView(Widget):
             self.refresh(*[Region(begin, y, end - begin, 1) for y, begin, end in spans])
 
     def _renew(self) -> list[Span]:
-        """Make the current rows, and return their changed spans."""
+        """Update the rows, and return their changed spans."""
         width, height = self._size_drawn = self.outer_size
         before = self._drawn
         self._rows, self._drawn = contained(
@@ -194,7 +194,7 @@ class LineView(Widget):
         return "".join(written)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the rows as strips, without the borders, paddings and tints that Textual would look up for each."""
+        """Return the rows as strips, without the borders, paddings and tints that Textual would look up."""
         if self._size_drawn != self.outer_size:  # Textual renders before on_resize, which would show an old picture
             self._strips.clear()
             self._renew()
@@ -236,7 +236,7 @@ class _Changes(CompositorUpdate):
 
 
 class LineScreen(Screen[None]):
-    """A screen that sends only changed parts to the terminal, at once; Textual would search first, and wait."""
+    """A screen that sends changed parts to the terminal at once; Textual would first search for them, and wait."""
 
     def __init__(self) -> None:
         super().__init__(id="_default")
@@ -244,7 +244,7 @@ class LineScreen(Screen[None]):
     def send(self, view: LineView, spans: Sequence[Span]) -> bool:
         """Send the spans of the view.
 
-        Return False if other widgets are visible, if Textual draws later, or if it has not the parts that this needs.
+        Return False if other widgets are visible, if Textual draws later, or if it lacks the internals used here.
         """
         if not self._has_used_parts:
             return False

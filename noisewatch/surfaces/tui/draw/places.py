@@ -1,4 +1,4 @@
-"""The places of CPUs, in the texts and signs of the screen: which CPUs share a core, a cache, a node."""
+"""Texts and glyphs for the places of CPUs: which CPUs share a core, a cache, a node."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def in_topology_order(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuL
 
 
 def brackets(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> Mapping[int, str]:
-    """Return a sign for each CPU that is next to another CPU of its core."""
+    """Return the bracket glyph of each CPU that is listed directly above or below a sibling CPU."""
     places = model.places or {}
     core_by_cpu = {cpu: place.siblings for cpu, place in places.items() if place.siblings and len(place.siblings) > 1}
     cores = [core_by_cpu.get(line.cpu) for line in lines]
-    signs = {}
-    for at, core in enumerate(cores):
+    glyph_by_cpu = {}
+    for index, core in enumerate(cores):
         if core is None:
             continue
-        follows, continues = at > 0 and cores[at - 1] == core, at + 1 < len(cores) and cores[at + 1] == core
+        follows, continues = index > 0 and cores[index - 1] == core, index + 1 < len(cores) and cores[index + 1] == core
         if follows or continues:
-            signs[lines[at].cpu] = glyphs.siblings[follows + (follows and not continues)]
-    return signs
+            glyph_by_cpu[lines[index].cpu] = glyphs.siblings[follows + (follows and not continues)]
+    return glyph_by_cpu
 
 
 def shared_words(model: ScreenModel, cpu: int) -> list[str]:
-    """Return texts of what a CPU shares, the longest first: `shares its core with CPU 4, its L3#0 with CPUs 0-31`."""
+    """Return texts, the longest first, such as `shares its core with CPU 4, its L3#0 with CPUs 0-31`."""
     places = model.places or {}
     place = places.get(cpu)
     if place is None:
@@ -51,11 +51,11 @@ def shared_words(model: ScreenModel, cpu: int) -> list[str]:
 
 
 def place_title(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> str:
-    """Return the known place that all the CPUs share, `node 0 · L3#0 · CPUs 0-7`; offline CPUs may have no place."""
+    """Return the place that all the CPUs share, `node 0 · L3#0 · CPUs 0-7`; offline CPUs without one are ignored."""
     places = model.places or {}
-    there = [line for line in lines if line.role != Role.OFFLINE or line.cpu in places]
-    nodes = {places[line.cpu].node if line.cpu in places else None for line in there}
-    caches = {places[line.cpu].cache if line.cpu in places else None for line in there}
+    placed = [line for line in lines if line.role != Role.OFFLINE or line.cpu in places]
+    nodes = {places[line.cpu].node if line.cpu in places else None for line in placed}
+    caches = {places[line.cpu].cache if line.cpu in places else None for line in placed}
     node = f"node {next(iter(nodes))}" if len(nodes) == 1 and None not in nodes else ""
     cache = str(next(iter(caches))) if len(caches) == 1 and None not in caches else ""
     cpus = name_cpus((line.cpu for line in lines), format_cpu_strides)

@@ -1,4 +1,4 @@
-"""The panel next to the culprits: how one CPU spent its second, its conditions, and the checks."""
+"""The panel next to the culprits: how one CPU spent its second, conditions of the target CPUs, and the checks."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def side_panel(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
     if not parts:
         return panel("", [], width, height, glyphs)
     drawn: list[Row] = []
-    for at, (title, rows) in enumerate(parts):
+    for index, (title, rows) in enumerate(parts):
         left = height - len(drawn) + (1 if drawn else 0)
-        is_last = at == len(parts) - 1
+        is_last = index == len(parts) - 1
         if left < 3:
             break
         shown = _cut(rows, left - 2) if is_last else rows
@@ -59,7 +59,7 @@ def _parts(model: ScreenModel, width: int, glyphs: Glyphs) -> tuple[tuple[str, l
 
 
 def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]]:
-    """Return how the selected culprit's CPU spent its second, by kind, if all of the CPU is known."""
+    """Return how the selected culprit's CPU spent its second, by kind; empty if a part of it is unknown."""
     line = _cpu_in_question(model, frame)
     if line is None or line.taken_ns_per_s is None:
         return "", []
@@ -72,7 +72,7 @@ def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tup
     if command:
         rows.insert(0, _bar("command", command, width, "good", glyphs))
     free = max(1 - sum(shares.values()) - command, 0.0)
-    return f"CPU {line.cpu}: where its second went", [*rows, _bar("free", free, width, "faint", glyphs)]
+    return f"CPU {line.cpu}: use of its second", [*rows, _bar("free", free, width, "faint", glyphs)]
 
 
 def _cpu_in_question(model: ScreenModel, frame: Frame) -> CpuLine | None:

@@ -1,7 +1,7 @@
 """The timeline: the column of each interval, and in these columns the worst target CPU's noise, events and runs.
 
-All charts of a screen share the mapping of intervals to columns. A repetition of a run is drawn as its number and its
-outcome's sign, over its duration.
+All charts of a screen share this mapping of intervals to columns. A repetition of a run is drawn over its duration, as
+its number and the sign of its outcome.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STYLES: dict[str, Style] = {
 
 
 def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
-    """Return the lane of runs; a shared column shows the worst repetition, and numbers are shown where they fit."""
+    """Return the lane of runs; a shared column shows the worst repetition, and numbers are shown if they fit."""
     signs: list[tuple[str, Style]] = [(" ", "plain")] * axis.room
     ordered = _repetitions_by_start(model)
     running = min((since_ns for _, since_ns in model.runs.running_since()), default=None)
@@ -98,15 +98,15 @@ def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
 LABEL = 7  # columns before the lane of the timeline
 _WIDER_LABEL = 8  # more columns for the labels of the map, whose lanes show the same intervals
 _WIDEST = 4  # most columns of one interval
-_BETWEEN_TIMES = 24  # columns of the time axis
+_BETWEEN_TIMES = 24  # columns from one time to the next on the axis
 T = TypeVar("T")
 
 
 class TimeAxis(Struct, frozen=True):
     """A lane of `room` columns, without its label; `zoom` intervals share a place, which takes `wide` columns.
 
-    `first` is the oldest kept interval, `last` the newest in sight. `after` columns behind it are left: while there
-    is room, the first interval is at the left, and no column moves. `marked` is the interval of the cursor.
+    `first` is the oldest kept interval, `last` the newest in sight, with `after` free columns behind it: while there is
+    room, the first interval stays at the left. `marked` is the interval of the cursor.
     """
 
     room: int
@@ -178,11 +178,11 @@ def axis_of(model: ScreenModel, width: int) -> TimeAxis:
     first, last, zoom = model.history.first, model.history.count - 1, model.zoom
     least = max(room - (_WIDER_LABEL if model.screen == Screen.MAP else 0), 1)
     places, behind = -(-(last + 1 - first) // zoom), (last - model.number) // zoom
-    if behind >= least:  # so far back that the window has to move, and stays full
+    if behind >= least:  # the shown interval is out of sight: move the window, and keep it full
         moved = min(behind - least // 2, places - least)
         last, places = last - moved * zoom, places - moved
     is_whole = model.is_recorded and model.newest is not None and model.newest.is_last
-    widest = _WIDEST if zoom == 1 else least  # few places fill the lane, so that zooming out empties none of it
+    widest = _WIDEST if zoom == 1 else least  # few places fill the lane, also after zooming out
     wide = max(min(least // places, widest), 1) if is_whole and places else 1
     return TimeAxis(
         room=room,
@@ -200,7 +200,7 @@ _LIMIT = short_share(GRAVE_NS / 1e9)
 
 
 def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the lane of the worst target CPU and the axis; from three rows on with events, from four with runs."""
+    """Return the lane of the worst target CPU and the axis; in three rows or more also events, in four also runs."""
     if height < 2 or width <= LABEL or not model.history.count:
         return [[] for _ in range(height)]
     axis = axis_of(model, width)
@@ -229,7 +229,7 @@ def _end(model: ScreenModel, axis: TimeAxis) -> str:
 
 
 def time_of(model: ScreenModel, number: int) -> str:
-    """Return the time of day of an interval, or else its time in the recording, or its age."""
+    """Return the time of day of an interval; if unknown, its time in the recording, or its age."""
     at_ns = round((model.clocks.end_time_s(number) or 0.0) * 1e9)
     wall_clock = model.wall_clock(at_ns)
     if wall_clock is not None:
@@ -276,7 +276,7 @@ def time_row(
     """
     corner, across = ("└", "─") if glyphs.has_braille else ("+", "-")
     marks, room = mark_by_column or {}, axis.room
-    line = [marks.get(at, across) for at in range(room)]
+    line = [marks.get(index, across) for index in range(room)]
     is_newest = _ends_now(model, axis)
     end = _end(model, axis) if is_newest or axis.numbers else ""
     for left in range(axis.before, axis.stop - _BETWEEN_TIMES // 2, _BETWEEN_TIMES):
@@ -287,8 +287,8 @@ def time_row(
     if axis.stop >= len(end) and (is_newest or is_free) and not marks.keys() & range(axis.stop - len(end), axis.stop):
         line[axis.stop - len(end) : axis.stop] = end
     drawn: Row = [(" " * (LABEL - 1) + corner, "faint")]
-    for at, text in enumerate(line[:room]):
-        drawn.append((text, "notable" if at in marks and text == marks[at] else "faint"))
+    for index, text in enumerate(line[:room]):
+        drawn.append((text, "notable" if index in marks and text == marks[index] else "faint"))
     row = runs(drawn)
     return row if length(row) <= room + LABEL else cut(row, room + LABEL)
 
@@ -298,7 +298,7 @@ def _cursor_text(model: ScreenModel, axis: TimeAxis) -> Row:
     numbers = axis.of_column(axis.cursor) if axis.cursor is not None else range(0)
     texts = [event.text for event in model.log.in_intervals(numbers) if event.kind != EventKind.RUN][::-1]
     texts += runs_at(model, axis)
-    at_time = f" {_at(model)}"
+    at_time = f" {_cursor_time(model)}"
     return [(f"{at_time}: ", "strong"), ("; ".join(texts) + " ", "plain")] if texts else [(f"{at_time} ", "strong")]
 
 
@@ -323,7 +323,7 @@ def number_in(model: ScreenModel, column: int, width: int) -> int | None:
     return numbers[-1] if numbers and numbers[-1] >= model.history.first else None
 
 
-def _at(model: ScreenModel) -> str:
+def _cursor_time(model: ScreenModel) -> str:
     into = f"{model.into_s():.0f} s" if model.is_recorded else f"{model.behind_s():.0f} s ago"
     at = model.wall_clock()
     return f"{at}, {into}" if at is not None else into
@@ -331,12 +331,12 @@ def _at(model: ScreenModel) -> str:
 
 def timeline_title(model: ScreenModel) -> str:
     """Return the title that describes the lane."""
-    zoom_text = f", the worst of {model.zoom} intervals a column" if model.zoom > 1 else ""
+    zoom_text = f", each column: the worst of {model.zoom} intervals" if model.zoom > 1 else ""
     return f"noise of the worst target CPU{zoom_text}"
 
 
 def over_limit(model: ScreenModel) -> list[str]:
-    """Return in how many kept intervals the noise of a target CPU was over the limit, and in how many it is unknown."""
+    """Return texts on the number of kept intervals in which a target CPU's noise was over the limit, or is unknown."""
     numbers = model.history.kept
     if not numbers:
         return []

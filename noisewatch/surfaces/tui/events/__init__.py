@@ -1,1 +1,1 @@
-"""The log of what changed on the machine."""
+"""The log of changes on the machine."""

@@ -1,7 +1,7 @@
 """Events and their kinds, and the folding of repeated events into one.
 
-Each kind has the letter that marks it on the timeline, so that no colour is needed. Events are folded because on a busy
-host a verdict changes every few seconds.
+The letter of a kind marks it on the timeline without colour. Events are folded because on a busy host a verdict changes
+every few seconds.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class EventKind(StrEnum):
         return kind
 
     HOT_PLUG = "hot-plug", "x", "a CPU goes offline, or comes online"
-    TARGET_SET = "target", "T", "other CPUs become the target"
+    TARGET_SET = "target", "T", "the target CPUs change"
     POWER = "power", "p", "mains power is lost, or comes back"
     CLOCK = "clock", "c", "a governor, turbo or a limit of the clock changes"
     HEAT = "heat", "h", f"a processor is throttled, or within {NEAR_CRITICAL} °C of critical"
-    STEAL = "steal", "s", f"the hypervisor takes {short_share(STEAL_BEGINS)} of a target CPU or more"
-    BUSY = "busy", "b", f"a process takes {short_share(BUSY_BEGINS)} of a target CPU or more"
-    DEVICE = "device", "d", "a device comes, goes or changes"
+    STEAL = "steal", "s", f"the hypervisor takes at least {short_share(STEAL_BEGINS)} of a target CPU"
+    BUSY = "busy", "b", f"a process takes at least {short_share(BUSY_BEGINS)} of a target CPU"
+    DEVICE = "device", "d", "a device is added, removed or changed"
     VERDICT = "verdict", "v", "the verdict changes, or a check fails or recovers"
-    MONITOR = "monitor", "m", "noisewatch missed something itself"
-    IRQ = "irq", "i", "an IRQ goes to other CPUs, or may go there"
+    MONITOR = "monitor", "m", "noisewatch itself missed something"
+    IRQ = "irq", "i", "an IRQ moves to other CPUs, or is allowed on others"
     RUN = "run", "r", "a run begins, ends, is disturbed or unknown"
 
 
@@ -49,11 +49,11 @@ _KIND_BY_SUBSYSTEM = {"cpu": EventKind.HOT_PLUG, "power_supply": EventKind.POWER
 
 
 class Event(Struct, frozen=True, eq=False):
-    """An event in interval `number`; `at_ns` is the time of the frame that was the newest then.
+    """An event in interval `number`; `at_ns` is the time of the newest frame then.
 
-    `about` names what began, or ended if `begins` is false, so that events about one thing can be folded; or is empty.
-    `share` is the highest share of a CPU taken until then. A change of the verdict has the checks that `failed` then,
-    and those that `recovered`.
+    `about` names what began, or ended if `begins` is false; events with the same `about` can be folded, unless it is
+    empty. `share` is the highest share of a CPU taken until then. A change of the verdict has the checks that `failed`
+    and that `recovered`.
     """
 
     at_ns: int
@@ -73,7 +73,7 @@ def kind_of_device(subsystem: str) -> EventKind:
 
 
 def event_mark(kinds: Iterable[EventKind]) -> str:
-    """Return the letter of these kinds; a verdict is the consequence of another event, and gives way to it."""
+    """Return the letter of these kinds; a verdict, as the consequence of another event, is not counted next to it."""
     distinct = set(kinds)
     if len(distinct) == 1:
         return next(iter(distinct)).mark
@@ -86,9 +86,9 @@ _WORDS = {EventKind.VERDICT: ("failed", "still failing", "recovered")}
 
 
 class FoldedEvent(Event, frozen=True, eq=False):
-    """All events about one thing, in the place of the last; `events` are these events, the newest first.
+    """Repeated events in one line, at the place of the last; `events` are these events, the newest first.
 
-    `related` are `events` and the events that are also about other things, which keep their own lines.
+    `related` are `events` and the verdict changes that include them, which keep their own lines.
     """
 
     events: tuple[Event, ...] = ()
@@ -96,7 +96,7 @@ class FoldedEvent(Event, frozen=True, eq=False):
 
 
 def folded(events: Sequence[Event]) -> list[Event]:
-    """Return the events, the newest first, with repeated events about one thing folded into the newest of them."""
+    """Return the events, the newest first, with repeated events folded into the newest of them."""
     groups: dict[tuple[EventKind, str], list[Event]] = {}
     for event in events:
         if event.about:
@@ -122,17 +122,17 @@ def _related_events(group: Sequence[Event], events: Sequence[Event]) -> list[Eve
 
 
 def begins(event: Event, of: Event) -> bool:
-    """Return whether what `of` is about began with the event."""
+    """Return whether the subject of `of` began with the event."""
     checks = of.failed | of.recovered
     return checks <= event.failed if checks else event.begins
 
 
 def _fold(group: Sequence[Event], related: Sequence[Event]) -> FoldedEvent:
     last = group[0]
-    times = sum(begins(event, last) for event in related) or len(group)  # filters may leave only the ends
+    times = sum(begins(event, last) for event in related) or len(group)  # filters may hide the beginnings
     over = short_seconds((related[0].at_ns - related[-1].at_ns) / 1e9)
-    most = max((event.share for event in group if event.share is not None), default=None)
-    peak = f" (peak {short_share(most)})" if most is not None else ""
+    highest_share = max((event.share for event in group if event.share is not None), default=None)
+    peak = f" (peak {short_share(highest_share)})" if highest_share is not None else ""
     verb, lasts, is_over = _WORDS.get(last.kind, ("came", "still there", "gone"))
     text = f"{last.about} {verb} {times} times in {over}{peak}, {lasts if begins(related[0], last) else is_over}"
     if last.kind == EventKind.RUN:
@@ -149,10 +149,10 @@ def _fold(group: Sequence[Event], related: Sequence[Event]) -> FoldedEvent:
     )
 
 
-def is_same_event(one: Event, other: Event) -> bool:
-    """Return whether one event is the other, or is folded into it."""
-    if isinstance(one, FoldedEvent) and isinstance(other, FoldedEvent):
-        return (one.kind, one.about) == (other.kind, other.about)
-    return one is other or any(
-        isinstance(fold, FoldedEvent) and single in fold.events for fold, single in ((one, other), (other, one))
+def is_same_event(event: Event, other: Event) -> bool:
+    """Return whether the events are the same, or one is folded into the other."""
+    if isinstance(event, FoldedEvent) and isinstance(other, FoldedEvent):
+        return (event.kind, event.about) == (other.kind, other.about)
+    return event is other or any(
+        isinstance(fold, FoldedEvent) and single in fold.events for fold, single in ((event, other), (other, event))
     )

@@ -26,10 +26,10 @@ class EventLog(Struct):
     _watchers: tuple[Watcher, ...] = field(default_factory=new_watchers)
 
     def add(self, event: Event) -> None:
-        """Insert the event at its time, unless this or the preceding interval contains it already.
+        """Insert the event at its time, unless this or the preceding interval already contains it.
 
-        A CPU that goes offline is reported by the kernel, and again by the next frame. An event's end, or the outcome
-        of a repetition, is known only later.
+        A CPU that goes offline is reported by the kernel, and again by the next frame. An event's end and a
+        repetition's outcome become known only later.
         """
         for earlier in reversed(self.events):
             if earlier.number < event.number - 1:
@@ -70,7 +70,7 @@ class EventLog(Struct):
         return folded(matching) if self.folds else matching
 
     def row(self) -> int:
-        """Return the row of the chosen event, or of the one before it if it is forgotten or filtered out."""
+        """Return the row of the chosen event, or of the event before it if it is dropped or filtered out."""
         listed, chosen = self.listed(), self.chosen
         if chosen is None:
             return 0

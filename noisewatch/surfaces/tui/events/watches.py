@@ -1,6 +1,6 @@
-"""What notices events in the frames: CPUs, verdict and settings that change, and episodes of high figures.
+"""Watchers that derive events from frames: changed CPUs, verdicts and settings, and episodes of high figures.
 
-An episode is of busy tasks, steal, throttling, cooling or heat.
+Episodes are of busy tasks, steal, throttling, cooling or heat.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Subject = tuple[str, int | None]  # name; and CPU, if readings are by CPU
 
 
 class Episode(Struct, frozen=True):
-    """An episode of a high figure; `last_ns` and `last_number` are of the last interval that was high or unknown.
+    """An episode of a high figure; `last_ns` and `last_number` are of its last high or unknown interval.
 
-    `is_least`: a frame may have left out a part of the figure.
+    With `is_least`, a frame may have left out a part of the figure.
     """
 
     began_ns: int
@@ -41,12 +41,12 @@ class Episode(Struct, frozen=True):
 
 
 class Watch(Struct, frozen=True):
-    """When an episode begins and ends, and its texts, made from its name, the CPUs in words, and the episode."""
+    """The rules of one kind of episode. Texts are made from the subject's name, its CPUs in words, and the episode."""
 
     kind: EventKind
     begins_at: float
     ends_below: float
-    rests_s: float  # time that the figure has to be below
+    rests_s: float  # time below `ends_below` that ends the episode
     readings: Callable[[Frame], Mapping[Subject, float | None]]
     absent: Callable[[Frame, Subject], float | None]  # the figure of a subject without a reading
     describe_begin: Callable[[str, str, Episode], str]
@@ -100,7 +100,7 @@ class Episodes(Struct):
         return Event(at_ns, self.watch.kind, text, number, about, begins=begins, share=share)
 
     def _follow(self, frame: Frame, number: int, readings: Mapping[Subject, float | None]) -> dict[Subject, Episode]:
-        """Update the current episodes, and return those that ended."""
+        """Update the current episodes, and return the ended ones."""
         finished = {}
         for subject, episode in list(self._lasting.items()):
             value = readings[subject] if subject in readings else self.watch.absent(frame, subject)
@@ -119,7 +119,7 @@ class Episodes(Struct):
 
 
 def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Episode]]:
-    """Yield one episode a name, with all its CPUs in words, the highest figure and the longest time."""
+    """Yield one episode per name, with all its CPUs in words, the highest figure and the longest time."""
     subjects_by_name: dict[str, list[Subject]] = {}
     for subject in episodes:
         subjects_by_name.setdefault(subject[0], []).append(subject)
@@ -137,7 +137,7 @@ def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Ep
         )
 
 
-# An episode ends below the value at which it begins, so that a figure that swings between them makes one episode.
+# An episode ends below the value at which it begins: a figure that swings between the two values is one episode.
 _COOL = 0.1  # of a CPU
 _HOT_RESTS_S = 5
 _STEAL_ENDS = 0.01  # of a CPU: less than one tick of 10 ms in a second
@@ -161,7 +161,7 @@ def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[
 
 
 def _absent_culprit(frame: Frame, subject: Subject) -> float | None:
-    """Return 0 if the frame has all culprits of the CPU, or the CPU is offline or no target now; else None."""
+    """Return 0 if the frame has all culprits of the CPU, or if the CPU is offline or not a target now; else None."""
     line = next((line for line in frame.cpus if line.cpu == subject[1]), None)
     if line is None or line.role == Role.OFFLINE:
         return 0.0
@@ -176,7 +176,7 @@ def _process(line: CulpritLine) -> str:
 
 
 def _busy(frame: Frame) -> Mapping[Subject, float | None]:
-    """Return the shares of busy processes; a small one is unknown if the frame may leave out threads of the process."""
+    """Return the shares of busy processes; a small share is unknown if the frame may leave out some threads."""
     shares = _on_targets(Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, name_of=_process)(frame)
     return {subject: None if share < _COOL and _is_cut(frame, subject) else share for subject, share in shares.items()}
 
@@ -225,7 +225,7 @@ def _throttle_counts(frame: Frame) -> Mapping[Subject, float | None]:
 
 
 def _absent_throttle_count(frame: Frame, subject: Subject) -> float | None:
-    """Return 0 if all counters were read: a counter that did not advance is not listed; else None."""
+    """Return 0 if all counters were read, as unchanged counters are not listed; else None."""
     is_measured = frame.seconds > 0 and all(throttled.times is not None for throttled in frame.conditions.throttled)
     return 0.0 if is_measured else None
 
@@ -283,7 +283,7 @@ WATCHES = (_BUSY, _STEAL, _THROTTLING, _COOLING, _CRITICAL)
 
 
 class LastCpus(Struct):
-    """The CPUs that were online in the frame before, and its target CPUs; None before the first frame."""
+    """The online CPUs (None before the first frame) and the target CPUs of the previous frame."""
 
     _online: CpuSet | None = None
     _target: tuple[int, ...] = ()
@@ -313,7 +313,7 @@ class LastVerdict(Struct):
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:
         """Yield the event of a changed verdict or changed failures.
 
-        It is about the checks that failed or recovered, if it has only one of the two.
+        `about` lists the checks that failed or recovered, unless there are both.
         """
         before, self._judged = self._judged, frame if frame.verdict is not None else self._judged
         sentences = list(_changes_of_verdict(before, frame)) if before is not None else []
@@ -357,10 +357,10 @@ Setting = tuple[str, int | None]  # name, and CPU
 
 
 class LastSettings(Struct):
-    """The last known value of each setting, so that a setting that was unreadable in between is still compared."""
+    """The last known value of each setting, which is compared even if the setting was unreadable in between."""
 
     _value_by_setting: dict[Setting, Value] = {}
-    _turbo: str | None = None  # as the last frame had it
+    _turbo: str | None = None  # in the last frame
     _limits: tuple[ClockLimits, ...] = ()
 
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:
@@ -370,20 +370,20 @@ class LastSettings(Struct):
             yield Event(frame.taken_at_ns, EventKind.CLOCK, text, number)
         cpus_by_change: dict[tuple[str, Value, Value], list[int]] = {}
         for setting, value in self._settings(frame):
-            old = self._value_by_setting.get(setting)
-            if old is not None and value is not None and old != value:
-                cpus_by_change.setdefault((setting[0], old, value), []).append(setting[1] or 0)
+            value_before = self._value_by_setting.get(setting)
+            if value_before is not None and value is not None and value_before != value:
+                cpus_by_change.setdefault((setting[0], value_before, value), []).append(setting[1] or 0)
             if value is not None:
                 self._value_by_setting[setting] = value
         self._turbo, self._limits = frame.turbo, frame.conditions.clock_limits
-        for (name, old, new), cpus in cpus_by_change.items():
+        for (name, value_before, new), cpus in cpus_by_change.items():
             is_mains = name == _MAINS
             kind = EventKind.POWER if is_mains else EventKind.CLOCK
-            text = _of_mains(old, new) if is_mains else _of_clock(name, old, new, cpus)
+            text = _mains_text(value_before, new) if is_mains else _clock_text(name, value_before, new, cpus)
             yield Event(frame.taken_at_ns, kind, text, number)
 
     def _settings(self, frame: Frame) -> Iterator[tuple[Setting, Value | None]]:
-        """Yield the settings with their values; limits only if they changed, as hundreds of CPUs have the same ones."""
+        """Yield the settings with their values; limits only if they changed, as hundreds of CPUs share them."""
         yield (_TURBO, None), frame.turbo
         yield (_MAINS, None), frame.conditions.mains_power
         for line in frame.cpus:
@@ -394,7 +394,7 @@ class LastSettings(Struct):
                 yield (_HIGHEST, cpu), limits.max_khz
 
 
-def _of_clock(name: str, old: Value, new: Value, cpus: list[int]) -> str:
+def _clock_text(name: str, old: Value, new: Value, cpus: list[int]) -> str:
     if name == _TURBO:
         return f"turbo is now {new}, was {old}"
     return f"the {name} of {name_cpus(cpus)} is now {_figure(new)}, was {_figure(old)}"
@@ -404,7 +404,7 @@ def _figure(value: Value) -> str:
     return f"{value / 1000:g} MHz" if isinstance(value, int) else value
 
 
-def _of_mains(old: Value, new: Value) -> str:
+def _mains_text(old: Value, new: Value) -> str:
     if new is False:
         return "mains power lost: running on battery"
     return (

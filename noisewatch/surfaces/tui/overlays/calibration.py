@@ -30,8 +30,8 @@ from noisewatch.surfaces.tui.overlays.overlay import (
 )
 
 SECONDS = 5.0
-_LEAST_ROWS = 22  # of the picture, from which it has frames; on a lower screen the detectable change is below it
-_MOST_ROWS = 48  # of the picture; on a higher screen the details are below it
+_LEAST_ROWS = 22  # of a picture with frames; on a lower screen the detectable change is below the picture
+_MOST_ROWS = 48  # of the picture; on a higher screen the details are below the picture
 
 
 @dataclass(slots=True)
@@ -43,12 +43,12 @@ class CalibrationOverlay(Overlay[Calibrated]):
     live: LiveGaps = field(default_factory=LiveGaps)
     drawn: dict[tuple[int, int], Sequence[str | Row]] = field(default_factory=dict)  # by size; slow to draw
 
-    def measured(self, access: MachineAccess, show: Show) -> Calibrated | str:
+    def measure_once(self, access: MachineAccess, show: Show) -> Calibrated | str:
         """Calibrate, or read the recording's calibration."""
         options = CalibrateOptions(
             machine=MachineOptions(cpus=format_cpu_list(self.target)), calibration=CalibrationOptions(SECONDS)
         )
-        return calibrate(access.opened(), options, _Listener(self, show)).calibrated
+        return calibrate(access.open(), options, _Listener(self, show)).calibrated
 
     @property
     def calibration(self) -> Calibration | None:
@@ -61,10 +61,10 @@ class CalibrationOverlay(Overlay[Calibrated]):
         if self.result is None:
             return self.message(width)
         if (width, height) not in self.drawn:
-            opening, most = opening_rows(self.result, width, glyphs), min(height, _MOST_ROWS)
-            is_above = most - len(opening) >= _LEAST_ROWS
+            opening, max_rows = opening_rows(self.result, width, glyphs), min(height, _MOST_ROWS)
+            is_above = max_rows - len(opening) >= _LEAST_ROWS
             picture = CalibrationPicture.of(self.result)
-            drawn = picture_rows(picture, width, most - len(opening) if is_above else most, glyphs)
+            drawn = picture_rows(picture, width, max_rows - len(opening) if is_above else max_rows, glyphs)
             first = [*opening, *drawn] if is_above else drawn
             has_room = height >= _MOST_ROWS  # else details begin on their own page
             below: list[Row] = [[] for _ in range(1 if has_room else height - len(first))]

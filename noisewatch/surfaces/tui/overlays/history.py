@@ -14,12 +14,12 @@ from noisewatch.surfaces.reports.history.json import json_of_history
 from noisewatch.surfaces.reports.history.text import history_lines, markdown_of_history
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, Show
 
-_ELSEWHERE = "Only this host keeps a history: a recording, or a copy, has none to show."
+_ELSEWHERE = "A recording or a copy has no history: only this host keeps one."
 
 
 @dataclass(slots=True)
 class HistoryOverlay(Overlay[HistoryView]):
-    """The moves of speed and noise of the target CPUs with their changes; of other CPUs if the targets have none."""
+    """The history of the target CPUs' speed and noise, or of other CPUs if the target CPUs have none."""
 
     title: ClassVar[str] = "history of this machine"
     pauses_sampler: ClassVar[bool] = False
@@ -27,15 +27,15 @@ class HistoryOverlay(Overlay[HistoryView]):
 
     @classmethod
     def of(cls, frame: Frame | None) -> Self:
-        """Return the overlay for the frame's target CPUs, of which there may be none."""
+        """Return the overlay for the frame's target CPUs, even if there are none."""
         return cls(frame.target, origin=frame.origin) if frame is not None else cls(())
 
     @property
     def costs_nothing(self) -> bool:
         return True
 
-    def measured(self, access: MachineAccess, show: Show) -> HistoryView | str:
-        """Read the history from the file of the options, or the usual one."""
+    def measure_once(self, access: MachineAccess, show: Show) -> HistoryView | str:
+        """Read the history from the file in the options, or else from the usual file."""
         if self.origin is not None:
             return _ELSEWHERE
         named = access.preflight_options().history if access.preflight_options is not None else None

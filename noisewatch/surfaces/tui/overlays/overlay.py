@@ -1,6 +1,6 @@
-"""Overlays above the monitor (announced, then running in a thread, then over), and the host that holds one of them.
+"""Overlays above the monitor, and the host of at most one overlay.
 
-An overlay has a title, lines to scroll, and keys. The host announces, starts, runs and leaves it.
+An overlay has a title, lines to scroll, and keys. The host announces it, runs it in a thread, and closes it.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ _NO_TARGET = "There is no target CPU."
 
 
 class OverlayState(StrEnum):
-    """The state of an overlay between the key that opens it and the key that leaves it."""
+    """The state of an overlay between the key that opens it and the key that closes it."""
 
     ANNOUNCED = "announced"
     RUNNING = "running"
     OVER = "over"
 
 
-Show = Callable[[Callable[[], None]], None]  # changes the overlay and draws it; raises CannotMeasure once it was left
+Show = Callable[[Callable[[], None]], None]  # changes the overlay and draws it; raises CannotMeasure once it is closed
 
 
 @dataclass(frozen=True, slots=True)
 class MachineAccess:
-    """The functions that open the shown machine and return a preflight's options; None if there is none."""
+    """The functions that open the shown machine and return a preflight's options; each is None if unavailable."""
 
     open_machine: Callable[[], Machine] | None = None
     preflight_options: Callable[[], PreflightOptions] | None = None
 
-    def opened(self) -> Machine:
+    def open(self) -> Machine:
         """Return the machine. Raise CannotMeasure if there is none."""
         if self.open_machine is None:
             raise CannotMeasure("there is no machine")
@@ -60,7 +60,7 @@ class MachineAccess:
 
 @dataclass(slots=True)
 class Overlay(ABC, Generic[Result]):
-    """An overlay that a key opens: announced with its cost, started by another key, and left again."""
+    """An overlay that a key opens: announced with its cost, started by a second key, and closed by a third."""
 
     title: ClassVar[str] = ""
     no_result: ClassVar[str] = ""  # precedes the reason of a failure
@@ -68,7 +68,7 @@ class Overlay(ABC, Generic[Result]):
     names_target: ClassVar[bool] = True  # in its title
     target: tuple[int, ...]
     refusal: str | None = None
-    origin: str | None = None  # what is shown instead of this host
+    origin: str | None = None  # of the frames; None is this host
     state: OverlayState = OverlayState.ANNOUNCED
     failure: str | None = None
     result: Result | None = None
@@ -93,8 +93,8 @@ class Overlay(ABC, Generic[Result]):
         return ""
 
     @abstractmethod
-    def measured(self, access: MachineAccess, show: Show) -> Result | str:
-        """Return the result, or why there is none. Raise NoisewatchError if it cannot be measured."""
+    def measure_once(self, access: MachineAccess, show: Show) -> Result | str:
+        """Return the result, or the reason why there is none. Raise NoisewatchError if it cannot be measured."""
 
     @abstractmethod
     def lines(self, width: int, height: int, in_unicode: bool) -> Sequence[str | Row]:
@@ -103,7 +103,7 @@ class Overlay(ABC, Generic[Result]):
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Measure in a thread, and return the function that stores the result; repeated while it is running."""
         try:
-            result = self.measured(access, show)
+            result = self.measure_once(access, show)
         except NoisewatchError as error:
             result = str(error)
         return lambda: self.finish(result)
@@ -123,18 +123,18 @@ class Overlay(ABC, Generic[Result]):
 
     @abstractmethod
     def announcement(self) -> list[str]:
-        """Return what the overlay will do and what that costs."""
+        """Return lines on what the overlay will do, and its cost."""
 
     def message(self, width: int) -> list[str]:
-        """Return why there is no result, or else the announcement."""
+        """Return the reason for a missing result, or else the announcement."""
         reason = self.refusal or self.failure
         return wrapped([reason] if reason else self.announcement(), width)
 
     def end(self) -> None:
-        """Release what was kept between measurements, in the thread that measured."""
+        """Release resources kept between measurements, in the thread that measured."""
 
     def reports(self) -> dict[str, str]:
-        """Return the result as files, by suffix; empty if it has no format of its own."""
+        """Return the result as files, by suffix; empty if it has no file format."""
         return {}
 
     @property
@@ -148,7 +148,7 @@ class Overlay(ABC, Generic[Result]):
 
     @property
     def calibration(self) -> Calibration | None:
-        """The gaps that were measured along the way, or None."""
+        """The calibration in the result, or None."""
         return None
 
     def fail(self, reason: str) -> None:
@@ -187,7 +187,7 @@ class Overlay(ABC, Generic[Result]):
         return with_notice(rows, self.notice, width) if self.notice and height > 1 else rows
 
     def styled(self, line: str) -> Row:
-        """Return a line as a row; styles must not be needed to understand it."""
+        """Return a line as a row; its meaning must not depend on styles."""
         return [(line, "plain")]
 
     def _keys(self, count: int, room: int, arrows: str) -> Iterator[tuple[str, str]]:
@@ -210,7 +210,7 @@ AnOverlay = TypeVar("AnOverlay", bound=Overlay[Any])
 class QuietListener(Generic[AnOverlay]):
     """A listener that shows nothing; overlays override what they show.
 
-    `show` stops the measurement once the overlay was left.
+    `show` raises CannotMeasure once the overlay has been closed, which stops the measurement.
     """
 
     def __init__(self, overlay: AnOverlay, show: Show) -> None:
@@ -223,13 +223,13 @@ class QuietListener(Generic[AnOverlay]):
         self._show(lambda: None)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """Ignore it, as overlays do not wait."""
+        """Do nothing: overlays do not wait."""
 
     def on_remark(self, text: str) -> None:
-        """Ignore remarks about this process, which the monitor's status row shows already."""
+        """Do nothing: the monitor's status row already shows remarks about this process."""
 
     def on_done(self) -> None:
-        """Ignore it, as the next part draws over this one."""
+        """Do nothing: the next part draws over this one."""
 
 
 def wrapped(lines: Iterable[str], width: int) -> list[str]:
@@ -246,14 +246,15 @@ def overlay_named(name: str, frame: Frame | None) -> Overlay[Any]:
     return overlay_class.of(frame)
 
 
-DISTURBS = "This disturbs any benchmark that runs there now. It leaves all other CPUs alone; the monitor pauses."
+DISTURBS = "This disturbs any benchmark that runs there now. Other CPUs are not affected; the monitor pauses."
 _DRAW_EVERY_S = 0.25  # a calibration reports progress more often, and its chart takes milliseconds to draw
 
 
 class OverlayHost:
-    """The holder of at most one overlay. `pause` and `resume` the sampler, which would otherwise see a calibration.
+    """The host of at most one overlay.
 
-    `keep` is called with an overlay that has a result.
+    `pause` and `resume` control the sampler, which would otherwise observe the calibration. `keep` is called with an
+    overlay that has finished.
     """
 
     def __init__(
@@ -311,7 +312,7 @@ class OverlayHost:
         return contained(lambda: overlay.measure(self._access, lambda change: self._show(overlay, change)), failed)
 
     def _show(self, overlay: Overlay[Any], change: Callable[[], None]) -> None:
-        """Change and draw the overlay. Raise CannotMeasure once the overlay was left."""
+        """Change and draw the overlay. Raise CannotMeasure if the overlay has been closed."""
         if self.shown is not overlay or not self._app.is_running:
             raise CannotMeasure("stopped")
         self._app.call_from_thread(self._change, change)

@@ -1,4 +1,4 @@
-"""A whole `noisewatch preflight` in the monitor: announced, running, and the verdict as a page."""
+"""A complete `noisewatch preflight` in the monitor: announced, running, and the verdict as a page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PreflightOverlay(Overlay[Verdict]):
 
     title = "preflight of"
     no_result = "No verdict: "
-    step: str = "looking"
+    step: str = "starting"
     live: LiveGaps = field(default_factory=LiveGaps)
     remarks: list[str] = field(default_factory=list)
 
@@ -53,12 +53,12 @@ class PreflightOverlay(Overlay[Verdict]):
     def costs_nothing(self) -> bool:
         return False
 
-    def measured(self, access: MachineAccess, show: Show) -> Verdict | str:
-        """Run preflight, with the target CPUs as announced ones, or judge the recording."""
+    def measure_once(self, access: MachineAccess, show: Show) -> Verdict | str:
+        """Run preflight on the announced target CPUs, or judge the recording."""
         if access.preflight_options is None:
             return "there is no machine"
         options = replace(access.preflight_options(), announced=frozenset(self.target))
-        return preflight(access.opened(), options, _Listener(self, show)).verdict
+        return preflight(access.open(), options, _Listener(self, show)).verdict
 
     def reports(self) -> dict[str, str]:
         """Return the verdict as files, by suffix; empty before there is one."""
@@ -108,10 +108,10 @@ class PreflightOverlay(Overlay[Verdict]):
 
     def announcement(self) -> list[str]:
         if self.origin is not None:
-            return [f"Judges the {self.origin}, all of it, with its calibration if it has one."]
+            return [f"Judges the whole {self.origin}, with its calibration if it has one."]
         return [
             "Runs `noisewatch preflight` with the same options file: samples the machine, runs the microbenchmark on "
-            "the target CPUs, and says whether a benchmark may start.",
+            "the target CPUs, and reports whether a benchmark may start.",
             "",
             DISTURBS,
         ]

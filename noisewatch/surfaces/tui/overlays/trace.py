@@ -1,4 +1,4 @@
-"""Tracing the target CPUs in the monitor: announced, then one stretch after another until it is left."""
+"""Tracing of the target CPUs in the monitor: announced, then one stretch after another until it is closed."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ class TraceOverlay(Overlay[TraceRun]):
 
     pauses_sampler = False
 
-    def measured(self, access: MachineAccess, show: Show) -> TraceRun | str:
+    def measure_once(self, access: MachineAccess, show: Show) -> TraceRun | str:
         """Trace one stretch."""
         options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(self.target)), seconds=STRETCH_S)
-        return follow(access.opened(), options, _Listener(self, show), self.kept)
+        return follow(access.open(), options, _Listener(self, show), self.kept)
 
     def end(self) -> None:
         self.kept.close()
 
     def finish(self, result: TraceRun | str) -> None:
-        """Store a stretch; a recording has only one, and a failure ends tracing."""
+        """Store a stretch; a recording has only one stretch, and a failure ends tracing."""
         self.done_s, self.count = 0.0, self.count + 1
         if isinstance(result, str):
             self.state, self.failure = OverlayState.OVER, f"No trace: {result}"
@@ -69,7 +69,7 @@ class TraceOverlay(Overlay[TraceRun]):
             self.state = OverlayState.OVER if self.origin is not None else OverlayState.RUNNING
 
     def _remember(self, followed: TraceRun) -> None:
-        """Keep the longest interruptions of the last minute, and forget older ones."""
+        """Keep the longest interruptions of the last minute, and drop older ones."""
         if followed.trace is None:
             return
         begin_ns = followed.trace.begin_ns
@@ -123,8 +123,7 @@ class TraceOverlay(Overlay[TraceRun]):
         return [
             f"Traces CPU {listed} in {STRETCH_S:g} s windows while your benchmark runs.",
             "",
-            "Each interruption there takes about 1 µs longer meanwhile. Without root or tracefs it falls back to "
-            "counters.",
+            "Tracing makes each interruption there about 1 µs longer. Without root or tracefs, counters are used.",
         ]
 
 

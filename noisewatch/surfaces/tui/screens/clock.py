@@ -1,4 +1,4 @@
-"""The fourth screen: the clocks of the CPUs over time, what changes them, and fixes."""
+"""The fourth screen: the clocks of the CPUs over time, the causes of changes, and fixes."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ _KEYS = (
 _SIDE = 40  # columns: package and settings
 _SIDE_ROWS = 13  # of package and settings, with edges
 _LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 8, 5, 4  # rows with edges; heat and power come on top
-_TALL_CHART, _TALL_LANE = TALL_LINE + 3, 3  # further rows go to the CPUs first
+_TALL_CHART, _TALL_LANE = TALL_LINE + 3, 3  # rows; the CPUs get further rows first
 _TITLES = {
     ClockGraph.SLOWEST: "clock of the slowest target CPU, GHz",
     ClockGraph.PER_CPU: "clock of each target CPU, GHz",
     ClockGraph.MEAN: "mean clock of the target CPUs, GHz",
 }
-_LONG_NAME = 14  # characters; a longer list of CPUs is shown as their number
+_LONG_NAME = 14  # characters; instead of a longer list of CPUs their number is shown
 _READ_HERE = "read only while this screen is open: idle states; heat and power every 5 s, by a housekeeping CPU"
 _MOST_VALUES = 3  # values of a setting that have their own rows
-_STEADY = ("performance", "fixed")  # ends of values that no check complains about
+_STEADY = ("performance", "fixed")  # endings of values that pass all checks
 
 _ByCpu = Mapping[int, str | None]
 
@@ -83,9 +83,9 @@ def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
 
 
 def _body(model: ScreenModel, space: Space) -> list[Row]:
-    """Return chart, CPUs, package and settings, and fixes; without frames what fits, fixes first."""
+    """Return chart, CPUs, package and settings, and fixes; without frames as much as fits, fixes first."""
     if not space.is_framed:
-        return _unframed(model, space.width, space.height, space.glyphs)
+        return _unframed_body(model, space.width, space.height, space.glyphs)
     width, glyphs = space.width, space.glyphs
     above, middle, below = _parts(model, width, space.height)
     line = chart_rows(model, space.inside, above - 2, glyphs)
@@ -94,7 +94,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     return [*chart, *side_by_side(cpus, _side(model, middle, glyphs)), *_help(model, width, below, glyphs)]
 
 
-def _unframed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _unframed_body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     chart = _unframed_chart(model, width, height, glyphs)
     left = max(height - len(chart), 0)
     table = clock_table(model, in_sight(model, width), width, min(left, len(model.cpus) + 1), glyphs)
@@ -108,7 +108,7 @@ def _unframed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
 
 
 def _unframed_chart(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the chart in a third of the rows, or why there is none in at least two; a chart needs more."""
+    """Return the chart in a third of the rows, at least two; if it does not fit or has no clock, the reason."""
     return chart_rows(model, width, max(height // 3, 2), glyphs)
 
 
@@ -133,9 +133,9 @@ def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
 
 
 def _middles(model: ScreenModel, width: int) -> list[int]:
-    """Return the rows, edges included, of the CPUs in one table, in two tables of half the height, and so on.
+    """Return the possible heights of the CPUs, edges included: in one table, in two tables, and so on.
 
-    They are at least the rows of the panels next to the CPUs.
+    None is lower than the panels next to the CPUs.
     """
     count = len(model.frame.cpus) if model.frame is not None else 1
     remarks = len(_remarks(model, width))
@@ -158,9 +158,9 @@ def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: G
 
 
 def _table_height(model: ScreenModel, width: int, height: int) -> int:
-    """Return the rows of the table of CPUs, less rows for the reasons of unknown figures.
+    """Return the height of the table of CPUs, without the rows for the reasons of unknown figures.
 
-    If not all CPUs fit, one row is left for the first reason; if the CPUs have no figures, rows for all reasons are.
+    If not all CPUs fit, one row is left for the first reason, or rows for all reasons if the CPUs have no figures.
     """
     cpus = model.cpus
     if clock_room(max(len(cpus), 1), width, height) >= max(len(cpus), 1):
@@ -171,7 +171,7 @@ def _table_height(model: ScreenModel, width: int, height: int) -> int:
 
 
 def _remarks(model: ScreenModel, width: int) -> list[Row]:
-    """Return why figures are unknown, and which figures are read only for this screen."""
+    """Return rows on why figures are unknown, and which figures are read only for this screen."""
     why = why_no_figures(model)
     rows = reason_rows(model, width)
     if model.frame is None or (model.is_recorded and why is None):
@@ -182,7 +182,7 @@ def _remarks(model: ScreenModel, width: int) -> list[Row]:
 
 
 def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the package, and below it the settings, which get their rows first."""
+    """Return the panels of the package and, below it, of the settings, which get their rows first."""
     frame = model.frame
     age = frame.clock.packages_age_s if frame is not None and frame.clock is not None else None
     age_text = f"{age:.0f} s ago" if age is not None and age >= 1 else ""
@@ -206,9 +206,9 @@ def _fix_count(model: ScreenModel) -> int:
 
 
 def _below(needed: int, room: int, least: int) -> int:
-    """Return the rows for fixes: all that they need if these fit, but at least `least`.
+    """Return the rows for fixes: as many of the `needed` rows as fit, but at least `least`.
 
-    If `least` is 1, a single row without edges, they get all rows that they need or that one.
+    If `least` is 1, a single row without edges, they get either all needed rows or that one.
     """
     rows = max(min(needed, room), least)
     return rows if rows == needed or least > 1 else least
@@ -230,7 +230,7 @@ def _help(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _chart_notes(model: ScreenModel, width: int) -> str:
-    """Return the clock of the shown interval, the range, keys of this screen, and the marks of the axis."""
+    """Return notes on the chart: the current clock, its range, the marks of the axis, and keys."""
     parts, numbers = [], in_sight(model, width)
     slowest = model.clocks.slowest(numbers)
     clocks = [khz for khz in slowest if khz is not None]
@@ -309,7 +309,7 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
 def _setting(
     name: str, value_by_cpu: _ByCpu, width: int, mark: Piece | None, why: str | None, suffix: str | None
 ) -> list[Row]:
-    """Return a row for each value of a setting; the mark precedes values that a check may complain about."""
+    """Return a row for each value of a setting; the mark precedes values that may fail a check."""
     cpus_by_value: dict[str | None, list[int]] = {}
     for cpu, value in value_by_cpu.items():
         cpus_by_value.setdefault(value, []).append(cpu)
@@ -329,7 +329,7 @@ def _setting(
 
 
 def _windows(frame: Frame, groups: Mapping[int, ClockGroup]) -> _ByCpu:
-    """Return the clock windows by CPU, from the conditions, which are always read, and from the groups."""
+    """Return the clock windows by CPU, from the groups, or else from the conditions, which are always read."""
     limits = frame.conditions.clock_limits
     windows = {cpu: _window(limit.min_khz, limit.max_khz) for limit in limits for cpu in parse_cpu_list(limit.cpus)}
     return windows | {cpu: _window(group.min_khz, group.max_khz) for cpu, group in groups.items()}

@@ -1,4 +1,4 @@
-"""The list of culprits of three screens, below it the selected culprit or its fix, and the filter; the last screen.
+"""The list of culprits on three screens with the selected culprit or its fix and the filter, and the last screen.
 
 The overview lists the culprits on target CPUs, the screen of one CPU those of this CPU, and the last screen all that
 match the filter.
@@ -39,9 +39,9 @@ from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_count, describe_rate, short_noise, short_share
 
-_LEAST_TABLE = 3  # rows that a fix leaves: a heading, the selected row and one more
+_LEAST_TABLE = 3  # rows left next to a fix: a heading, the selected row and one more
 
-_FACTS, _LEAST_FACTS = 7, 3  # rows that the selected one gets, and needs, if the table does not fit
+_FACTS, _LEAST_FACTS = 7, 3  # rows for the selected culprit if the table does not fit, and the fewest
 _LEAST_WIDTH = 60  # columns
 _MOST_CPUS = 4
 _SHORTEST, _TALLEST = 4, 24  # rows of the chart with events, and if there are few
@@ -65,7 +65,7 @@ def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 
 
 def culprit_list(model: ScreenModel, space: Space) -> list[Row]:
-    """Return the culprits that the screen lists, with the selected one, on a wide screen next to the side panel."""
+    """Return the culprits that the screen lists, with the selected one; on a wide screen also the side panel."""
     side_width = SIDE if space.is_framed and space.width >= LEAST_WITH_SIDE and model.screen != Screen.CULPRITS else 0
     list_space = replace(space, width=space.width - side_width)
     culprits = list_space.draw(_sections(model, list_space))
@@ -89,7 +89,7 @@ def _sections(model: ScreenModel, space: Space) -> list[Section]:
 
 
 def _captions(model: ScreenModel, count: str) -> tuple[str, str, str]:
-    """Return the title of the list, the heading of its names where it has no frame, and its keys."""
+    """Return the title of the list, the heading of its names if it has no frame, and its keys."""
     if model.screen == Screen.CPU:
         title = f"culprits on CPU {model.cpu}, by {model.sort}"
         return title, title, f"{count} · s sort"
@@ -104,21 +104,21 @@ def _selected_and_latest(model: ScreenModel, selected: CulpritLine, space: Space
     """Return the selected culprit and the latest events in `height` rows; the culprit's chart takes the rest."""
     width, glyphs = space.inside, space.glyphs
     rows, noise = _facts_and_noise(model, selected, width, height, glyphs)
-    taken = space.room - height + len(rows) + (_SHORTEST if noise else 0)
-    latest = latest_section(model, space, taken)
+    used_rows = space.room - height + len(rows) + (_SHORTEST if noise else 0)
+    latest = latest_section(model, space, used_rows)
     room = height - rows_in(latest)
     left = min(room - len(rows), _TALLEST)
     if noise and left > 0:
         rows = [*rows, *_chart(noise, width, left, glyphs)]
     row = row_of(model, str(selected.irq)) if selected.irq is not None else None
-    offered = ["f fix"] if row is None or disturbs_target(model, row) else []  # no other IRQ needs one
+    offered = ["f fix"] if row is None or disturbs_target(model, row) else []  # other IRQs need no fix
     offered += [] if model.screen == Screen.CPU else ["enter its CPU"]
     keys = fix_keys(model) or " · ".join(offered)
     return [Section(_title(model, selected), rows, keys, room), *latest]
 
 
 def _rows_below(model: ScreenModel, needed: int, space: Space) -> int:
-    """Return the rows for the selected culprit and all below it: those that the table leaves, or its share of few."""
+    """Return the rows for the selected culprit and all below it: the free rows, or a share if the table needs all."""
     room = space.room - 1
     free = room - needed
     if model.shows_fix:
@@ -137,20 +137,20 @@ def fix_keys(model: ScreenModel) -> str:
     return "y copy · f, esc close" if model.advice is not None and model.advice.commands else "f, esc close"
 
 
-def fix_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
-    """Return the fix as soon as it is found; if it does not fit, it is scrolled, with a sign."""
+def fix_rows(model: ScreenModel, width: int, max_rows: int) -> list[Row]:
+    """Return the fix, or a note while it is looked up; a fix that does not fit is scrolled."""
     advice = model.advice
     if advice is None:
-        waiting: Row = [("reading what helps …", "faint")]
-        return [waiting][: max(most, 0)]
+        waiting: Row = [("looking up the fix …", "faint")]
+        return [waiting][: max(max_rows, 0)]
     rows = _advice_lines(advice.lines, width)
     to_do = next((command for _, command in advice.commands), advice.by_hand)
-    if len(rows) > most and to_do is not None:  # the fix comes before the reason
+    if len(rows) > max_rows and to_do is not None:  # the fix comes before the reason
         first = [line for line in advice.lines if line.partition(": ")[2] == to_do]
         rows = _advice_lines([*first, *(line for line in advice.lines if line not in first)], width)
-    model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - most, 0)))
-    shown = rows[model.advice.offset : model.advice.offset + max(most, 0)]
-    if shown and model.advice.offset + most < len(rows):
+    model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - max_rows, 0)))
+    shown = rows[model.advice.offset : model.advice.offset + max(max_rows, 0)]
+    if shown and model.advice.offset + max_rows < len(rows):
         shown[-1] = [(" … pgdn scrolls, esc closes", "faint")]
     return shown
 
@@ -160,7 +160,7 @@ def _advice_lines(lines: Iterable[str], width: int) -> list[Row]:
 
 
 def _title(model: ScreenModel, line: CulpritLine) -> str:
-    """Return the culprit's title: `IRQ 205 · eth0-TxRx-5 · Ethernet Controller`; `thread postgres [7/9] on CPU 5`."""
+    """Return a title such as `IRQ 205 · eth0-TxRx-5 · Ethernet Controller` or `thread postgres [7/9] on CPU 5`."""
     row = row_of(model, str(line.irq)) if line.irq is not None else None
     if row is not None:
         return irq_title(row)
@@ -170,7 +170,7 @@ def _title(model: ScreenModel, line: CulpritLine) -> str:
 def _facts_and_noise(
     model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs
 ) -> tuple[list[Row], Sequence[float | None]]:
-    """Return the facts about the culprit and its noise over time; or its fix."""
+    """Return rows of facts about the culprit, or its fix, and its noise over time (empty next to a fix)."""
     if model.shows_fix:
         return fix_rows(model, width, height), ()
     noise = history_of(model)(line, min(max(width - NAME, 1), _MOST_INTERVALS))
@@ -183,7 +183,7 @@ def _facts_and_noise(
 
 
 def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
-    """Return where an IRQ goes and may go, which IRQ likely raises a softirq, or what a kernel thread does."""
+    """Return facts: the CPUs and moves of an IRQ, the likely IRQ behind a softirq, or the task of a kernel thread."""
     row = row_of(model, str(line.irq)) if line.irq is not None else None
     if row is not None:
         return place_rows(model, row)[:2]
@@ -198,7 +198,7 @@ def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
 
 
 def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the culprit's cost on each CPU, the costliest first, and whether it was measured."""
+    """Return the culprit's cost on each CPU, the costliest first, and whether it is an estimate."""
     what, on = what_is_same(line), cpus_of(line)
     same = [other for other in model.culprits if other.cpu in on and what_is_same(other) == what]
     same = [other for other in same if isinstance(line, FoldedLine) or line.tid in (None, other.tid)]
@@ -213,7 +213,7 @@ def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) ->
     parts += [f"   {describe_rate(line.rate_per_s)}"] if line.rate_per_s else []
     if line.is_estimate:
         is_interrupt = line.kind in (*INTERRUPT_KINDS, Kind.SOFTIRQ)
-        parts.append(f"   {mark} {'counted, at a typical cost' if is_interrupt else 'it may have been elsewhere'}")
+        parts.append(f"   {mark} {'counted at a typical cost' if is_interrupt else 'may have moved between CPUs'}")
     return [fact_row("costs", first_that_fits(["".join(parts[:count]) for count in range(len(parts), 0, -1)], width))]
 
 
@@ -228,48 +228,55 @@ def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
 
 
 def _recent_noise(model: ScreenModel, noise: Sequence[float | None], width: int, is_cut: bool) -> list[Row]:
-    """Return the culprit's usual and highest noise, and since when it has been there."""
+    """Return the culprit's median and highest noise, and since when it has been present."""
     measured = [value for value in noise if value is not None and value != NOT_FOLLOWED_NS]
     if not measured:
         return []
-    usual, count = f"most {short_noise(max(measured))}", describe_count(len(noise), "interval")
+    usual, count = f"max {short_noise(max(measured))}", describe_count(len(noise), "interval")
     if len(measured) < len(noise):
-        usual = history = f"{usual} in {len(measured)} of {count}"  # the median of known ones would be too high
+        usual = history = f"{usual} in {len(measured)} of {count}"  # the median of known values would be too high
     elif is_cut:
         usual = history = f"{usual} or more in {count}"
     else:
         usual = f"median {short_noise(median(measured))}, {usual}"
         history = f"{usual} in {count}"
-    there = next((at for at, value in enumerate(reversed(noise)) if value is None or value <= 0), len(noise))
-    if not there:
+    present_count = next((at for at, value in enumerate(reversed(noise)) if value is None or value <= 0), len(noise))
+    if not present_count:
         return [fact_row("history", history)]
-    if there == len(noise):
-        return [fact_row("history", first_that_fits([f"{history}, there in all of them", history], width))]
-    least = " at least" if noise[-1 - there] != 0 else ""
-    first = model.number + 1 - there
+    if present_count == len(noise):
+        return [fact_row("history", first_that_fits([f"{history}, present in all", history], width))]
+    least = " at least" if noise[-1 - present_count] != 0 else ""
+    first = model.number + 1 - present_count
     end_s = model.clocks.end_time_s(first)
     at = model.wall_clock(round(end_s * 1e9)) if end_s is not None else None
     since = (
-        f"without a break since {at}{least}" if at is not None else f"for{least} {describe_count(there, 'interval')}"
+        f"without a break since {at}{least}"
+        if at is not None
+        else f"for{least} {describe_count(present_count, 'interval')}"
     )
     return [
-        fact_row("history", first_that_fits([f"{history}, there {since}", f"{usual}, there {since}", history], width))
+        fact_row(
+            "history", first_that_fits([f"{history}, present {since}", f"{usual}, present {since}", history], width)
+        )
     ]
 
 
 def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the number of intervals with unknown noise, by their marks, and why."""
+    """Return the number of intervals with unknown noise, with their marks and the reasons."""
     left_out, unknown = noise.count(NOT_FOLLOWED_NS), noise.count(None)
-    counts = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
-    counts += [(f"{glyphs.unknown} {unknown} unknown", ": not read")] if unknown else []
-    choices = ("   ".join(f"{count}{why}" for count, why in counts), "   ".join(count for count, _ in counts))
-    return [fact_row("", first_that_fits(choices, width))] if counts else []
+    counts_with_reasons = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
+    counts_with_reasons += [(f"{glyphs.unknown} {unknown} unknown", ": not read")] if unknown else []
+    choices = (
+        "   ".join(f"{count}{why}" for count, why in counts_with_reasons),
+        "   ".join(count for count, _ in counts_with_reasons),
+    )
+    return [fact_row("", first_that_fits(choices, width))] if counts_with_reasons else []
 
 
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the culprit's noise over time, with a scale at the left if rows suffice."""
     rows = tall_rows(noise[-max(width - NAME, 1) :], height, glyphs)
-    return [[(f"{scale_label(height - at, height):>{NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]
+    return [[(f"{scale_label(height - index, height):>{NAME - 2}}  ", "faint"), *row] for index, row in enumerate(rows)]
 
 
 def begin_filter(model: ScreenModel) -> None:
@@ -282,7 +289,7 @@ def begin_filter(model: ScreenModel) -> None:
 
 
 def type_key(model: ScreenModel, key: str, character: str | None) -> None:
-    """Type a key into the filter: enter accepts it, an empty one showing all; escape restores the filter before."""
+    """Type a key into the filter. Enter accepts it (an empty filter shows all), escape restores the earlier filter."""
     if key == "enter":
         model.is_typing = False
     elif key == "escape":
@@ -295,7 +302,7 @@ def type_key(model: ScreenModel, key: str, character: str | None) -> None:
 
 
 def hint(model: ScreenModel) -> str:
-    """Return the effect of the keys that end typing."""
+    """Return a hint on the keys that end typing."""
     before = f"esc: {model.filter_before}" if model.filter_before else "esc: as before"
     return f"enter: {'show these' if _filter(model) else 'show all'}, {before}"
 
@@ -319,7 +326,7 @@ def _change(model: ScreenModel, text: str) -> None:
 
 
 def filter_rows(model: ScreenModel, width: int) -> list[Row]:
-    """Return the rows of the filter; the end of a long filter stays visible, so that typing can be seen."""
+    """Return the rows of the filter; the end of a long filter, where text is typed, stays visible."""
     text = _filter(model)
     if not text and not model.is_typing:
         return []
@@ -341,4 +348,4 @@ def _absent(model: ScreenModel) -> list[str]:
     if model.frame is None:
         return []
     absent = (asked_cpus(listed_filter(model)) or frozenset()) - {line.cpu for line in model.cpus}
-    return [f"no {name_cpus(absent)} here"] if absent else []
+    return [f"this machine has no {name_cpus(absent)}"] if absent else []

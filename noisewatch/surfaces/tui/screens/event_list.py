@@ -1,4 +1,4 @@
-"""Events drawn: one row each, the latest events for free rows of other screens, and the selected event in detail.
+"""Events as rows, the latest events for free rows of other screens, and the selected event in detail.
 
 The detail is the state of the machine at the event's time.
 """
@@ -73,7 +73,7 @@ def _fact(name: str, text: str, width: int, style: Style = "plain") -> list[Row]
 
 
 def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
-    """Return the event's time; of a folded event the times at which it began last."""
+    """Return the event's time; for a folded event the last times at which it began, and its last event."""
     if not isinstance(event, FoldedEvent):
         return _fact("when", time_in_words(model, event), width)
     began = [earlier for earlier in event.related if begins(earlier, event.events[0])]
@@ -82,8 +82,8 @@ def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
     return _fact("began", shown, width) + _fact("last", event.related[0].text, width)
 
 
-def _is_in(one: Event, event: Event) -> bool:
-    return one is event or (isinstance(event, FoldedEvent) and one in event.events)
+def _is_in(candidate: Event, event: Event) -> bool:
+    return candidate is event or (isinstance(event, FoldedEvent) and candidate in event.events)
 
 
 def frame_of(model: ScreenModel, event: Event) -> Frame | None:
@@ -101,7 +101,7 @@ def _verdict(frame: Frame, width: int) -> list[Row]:
 
 
 def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the worst target CPU in the frame, and its culprits."""
+    """Return the worst target CPU of the frame, and its culprits."""
     worst = worst_cpu(frame.cpus)
     line = next((line for line in frame.cpus if line.cpu == worst), None)
     if line is None:
@@ -116,9 +116,9 @@ def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     culprits = sorted(
         (culprit for culprit in frame.culprits if culprit.cpu == worst), key=lambda culprit: -culprit.stolen_ns_per_s
     )
-    for at, culprit in enumerate(culprits[:_MOST_CULPRITS]):
+    for index, culprit in enumerate(culprits[:_MOST_CULPRITS]):
         name = culprit.kind.with_name(culprit.name) + culprit.process_mark
-        lead = f"{glyphs.cause} " if at == 0 else "  "
+        lead = f"{glyphs.cause} " if index == 0 else "  "
         noise = f"{short_noise(culprit.stolen_ns_per_s)}"
         row: Row = [
             (f"{'':<{_NAME}}{lead}", "faint"),
@@ -137,7 +137,7 @@ def _fix(frame: Frame, event: Event, width: int) -> list[Row]:
 
 
 def fix_of(frame: Frame, event: Event) -> CauseLine | None:
-    """Return the frame's fix for what the event reports as moved, changed or failed, or None."""
+    """Return the frame's fix for the moved IRQ, changed clock or failed check of the event, or None."""
     return next((cause for cause in frame.causes if cause.steps and _settles(cause, event)), None)
 
 
@@ -152,8 +152,8 @@ def _settles(cause: CauseLine, event: Event) -> bool:
     return False
 
 
-KINDS = "kinds of event, where they can be read"
-_LEAST = 4  # rows: a heading and what it takes to be worth an edge
+KINDS = "kinds of events, if they can be read"
+_LEAST = 4  # rows: a heading and enough events to be worth an edge
 _KIND = 12  # columns
 _NARROW, _LEAST_WITH_CLOCK = 60, 80  # columns
 
@@ -161,14 +161,14 @@ _NARROW, _LEAST_WITH_CLOCK = 60, 80  # columns
 def title_of_latest(model: ScreenModel) -> str:
     """Return the title for the rows of `latest_events`."""
     if is_single(model):
-        return "what the checks say of a single snapshot"
+        return "checks of a single snapshot"
     is_there = any(_is_listed(model, event) for event in model.log.events)
     return "events, the newest first" if is_there else "no events"
 
 
-def latest_section(model: ScreenModel, space: Space, taken: int) -> list[Section]:
-    """Return the section of the latest events for the rows below `taken` ones; none if too few of them fit."""
-    events = latest_events(model, space.inside, space.room - taken - 1, space.glyphs)
+def latest_section(model: ScreenModel, space: Space, used_rows: int) -> list[Section]:
+    """Return the section of the latest events, below `used_rows` rows; empty if too few events fit."""
+    events = latest_events(model, space.inside, space.room - used_rows - 1, space.glyphs)
     if not events:
         return []
     name, screen = ("all checks", Screen.PREFLIGHT) if is_single(model) else ("all events", Screen.EVENTS)
@@ -183,9 +183,9 @@ def is_single(model: ScreenModel) -> bool:
 def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return a heading and the newest events.
 
-    Repeated events are folded if not all fit; kinds of events are explained if rows are left. At an earlier interval
-    of a recording these are the events around it, of a running machine the events up to it. A single snapshot has no
-    events: the findings of its checks are returned.
+    Repeated events are folded if not all fit; kinds of events are explained if rows are left. At an earlier interval,
+    a recording shows the events around it, a running machine the events up to it. For a single snapshot, which has no
+    events, the findings of its checks are returned.
     """
     if is_single(model):
         return _findings(model, width, height, glyphs)
@@ -206,7 +206,7 @@ def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 
 
 def _is_listed(model: ScreenModel, event: Event) -> bool:
-    """Return whether the event is listed: events after the shown interval are not, except in a recording."""
+    """Return whether the event is listed: later events than the shown interval are listed only for a recording."""
     return model.cursor is None or model.is_recorded or event.number <= model.number
 
 
@@ -244,7 +244,7 @@ def _headed_kinds(model: ScreenModel, events: Sequence[Event], width: int, heigh
 def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: int) -> list[Row]:
     """Return a row for each kind of event with its meaning and count, or no row if not all fit.
 
-    A copied tree is a single snapshot, and has none.
+    There are none for a copied tree, which is a single snapshot.
     """
     if height < len(EventKind) or width < _NARROW or is_single(model):
         return []
@@ -266,9 +266,9 @@ def _before_kind(model: ScreenModel, width: int) -> int:
 
 
 def event_table(model: ScreenModel, width: int, then_ns: int | None = None) -> Table[Event]:
-    """Return the columns of events: time, letter on the timeline, kind, text. An event of the shown interval is strong.
+    """Return the table of events: time, letter on the timeline, kind, text. Events of the shown interval are strong.
 
-    A live time is counted back from `then_ns`, or else from the newest interval. On a narrow screen only the letter
+    Live times are counted back from `then_ns`, or else from the newest interval. On a narrow screen only the letter
     shows the kind.
     """
 

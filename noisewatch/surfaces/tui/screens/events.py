@@ -32,7 +32,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count
 
-_LEAST_SIDE_BY_SIDE = 200  # columns, from which on the panel is next to the log
+_LEAST_SIDE_BY_SIDE = 200  # columns; on a narrower screen the panel is below the log
 _LEAST_LIST, _LEAST_PANEL, _LEAST_WHO = 6, 4, 12  # rows
 _LEAST_NOISE, _TALLEST_NOISE = 6, 32  # rows
 _KEYS = (
@@ -62,8 +62,8 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     width = space.inside
     listed = _list(model, width, space.height)
     if selected is None:
-        taken = len(listed)
-        rest = latest_section(model, space, taken) if is_single(model) else _others(model, None, space, taken)
+        used_rows = len(listed)
+        rest = latest_section(model, space, used_rows) if is_single(model) else _others(model, None, space, used_rows)
         return space.draw([_log_section(model, listed, space.room - rows_in(rest)), *rest])
     event_lines = event_rows(model, selected, width, space.glyphs)
     event_lines += _culprits(model, selected, width, space.room - 1 - len(listed) - len(event_lines), space.glyphs)
@@ -85,7 +85,7 @@ def _log_section(model: ScreenModel, listed: Sequence[Row], height: int) -> Sect
 
 
 def _side_by_side(model: ScreenModel, selected: Event, space: Space) -> list[Row]:
-    """Return the event next to the list, and below both the noise around it, if rows are left."""
+    """Return the list next to the event, and below both the noise around the event if rows are left."""
     left = replace(space, width=space.width * 3 // 5)
     right = replace(space, width=space.width - left.width)
     listed = _list(model, left.inside, space.room)
@@ -100,10 +100,10 @@ def _side_by_side(model: ScreenModel, selected: Event, space: Space) -> list[Row
     return [*side_by_side(log, event), *chart]
 
 
-def _others(model: ScreenModel, selected: Event | None, space: Space, taken: int) -> list[Section]:
-    """Return the kinds of events and the noise around the selected one, as far as they fit below `taken` rows."""
-    kinds = _kinds_section(model, space, space.room - taken - 1)
-    return [*kinds, *_noise_section(model, selected, space, taken + rows_in(kinds))]
+def _others(model: ScreenModel, selected: Event | None, space: Space, used_rows: int) -> list[Section]:
+    """Return the kinds of events and the noise around the selected one, if they fit below `used_rows` rows."""
+    kinds = _kinds_section(model, space, space.room - used_rows - 1)
+    return [*kinds, *_noise_section(model, selected, space, used_rows + rows_in(kinds))]
 
 
 def _kinds_section(model: ScreenModel, space: Space, height: int) -> list[Section]:
@@ -111,17 +111,17 @@ def _kinds_section(model: ScreenModel, space: Space, height: int) -> list[Sectio
     return [Section(KINDS, kinds)] if kinds else []
 
 
-def _noise_section(model: ScreenModel, selected: Event | None, space: Space, taken: int) -> list[Section]:
-    """Return the lane of the timeline, as high as fits below `taken` rows, with a mark below the selected event."""
-    room = min(space.room - taken - 2, _TALLEST_NOISE)
+def _noise_section(model: ScreenModel, selected: Event | None, space: Space, used_rows: int) -> list[Section]:
+    """Return the lane of the timeline, as high as fits below `used_rows` rows, with a mark below the selected event."""
+    room = min(space.room - used_rows - 2, _TALLEST_NOISE)
     axis = axis_of(model, space.inside)
     if room < _LEAST_NOISE or not axis.numbers:
         return []
     lane = axis.spread(columns_of(model.history.worst(axis.numbers), axis.zoom))
     bars = tall_rows(lane, room, space.glyphs)
     rows: list[Row] = [
-        [(f"{scale_label(room - at, room):>{LABEL - 1}} {'':{axis.before}}", "faint"), *bar]
-        for at, bar in enumerate(bars)
+        [(f"{scale_label(room - index, room):>{LABEL - 1}} {'':{axis.before}}", "faint"), *bar]
+        for index, bar in enumerate(bars)
     ]
     if selected is not None and selected.number in axis.numbers:
         rows.append([(f"{'':{LABEL + axis.column(selected.number)}}{space.glyphs.cursor}", "strong")])
@@ -139,7 +139,7 @@ def _culprits(model: ScreenModel, event: Event | None, width: int, height: int, 
     culprits = frame.culprits[: height - 1] if frame is not None else ()
     if not culprits:
         return []
-    return culprit_table(Listing(culprits, len(culprits), is_chosen=False), "who was there", width, height, glyphs)
+    return culprit_table(Listing(culprits, len(culprits), is_chosen=False), "culprits then", width, height, glyphs)
 
 
 def _title(model: ScreenModel) -> str:
@@ -152,7 +152,7 @@ def _title(model: ScreenModel) -> str:
 
 
 def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
-    """Return a heading, and as many events as fit, the selected one among them."""
+    """Return a heading, and as many events as fit, including the selected one."""
     table = event_table(model, width)
     rows: list[Row] = [[(table.heading + _heading(model, width - table.width), "heading")]]
     if model.log.silence is not None:

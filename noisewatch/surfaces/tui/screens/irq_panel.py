@@ -1,4 +1,4 @@
-"""The panel of the selected IRQ: where it goes and may go, its moves, its rate over time, and its cost."""
+"""The panel of the selected IRQ: its CPUs, its allowed CPUs, its moves, its rate over time, and its cost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def irq_title(row: IrqRow) -> str:
 
 
 def rates_of(model: ScreenModel, row: IrqRow, columns: int) -> list[float | None]:
-    """Return the row's interrupts per second up to the shown interval by column; of several intervals the highest."""
+    """Return the row's interrupts per second by column, the highest of its intervals, up to the shown interval."""
     first = max(model.number + 1 - columns * model.zoom, model.history.first)
     return _by_column(_rates_in(model, row, range(first, model.number + 1)), model.zoom)
 
@@ -77,7 +77,7 @@ def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: 
 
 
 def place_rows(model: ScreenModel, row: IrqRow) -> list[Row]:
-    """Return where the IRQ goes and may go, and its last moves."""
+    """Return rows on the CPUs that the IRQ goes to and may go to, and on its last moves."""
     return [_affinity(row), *_moves(model, row)]
 
 
@@ -103,9 +103,7 @@ def _cpus(cpus: str) -> str:
 def _rate_rows(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
     """Return the CPUs that the IRQ interrupts, the busiest first, and its rate in the intervals in sight."""
     measured = [rate for rate in rates if rate is not None]
-    history = (
-        f"median {describe_rate(median(measured))}, most {describe_rate(max(measured))}" if measured else "unknown"
-    )
+    history = f"median {describe_rate(median(measured))}, max {describe_rate(max(measured))}" if measured else "unknown"
     unknown = len(rates) - len(measured)
     history += f" in {describe_count(len(rates), 'interval')}{f' ({unknown} unknown)' if measured and unknown else ''}"
     lately: Row = [(history, "plain")]
@@ -135,7 +133,7 @@ def _rate_by_cpu_row(row: IrqRow, uncounted: CpuSet) -> Row:
 def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
     """Return the cost of the IRQ, and of the softirqs on the CPU that it costs most.
 
-    The softirqs are included unless another device interrupts that CPU as often: most of them are likely its own.
+    The softirqs, most of which it likely raised, are included unless another device interrupts that CPU as often.
     """
     lines = sorted(culprits_of(model, row), key=lambda line: -line.stolen_ns_per_s)
     costs = ", ".join(f"{_cost(line, glyphs)} of CPU {line.cpu}" for line in lines[:_MOST_CPUS])
@@ -172,55 +170,55 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
 
 
 def _not_moved(model: ScreenModel, row: IrqRow) -> str:
-    """Return for how long the IRQ is known not to have moved."""
+    """Return the time for which the IRQ is known not to have moved, or why it is unknown."""
     if row.effective is None and row.allowed is None:
-        return "unknown: the kernel does not tell where it goes"
+        return "unknown: the kernel does not report where it goes"
     if not all(model.irqs.knows_moves(setting, model.number) for setting in row.settings):
         return "unknown: only its last moves are kept"
     if not model.history.count or model.frame is None:
-        return "unknown: a single look shows no move"
+        return "unknown: a single snapshot shows no move"
     reports = [model.irqs.affinity_span(setting, model.number) for setting in row.settings]
     latest = max((report for report in reports if report is not None), key=lambda report: report.at_ns, default=None)
     if latest is None or None in reports:
         return "unknown: its affinity was not recorded then"
     for_s = (model.frame.taken_at_ns - latest.at_ns) / 1e9
     if any(report.is_less for report in reports if report is not None):
-        return f"unknown for {short_seconds(for_s)}: the kernel no longer tells where it goes"
+        return f"unknown for {short_seconds(for_s)}: the kernel no longer reports where it goes"
     if for_s <= 0:
-        return "unknown before this look; affinities are read every 10 s"
+        return "unknown before this snapshot; affinities are read every 10 s"
     return f"not in the {short_seconds(for_s)} before this; affinities are read every 10 s"
 
 
 def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return bars on a fixed logarithmic scale from 1 to 100 000 interrupts/s, and the time below them."""
+    """Return bars on a fixed logarithmic scale from 1 to 100 000 interrupts/s, with the time axis below."""
     tall = max(height - 1, 1)
     steps = tall * (len(glyphs.ramp) - 1)
     heights = axis.spread([_steps(rate, steps) for rate in _by_column(rates, axis.zoom)])
     marks: list[Piece] = [
-        (glyphs.unknown if filled is None else glyphs.quiet, "strong" if at == axis.cursor else "irq")
-        for at, filled in enumerate(heights, axis.before)
+        (glyphs.unknown if filled is None else glyphs.quiet, "strong" if index == axis.cursor else "irq")
+        for index, filled in enumerate(heights, axis.before)
     ]
     bars = tall_bars([filled or None for filled in heights], marks, tall, glyphs)
     edge = "┤" if glyphs.has_braille else "|"
     rows: list[Row] = [
         [
-            (f"{_scale(tall - 1 - at, tall):>{LABEL - 2}} {edge}{'':{axis.before}}", "faint"),
+            (f"{_scale(tall - 1 - index, tall):>{LABEL - 2}} {edge}{'':{axis.before}}", "faint"),
             *row,
             (" " * axis.after, "plain"),
         ]
-        for at, row in enumerate(bars)
+        for index, row in enumerate(bars)
     ]
     return [*rows, time_row(model, axis, glyphs)] if height > 1 else rows
 
 
 def _scale(level: int, tall: int) -> str:
-    """Return the power of ten whose bar ends in that row, counted from below."""
+    """Return the power of ten whose bar ends in the row `level`, counted from below; empty if none does."""
     powers = [power for power in range(_POWERS + 1) if max(round(power / _POWERS * tall) - 1, 0) == level]
     return round_rate(10 ** powers[-1]) if powers and (tall > 1 or powers[-1] == _POWERS) else ""
 
 
 def _noise(model: ScreenModel, row: IrqRow, axis: TimeAxis, glyphs: Glyphs) -> list[Row]:
-    """Return the noise of the CPU that the IRQ interrupts or goes to, in the same columns."""
+    """Return the noise of the IRQ's busiest CPU, in the columns of the chart."""
     cpus = busiest_first(row)
     if not cpus:
         return []
@@ -232,8 +230,8 @@ def _noise(model: ScreenModel, row: IrqRow, axis: TimeAxis, glyphs: Glyphs) -> l
     ]
 
 
-def _steps(rate: float | None, most: int) -> int | None:
+def _steps(rate: float | None, max_height: int) -> int | None:
     """Return the height of a bar in eighths of a row; any rate above 0 is visible."""
     if rate is None:
         return None
-    return 0 if rate <= 0 else max(min(round(log10(max(rate, 1)) / _POWERS * most), most), 1)
+    return 0 if rate <= 0 else max(min(round(log10(max(rate, 1)) / _POWERS * max_height), max_height), 1)

@@ -37,7 +37,7 @@ from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count, short_rate, short_seconds
 
 _FACTS, _FACTS_OF_ONE_LOOK, _FACTS_NEXT_TO_FIX = 6, 3, 4  # rows below the table
-_LEAST_WITH_FACTS, _LOW = 8, 14  # rows of a body that has facts, and that has all of them
+_LEAST_WITH_FACTS, _LOW = 8, 14  # rows of a body with any facts, and with all facts
 _MOST_OF_FIX = 40  # rows
 _OTHERS = "other interrupts"
 _KEYS_OF_FIX = (("f", "fix"), ("y", "copy fix"))
@@ -103,7 +103,7 @@ def _table_sections(model: ScreenModel, table: _Table, space: Space, height: int
 
 
 def _rows_below(model: ScreenModel, needed: int, space: Space) -> int:
-    """Return the rows for the facts about the selected IRQ: those that the table leaves, or its share of few."""
+    """Return the rows for the facts about the selected IRQ: the free rows, or a share if the table needs all."""
     if space.height < _LEAST_WITH_FACTS:
         return 0
     least = min(_needed_below(model, space.inside), space.height // 2 - 1) if space.height >= _LOW else 2
@@ -116,12 +116,12 @@ def _facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Gly
         return irq_facts(model, row, width, height, glyphs)
     fix = fix_rows(model, width, height)
     if model.advice is None and model.selected() is None:
-        fix = [[("it goes to no CPU that is known: nothing to move", "faint")]]
+        fix = [[("its CPUs are unknown: nothing to move", "faint")]]
     return [*irq_facts(model, row, width, max(height - len(fix), 0), glyphs), *fix][:height]
 
 
 def _needed_below(model: ScreenModel, width: int) -> int:
-    """Return the rows that the facts need, with those of a fix on top of the first facts."""
+    """Return the number of rows for the facts, and for a fix in addition to the first facts."""
     if model.advice is None:
         return _FACTS if model.history.count else _FACTS_OF_ONE_LOOK
     return max(_FACTS, _FACTS_NEXT_TO_FIX + len(fix_rows(model, width, _MOST_OF_FIX)))
@@ -139,7 +139,7 @@ def _listing(model: ScreenModel) -> tuple[Listing[IrqRow], int]:
 
 
 def _notes(model: ScreenModel, frame: Frame) -> list[str]:
-    """Return what is unknown, and why."""
+    """Return notes on unknown rates, names and affinities, with the reasons."""
     notes = []
     if frame.irqs is None:
         single = "a copied tree is a single snapshot" if frame.is_last and frame.origin is not None else "no rates yet"
@@ -147,14 +147,14 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
         notes.append(f"rates unknown: {why}")
     numbered = [setting for setting in model.irq_settings.values() if setting.irq is not None]
     if not model.irq_settings:
-        notes.append("names and affinities unknown: neither /proc/interrupts nor /proc/irq tells them")
+        notes.append("names and affinities unknown: neither /proc/interrupts nor /proc/irq has them")
     elif numbered and all(setting.allowed is None and setting.effective is None for setting in numbered):
-        notes.append("where IRQs go, and may go, is unknown: /proc/irq cannot be read")
+        notes.append("affinities of IRQs unknown: /proc/irq cannot be read")
     return notes
 
 
 class _Table(Struct, frozen=True):
-    """The parts of the table above its IRQs and below them, for the height of the whole body."""
+    """The rows of the table above and below its IRQs, for the height of the whole body."""
 
     listing: Listing[IrqRow]
     entries: Sequence[IrqRow | None]  # None is the gap between IRQs of devices and all others
@@ -187,7 +187,7 @@ class _Table(Struct, frozen=True):
         return len(self.top) + max(len(self.entries), 1) + len(self.bottom) + (self.silent > 0)
 
     def rows_in(self, height: int) -> tuple[list[Row], list[Row]]:
-        """Return at most `height` rows with the selected one: IRQs of devices, and below a heading all others."""
+        """Return at most `height` rows with the selected one: IRQs of devices, and all others for another section."""
         if self.table is None or height < 1:
             return [], []
         room = max(height - len(self.top) - len(self.bottom), 0)
@@ -233,13 +233,13 @@ class _Table(Struct, frozen=True):
 
 def _entries(listing: Listing[IrqRow]) -> list[IrqRow | None]:
     """Return the rows, with a gap between IRQs of devices and all others."""
-    first_other = next((at for at, row in enumerate(listing.lines) if not row.is_numbered), 0)
+    first_other = next((index for index, row in enumerate(listing.lines) if not row.is_numbered), 0)
     lines = list(listing.lines)
     return [*lines[:first_other], None, *lines[first_other:]] if first_other else [*lines]
 
 
 class IrqTable(Struct, frozen=True):
-    """The table of IRQs, with the columns of CPUs or groups of CPUs, and how many columns are before them."""
+    """The table of IRQs with a matrix of CPUs or groups of CPUs; `before` is the width of the columns before it."""
 
     model: ScreenModel
     glyphs: Glyphs
@@ -249,9 +249,9 @@ class IrqTable(Struct, frozen=True):
 
     @classmethod
     def of(cls, model: ScreenModel, rows: Sequence[IrqRow], width: int, glyphs: Glyphs) -> IrqTable:
-        """Return the columns that fit: first a cell for each CPU, then the sides, then the history.
+        """Return the table with the columns that fit: a cell for each CPU first, then the sides, then the history.
 
-        The history takes the columns of moves while there is no move.
+        While no IRQ has moved, the history gets the columns of moves.
         """
         name = _NAME if width >= _WIDE else _SHORT_NAME
         room = width - LABEL - name - _TOTAL - 3
@@ -284,11 +284,11 @@ class IrqTable(Struct, frozen=True):
         return self.matrix is not None and bool(self.matrix.description)
 
     def marks(self) -> Row:
-        """Return the row that marks target CPUs, and describes columns that are not single CPUs."""
+        """Return the row that marks target CPUs, and describes columns of several CPUs."""
         if self.matrix is None:
             return [(" " * self.before, "strong")]
         worst = f"worst of {self.matrix.description}"
-        note = first_that_fits([f" a column: {worst}", f" {worst}"], self.before) if self.is_shared else ""
+        note = first_that_fits([f" per column: {worst} ", f" {worst} "], self.before) if self.is_shared else ""
         return [(fitted(note, self.before), "strong"), *mark_cells(self.matrix, self.glyphs)]
 
     def nodes(self) -> list[Row]:
@@ -299,7 +299,7 @@ class IrqTable(Struct, frozen=True):
         return [[(" " * self.before, "plain"), *cells]]
 
     def sums(self, frame: Frame) -> Row:
-        """Return the row of all interrupts of each CPU."""
+        """Return the row with the sum of all interrupts of each CPU."""
         rate_by_cpu: dict[int, float] = {}
         for line in frame.irqs or ():
             for cpu, rate in line.rate_by_cpu.items():
@@ -342,12 +342,12 @@ def _history(model: ScreenModel, width: int, glyphs: Glyphs) -> Column[IrqRow]:
 
 
 def _short(name: str) -> str:
-    """Return the name without ` interrupts`, which the heading contains already: `Local timer interrupts`."""
+    """Return the name without its ending ` interrupts`, as in `Local timer interrupts`, which the heading contains."""
     return name.removesuffix(" interrupts")
 
 
 def _fitted_with_end(name: str, width: int) -> str:
-    """Return the name fitted to the width, with its end kept: queues of a device differ only there."""
+    """Return the name fitted to the width; its end is kept, as queues of a device differ only there."""
     if text_width(name) <= width:
         return fitted(name, width)
     end = name[-_END:]

@@ -18,7 +18,7 @@ _RATES = (0.5, 10, 30, 100, 1_000, 10_000, 30_000, 100_000)  # interrupts per se
 _DEGREES = (1, 40, 50, 60, 70, 80, 90, 100)  # °C
 _CLOCK_SHARES = (0.01, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.97)  # of the highest clock
 _HOT = 80  # °C
-_OLD_CLOCKS = "clocks unknown: no CPU is known to have had a tick, up to which its clock is counted"
+_OLD_CLOCKS = "clocks unknown: a clock is measured up to the last tick, and no tick is known"
 LIMIT = short_share(GRAVE_NS / 1e9)
 _LEGEND_LEVELS = (2, 4, 6, 8)  # levels in the legend
 Values = Sequence[float | None]
@@ -27,7 +27,7 @@ Values = Sequence[float | None]
 class Scale(Struct, frozen=True):
     """The scale of one quantity: `levels` and `styles` begin at these values; only noise has a `limit`.
 
-    `is_best_high`: of several values the lowest is shown.
+    With `is_best_high`, several values are shown as the lowest.
     """
 
     title: str
@@ -40,7 +40,7 @@ class Scale(Struct, frozen=True):
     is_best_high: bool = False
     quiet: str | None = None  # name of the first level
     why_unknown: str | None = None  # why the quantity is unknown for all CPUs
-    has_levels: bool = True  # false if the bounds of levels are unknown
+    has_levels: bool = True  # whether the bounds of levels are known
 
     def level(self, value: float) -> int:
         """Return the level of a value: 0 for none, up to 8."""
@@ -58,20 +58,20 @@ class Scale(Struct, frozen=True):
         return next((style for style, least in self.styles.items() if value >= least), "calm")
 
     def is_over(self, value: float | None) -> bool:
-        """Return whether a value has its own sign where levels are tones; `marked` explains the sign."""
+        """Return whether the value has its own sign if levels are tones; `marked` explains the sign."""
         marked = "notable" if self.limit is None else "grave"
         return value is not None and value != OFFLINE_NS and self.style(value) == marked
 
     def one_of(self, values: Iterable[float | None]) -> float | None:
-        """Return the value to show for several, or None if an unknown one may be that."""
+        """Return the value to show for several values, or None if it may be one of the unknown values."""
         all_values = list(values)
         if self.limit is not None:
             return worst_of(all_values)
-        there = [value for value in all_values if value != OFFLINE_NS]
-        measured = [value for value in there if value is not None]
-        if not there:
+        online_values = [value for value in all_values if value != OFFLINE_NS]
+        measured = [value for value in online_values if value is not None]
+        if not online_values:
             return OFFLINE_NS if all_values else None
-        return (min if self.is_best_high else max)(measured) if len(measured) == len(there) else None
+        return (min if self.is_best_high else max)(measured) if len(measured) == len(online_values) else None
 
     def legend(self) -> list[tuple[int, str]]:
         """Return some levels with the values at which they begin."""
@@ -125,7 +125,7 @@ def _clock(model: ScreenModel) -> Scale:
 
 
 def _fresh_clocks(model: ScreenModel, cpu: int, numbers: range) -> Values:
-    """Return the clocks of intervals in which the CPU had a tick; without one, its clock may be old."""
+    """Return the CPU's clocks by interval; None for an interval without a tick, in which the clock may be old."""
     clocks, are_stale = model.clocks.clocks(cpu, numbers), model.clocks.are_stale(numbers, cpu)
     return [None if is_stale else khz for khz, is_stale in zip(clocks, are_stale, strict=True)]
 
@@ -153,15 +153,15 @@ def _why_no_heat(model: ScreenModel) -> str:
         return (
             "no figures yet"
             if why is None
-            else why.replace("this screen was shut", "neither it nor the clock was shown")
+            else why.replace("this screen was closed", "neither heat nor the clock was shown")
         )
     reasons = frame.clock.reasons
     reason = reasons.get("celsius") or reasons.get("core_celsius")
-    return reason or "no sensor of a core or a package tells it"
+    return reason or "no sensor of a core or a package reports it"
 
 
 def _with_offline(model: ScreenModel, cpu: int, numbers: range, values: Sequence[float | None]) -> Values:
-    """Return the values, with OFFLINE_NS where the history of noise shows that the CPU was offline."""
+    """Return the values, with OFFLINE_NS if the history of noise shows that the CPU was offline."""
     lane = model.history.lane(cpu, numbers)
     return [OFFLINE_NS if lost == OFFLINE_NS else value for lost, value in zip(lane, values, strict=True)]
 

@@ -1,4 +1,4 @@
-"""The second screen: all CPUs over time, to show which are noisy, when, and whether at the same time."""
+"""The second screen: all CPUs over time, to show which CPUs are noisy, when, and whether at the same time."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _KEYS = (
 _WIDEST_LABEL = 14
 _EIGHTHS = 8
 Lane = Sequence[CpuLine]  # its CPUs; a lane shows the worst of them
-_MOST_RULES = 6  # rows for each rule, if CPUs have to share rows
-_HIGH, _HIGHEST = 6, 16  # lines of a row, before and after other parts have theirs
+_MOST_RULES = 6  # rows per rule, if CPUs have to share rows
+_HIGH, _HIGHEST = 6, 16  # most lines of a row, before and after the other parts get their rows
 _LEAST_PANEL = 5  # rows for the selected CPU, with the rule above them
 _MOST_ROWS = 14
 
@@ -63,11 +63,11 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     scale, layout, drawn = _scale_layout_rows(model, width, space.room - (not space.is_framed), glyphs)
     sections = [
         Section(
-            _title(scale, part, is_first=at == 0),
+            _title(scale, part, is_first=index == 0),
             rows,
-            _right(model, scale, layout, glyphs) if at == 0 else "",
+            _right(model, scale, layout, glyphs) if index == 0 else "",
         )
-        for at, (part, rows) in enumerate(zip(layout.parts, drawn, strict=True))
+        for index, (part, rows) in enumerate(zip(layout.parts, drawn, strict=True))
     ]
     if layout.panel > 1:
         rows = pointed_rows(model, width, layout.panel - 1, glyphs)
@@ -98,7 +98,7 @@ def _scale_layout_rows(
 
 
 def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
-    """Return why the quantity is unknown, if it is for all CPUs in sight."""
+    """Return a row on why the quantity is unknown, if it is unknown for all CPUs in sight."""
     cpus = [line.cpu for line in model.cpus]
     numbers = in_sight(model, width)
     if scale.why_unknown is None or any(
@@ -126,19 +126,19 @@ def _lanes(model: ScreenModel, layout: Layout, scale: Scale, width: int, glyphs:
                 lanes = [pair_row(values[0], lower, scale, cursor, glyphs)]
             else:
                 lanes = lane_rows(values[0], scale, layout.lines, cursor, glyphs)
-            rows += [[*labels.of_line(row, at), *before, *lane, *after] for at, lane in enumerate(lanes)]
+            rows += [[*labels.of_line(row, index), *before, *lane, *after] for index, lane in enumerate(lanes)]
         drawn.append(rows)
     return drawn
 
 
 def _columns(values: Sequence[Values], scale: Scale, zoom: int) -> Values:
-    """Return the one value to show for the CPUs of a lane and the intervals of a column, grouped from the newest."""
+    """Return one value per column for the CPUs of a lane; intervals are grouped into columns from the newest."""
     merged = values[0] if len(values) == 1 else [scale.one_of(at_once) for at_once in zip(*values, strict=True)]
     return zoomed(merged, zoom, scale.one_of)
 
 
 class _Labels(Struct, frozen=True):
-    """The labels before the lanes of a row: mark of the role, and CPUs."""
+    """The labels before the lanes of a row: the mark of a role, and the CPUs."""
 
     width: int
     pointed: int | None
@@ -176,7 +176,7 @@ def _title(scale: Scale, part: MapPart, is_first: bool) -> str:
 
 
 def _right(model: ScreenModel, scale: Scale, layout: Layout, glyphs: Glyphs) -> str:
-    """Return the meaning of levels, what lanes share, and keys; the last parts are dropped first if they do not fit."""
+    """Return notes on shared lanes and levels, and keys; the last ones are dropped first if they do not fit."""
     cpus_per_lane = max((len(lane) for lane in layout.lanes), default=1)
     worst = "lowest" if scale.is_best_high else "worst"
     levels = "  ".join(f"{glyphs.ramp[level]} {text}" for level, text in scale.legend())
@@ -187,18 +187,18 @@ def _right(model: ScreenModel, scale: Scale, layout: Layout, glyphs: Glyphs) -> 
         [
             *([f"enter CPU {pointed}"] if not layout.panel and pointed is not None else []),
             *(
-                [f"{worst} of up to {cpus_per_lane} CPUs {'in each half' if layout.is_paired else 'a row'}"]
+                [f"each {'half' if layout.is_paired else 'row'}: {worst} of up to {cpus_per_lane} CPUs"]
                 if cpus_per_lane > 1
                 else []
             ),
             *(
                 ([levels] if levels else [])
                 if not layout.is_paired
-                else ["two CPUs a row"]
+                else ["two CPUs per row"]
                 if cpus_per_lane == 1
                 else []
             ),
-            *([f"{worst} of {model.zoom} intervals a column"] if model.zoom > 1 else []),
+            *([f"each column: {worst} of {model.zoom} intervals"] if model.zoom > 1 else []),
             f"k {following}",
             *opened,
         ]
@@ -212,8 +212,8 @@ def lane_rows(values: Values, scale: Scale, lines: int, cursor: int | None, glyp
     for line in range(lines):
         below = _EIGHTHS * (lines - 1 - line)
         cells = (
-            _cell(value, height - below, scale, line == lines - 1, at == cursor, glyphs)
-            for at, (value, height) in enumerate(zip(values, heights, strict=True))
+            _cell(value, height - below, scale, line == lines - 1, index == cursor, glyphs)
+            for index, (value, height) in enumerate(zip(values, heights, strict=True))
         )
         rows.append(runs(cells))
     return rows
@@ -242,15 +242,21 @@ def _cell(value: float | None, eighths: int, scale: Scale, is_lowest: bool, is_c
 
 
 def pair_row(upper: Values, lower: Values | None, scale: Scale, cursor: int | None, glyphs: Glyphs) -> Row:
-    """Return two lanes in one line, or a single one that has a line to itself."""
+    """Return two lanes in one line, or a single lane if `lower` is None."""
     pairs: Sequence[tuple[float | None, float | None]] = [
-        (one, two) for one, two in zip(upper, lower if lower is not None else [OFFLINE_NS] * len(upper), strict=True)
+        (upper_value, lower_value)
+        for upper_value, lower_value in zip(
+            upper, lower if lower is not None else [OFFLINE_NS] * len(upper), strict=True
+        )
     ]
-    return runs(_halves(one, two, scale, at == cursor, glyphs) for at, (one, two) in enumerate(pairs))
+    return runs(
+        _halves(upper_value, lower_value, scale, index == cursor, glyphs)
+        for index, (upper_value, lower_value) in enumerate(pairs)
+    )
 
 
 def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: bool, glyphs: Glyphs) -> Piece:
-    """Return the character of two values: over the limit it names the half, then unknown takes precedence."""
+    """Return the character of two values; a half over the limit takes precedence, then an unknown half."""
     over = scale.is_over(upper), scale.is_over(lower)
     if is_cursor and (any(over) or None not in (upper, lower)):
         return glyphs.line, "grave" if any(over) else "strong"
@@ -283,12 +289,12 @@ def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
 
 
 def _first_levels() -> list[int]:
-    """Return the level at which each tone except the one for nothing begins."""
+    """Return the levels at which a tone begins, without the tone for no noise."""
     return [level for level in range(1, _EIGHTHS + 1) if tone_of(level) != tone_of(level - 1)]
 
 
 def style_of_label(is_target: bool, is_pointed: bool) -> Style:
-    """Return the style of a label: of the selected CPU, of target CPUs, and of others."""
+    """Return the style of a label, for the selected CPU, target CPUs or other CPUs."""
     return "selected" if is_pointed else "strong" if is_target else "faint"
 
 
@@ -300,7 +306,7 @@ class MapPart(Struct, frozen=True):
 
 
 class Layout(Struct, frozen=True):
-    """The layout of the map: rows of `lines` lines, and `panel` rows below all parts, rule included; 1 has no rule."""
+    """The layout of the map: rows of `lines` lines, and `panel` rows below, rule included (1 row has no rule)."""
 
     parts: Sequence[MapPart]
     lines: int
@@ -316,10 +322,10 @@ class Layout(Struct, frozen=True):
 
 
 def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, most_below: int) -> Layout:
-    """Return which CPUs share a row of the map, by their place: none while they fit, then two, then more.
+    """Return the layout of the map by place: each CPU has its own row if they fit, else two CPUs share a row, or more.
 
-    CPUs of different roles share no row: a noisy housekeeping CPU would hide a target CPU. `panel_rows` is what the
-    panel needs, `most_below` what all below the map could use.
+    CPUs of different roles share no row, as a noisy housekeeping CPU would hide a target CPU. `panel_rows` are the rows
+    that the panel needs, `most_below` the rows that everything below the map could use.
     """
     lines = in_topology_order(model, model.cpus)
     if model.map.opens_part:
@@ -331,11 +337,11 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, mo
     if left < _LEAST_PANEL and left < count:
         return Layout(parts_shown, 1, max(left, 0))
     panel = min(max(panel_rows, _LEAST_PANEL), left) if left >= _LEAST_PANEL else 0
-    most = _HIGHEST if model.history.count else 1
-    high = min(1 + (left - panel) // count, _HIGH, most)
+    max_lines = _HIGHEST if model.history.count else 1
+    high = min(1 + (left - panel) // count, _HIGH, max_lines)
     if panel:
         panel = max(min(most_below, left - (high - 1) * count), panel)
-        high = min(1 + (left - panel) // count, most)
+        high = min(1 + (left - panel) // count, max_lines)
         panel = left - (high - 1) * count
     return Layout(parts_shown, high, panel)
 
@@ -363,12 +369,14 @@ def _place(model: ScreenModel, line: CpuLine, by_cache: bool) -> str | None:
 
 
 def _parts(model: ScreenModel, lines: Sequence[CpuLine], room: int) -> list[tuple[str, list[CpuLine]]]:
-    """Return the CPUs by cache, by node, or all in one: the finest division whose rules fit."""
+    """Return the CPUs by cache, by node, or all together: the finest division whose rules fit."""
     for by_cache in (True, False):
         lines_by_place: dict[str, list[CpuLine]] = {}
         for line in lines:
             place = _place(model, line, by_cache)
-            if place is None and line.role == Role.OFFLINE and lines_by_place:  # it has no place now, and is last
+            if (
+                place is None and line.role == Role.OFFLINE and lines_by_place
+            ):  # it has no place now, and joins the last one
                 place = list(lines_by_place)[-1]
             lines_by_place.setdefault(place or "", []).append(line)
         if "" in lines_by_place:
@@ -379,7 +387,7 @@ def _parts(model: ScreenModel, lines: Sequence[CpuLine], room: int) -> list[tupl
 
 
 def _fitting_parts(parts: Sequence[tuple[str, list[CpuLine]]], room: int, glyphs: Glyphs) -> list[MapPart]:
-    """Return the parts with each CPU in its own lane if all fit, or else with as few in a lane as needed."""
+    """Return the parts with each CPU in its own lane if all fit, or else with as few CPUs per lane as possible."""
     room, count = max(room, 1), sum(len(lines) for _, lines in parts)
     across = 1 if count <= room or not glyphs.has_tones else 2
     for by_role in (True, False):
@@ -403,7 +411,7 @@ def _rows(lines: Sequence[CpuLine], cpus_per_lane: int, across: int, by_role: bo
         of_role = [line for line in lines if role is None or line.role == role]
         lanes = [of_role[first : first + cpus_per_lane] for first in range(0, len(of_role), cpus_per_lane)]
         rows += [lanes[first : first + across] for first in range(0, len(lanes), across)]
-    order = {line.cpu: at for at, line in enumerate(lines)}
+    order = {line.cpu: index for index, line in enumerate(lines)}
     return sorted(rows, key=lambda row: order[row[0][0].cpu])
 
 
@@ -452,7 +460,7 @@ def pointed_line(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
 
 
 def _costliest(model: ScreenModel, glyphs: Glyphs) -> Row:
-    """Return the costliest culprit; it precedes the figures."""
+    """Return the costliest culprit, to be put before the figures."""
     culprits = _culprits(model)
     if not culprits:
         return []
@@ -474,11 +482,11 @@ def _culprits(model: ScreenModel) -> list[CulpritLine]:
 def _why_none(line: CpuLine) -> str:
     if line.role == Role.OFFLINE:
         return "it is offline"
-    return "who it was is not known" if line.stolen_ns_per_s is None or line.stolen_ns_per_s > 0 else "nobody"
+    return "culprit unknown" if line.stolen_ns_per_s is None or line.stolen_ns_per_s > 0 else "no culprit"
 
 
 def _figures(model: ScreenModel, line: CpuLine, glyphs: Glyphs) -> Row:
-    """Return the CPU's figures; unknown ones have a sign."""
+    """Return the CPU's figures, noise first."""
     if line.role == Role.OFFLINE:
         return [(" offline", "faint")]
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""

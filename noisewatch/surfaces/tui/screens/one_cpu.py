@@ -37,11 +37,11 @@ _LABELS = {  # of kinds whose names do not fit before their lanes
     Kind.OUTSIDE: "steal",
 }
 _TALLEST = 6  # rows of a lane
-_MOST_LANES, _WITH_SELECTED = 0.55, 11  # of the body; rows of the selected culprit with all edges
+_MOST_LANES, _WITH_SELECTED = 0.55, 11  # share of the body; rows of the selected culprit with all edges
 _NARROW = 40
 _LEAST_STRIP, _WIDEST_STRIP = 12, 60
 _LOWEST_WITH_LANES = 16  # rows of a body; half of them are left for culprits
-_MOST_INTERVALS = 400  # of which frames are decoded
+_MOST_INTERVALS = 400  # most intervals whose frames are decoded
 
 
 def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -50,15 +50,15 @@ def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs)
 
 
 def _body(model: ScreenModel, space: Space) -> list[Row]:
-    """Return the CPU's figures and lanes, which are as high as the culprits leave room for, and its culprits."""
+    """Return the CPU's figures, its lanes, which are as high as the culprits permit, and its culprits."""
     line, glyphs, width = _line(model), space.glyphs, space.inside
     if line is None:
         text = f" there is no CPU {model.cpu}" if model.cpu is not None else " no CPU yet"
         return space.draw([Section("cpu", [[(text, "faint")]], height=space.room, has_heading=True)])
     figure_rows, axis = _figure_rows(model, line, width, glyphs), axis_of(model, width)
-    most = min(space.height - model.listing().needed - _WITH_SELECTED, int(space.height * _MOST_LANES))
+    max_rows = min(space.height - model.listing().needed - _WITH_SELECTED, int(space.height * _MOST_LANES))
     rows = (
-        _lane_rows(model, line.cpu, axis, most - len(figure_rows) - 3, space)
+        _lane_rows(model, line.cpu, axis, max_rows - len(figure_rows) - 3, space)
         if space.height >= _LOWEST_WITH_LANES
         else []
     )
@@ -82,7 +82,7 @@ def _figure_rows(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) 
 
 
 def _commands(model: ScreenModel, cpu: int) -> list[str]:
-    """Return the commands that run on the CPU, with the CPU time that each had."""
+    """Return the commands that run on the CPU, with their shares of its time."""
     commands = []
     for run in model.frame.runs if model.frame is not None else ():
         share = dict(run.share_by_cpu).get(cpu)
@@ -115,7 +115,7 @@ def _figures(line: CpuLine, commands: Sequence[str], width: int, glyphs: Glyphs)
 
 
 def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the CPU's results of the last calibration, with a histogram of gaps of one microsecond and more."""
+    """Return the CPU's results of the last calibration, with a histogram of gaps of at least one microsecond."""
     figures = (
         next((result for result in model.calibration.cpus if result.cpu == cpu), None) if model.calibration else None
     )
@@ -137,7 +137,7 @@ def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]
 
 
 def _calibrated_ago_s(model: ScreenModel) -> float | None:
-    """Return the age of the calibration in seconds; None of a recording, which contains its own calibration."""
+    """Return the age of the calibration (s), or None if unknown or for a recording, which contains its calibration."""
     if model.is_recorded or model.calibrated_at_ns is None or model.frame is None:
         return None
     return (model.frame.taken_at_ns - model.calibrated_at_ns) / 1e9
@@ -173,14 +173,14 @@ def _lane(name: str, shown: Sequence[float | None], axis: TimeAxis, tall: int, g
     lane = tall_rows(axis.spread(shown), tall, glyphs)
     before, after, edge = " " * axis.before, " " * axis.after, "│" if glyphs.has_braille else "|"
     rows: list[Row] = []
-    for at, row in enumerate(lane):
-        label = name if at == tall - 1 else ""
-        marked = _marked([(before, "plain"), *row, (after, "plain")], axis.cursor)
+    for index, row in enumerate(lane):
+        label = name if index == tall - 1 else ""
+        marked = _with_selected_column([(before, "plain"), *row, (after, "plain")], axis.cursor)
         rows.append([(f"{label:<{LABEL - 1}.{LABEL - 1}}{edge}", "faint"), *marked])
     return rows
 
 
-def _marked(row: Row, column: int | None) -> Row:
+def _with_selected_column(row: Row, column: int | None) -> Row:
     """Return the row with the column selected."""
     if column is None:
         return row

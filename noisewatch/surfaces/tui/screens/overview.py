@@ -33,42 +33,42 @@ _LOWEST_WITH_CELL_HEADING = 6
 _NARROW = 60
 _NARROWEST_PANEL = 58  # columns: with frame, figures and a history of a few intervals
 _AROUND = 3  # further rows of a panel: two edges and a heading
-COLUMN_WIDTH = 27  # mark, number, loss, and some history
+COLUMN_WIDTH = 27  # mark, number, noise, and some history
 LABEL_WIDTH = 5  # the number of the first CPU of the row
 _TOGETHER = 16  # cells without a gap
 
 
 def cpu_panel_height(cpu_count: int, height: int) -> int:
-    """Return the rows for the CPUs and their heading: all of them if half of the screen is left for the culprits."""
+    """Return the rows for the CPUs and their heading: as many as needed, but at most half of the screen."""
     return max(min(cpu_count + 1, int(height * _CPU_PANEL_SHARE)), min(height, 2))
 
 
-def panels_across(cpu_count: int, width: int, most: int) -> int | None:
-    """Return the number of panels side by side that gives each CPU its own row in `most` rows, or None if none does."""
+def panels_across(cpu_count: int, width: int, max_rows: int) -> int | None:
+    """Return the number of panels side by side with which each CPU has its own row in `max_rows` rows, or None."""
     fitting = range(1, width // _NARROWEST_PANEL + 1)
-    return next((across for across in fitting if -(-cpu_count // across) + _AROUND <= most), None)
+    return next((across for across in fitting if -(-cpu_count // across) + _AROUND <= max_rows), None)
 
 
-def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> list[Row]:
-    """Return all CPUs in frames: one row each if they fit into `most` rows, or else as dense as needed."""
+def framed_cpus(model: ScreenModel, width: int, max_rows: int, glyphs: Glyphs) -> list[Row]:
+    """Return all CPUs in frames: one row each if they fit into `max_rows` rows, or else as dense as needed."""
     lines = in_topology_order(model, model.cpus)
-    across = panels_across(len(lines), width, most)
+    across = panels_across(len(lines), width, max_rows)
     if across is None or not lines:
-        rows = cpu_rows(model, width - 4, most - 2, glyphs)
-        return panel("CPUs", rows, width, min(most, len(rows) + 2), glyphs)
+        rows = cpu_rows(model, width - 4, max_rows - 2, glyphs)
+        return panel("CPUs", rows, width, min(max_rows, len(rows) + 2), glyphs)
     cpus_per_panel = -(-len(lines) // across)
     parts = [lines[first : first + cpus_per_panel] for first in range(0, len(lines), cpus_per_panel)]
     wide, more = divmod(width, len(parts))
     drawn = [
         panel(
             place_title(model, part, glyphs),
-            _part_rows(model, part, wide + (at < more) - 4, glyphs),
-            wide + (at < more),
+            _part_rows(model, part, wide + (index < more) - 4, glyphs),
+            wide + (index < more),
             cpus_per_panel + _AROUND,
             glyphs,
             level_legend(glyphs) if part is parts[-1] else "",
         )
-        for at, part in enumerate(parts)
+        for index, part in enumerate(parts)
     ]
     return reduce(side_by_side, drawn)
 
@@ -81,7 +81,9 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
     layout = density(len(lines), width, height - 1)
     if layout.form == Form.COLUMNS:
         table = _narrow_table(model, width // layout.across, glyphs)
-        rows = [[piece for line in lines[at :: layout.rows] for piece in table.row(line)] for at in range(layout.rows)]
+        rows = [
+            [piece for line in lines[index :: layout.rows] for piece in table.row(line)] for index in range(layout.rows)
+        ]
         return [[(table.heading * (-(-len(lines) // layout.rows)), "heading")], *rows]
     cells = cell_rows(lines, layout, glyphs) if layout.form != Form.ROWS else []
     if _has_cell_heading(layout, height):
@@ -98,7 +100,7 @@ def row_room(cpu_count: int, width: int, height: int) -> int:
 
 
 def _has_cell_heading(layout: Density, height: int) -> bool:
-    """Return whether cells have a heading; where rows are scarce, the row is used for another CPU instead."""
+    """Return whether cells have a heading; if rows are scarce, the row is used for another CPU instead."""
     return layout.form not in (Form.ROWS, Form.COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
 
 
@@ -108,19 +110,21 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     lines = cpus_in_order(model.cpus, model.sort, room)
     offset = first_row(model.offset, len(lines), room)
     shown = lines[offset : offset + room]
-    where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}" if len(shown) < len(lines) else None
-    return _part_rows(model, shown, width, glyphs, where)
+    position = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}" if len(shown) < len(lines) else None
+    return _part_rows(model, shown, width, glyphs, position)
 
 
 def _part_rows(
-    model: ScreenModel, shown: Sequence[CpuLine], width: int, glyphs: Glyphs, where: str | None = None
+    model: ScreenModel, shown: Sequence[CpuLine], width: int, glyphs: Glyphs, position: str | None = None
 ) -> list[Row]:
-    """Return a heading and one row for each of the CPUs; `where` describes their position within all CPUs."""
+    """Return a heading and one row for each of the CPUs; `position` describes their position within all CPUs."""
     signs = brackets(model, shown, glyphs)
-    number = Column[CpuLine]("CPU ", 7, lambda line: (_marked(line) + signs.get(line.cpu, " "), _role_style(line)))
+    number = Column[CpuLine]("CPU ", 7, lambda line: (_number_text(line) + signs.get(line.cpu, " "), _role_style(line)))
     table = Table.fitting(_figures(model, width, glyphs), width - number.width)
     left = width - number.width - table.width
-    described = [f"{where}, pgdn scrolls", where, ""] if where is not None else _history_descriptions(model, left)
+    described = (
+        [f"{position}, pgdn scrolls", position, ""] if position is not None else _history_descriptions(model, left)
+    )
     heading = f"{number.heading:>{number.width}}{table.heading}{first_that_fits(described, max(left, 0))}"
     rows: list[Row] = [[(heading, "heading")]]
     offline: Piece = (fitted("  offline", table.width), "faint")
@@ -130,7 +134,7 @@ def _part_rows(
     return rows
 
 
-def _marked(line: CpuLine) -> str:
+def _number_text(line: CpuLine) -> str:
     return f"{ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4}"
 
 
@@ -147,7 +151,7 @@ def _clock(line: CpuLine) -> Piece:
     return "?" if line.current_khz is None else f"{line.current_khz / 1e6:.2f}", _role_style(line)
 
 
-# The columns between the noise and its history; they give way to the history.
+# The columns between the noise and its history; they are dropped before the history.
 _CPU_FIGURES = (
     Column[CpuLine]("irq/s ", 8, lambda line: (short_rate(line.interrupts_per_s), _role_style(line)), 1, 16),
     Column[CpuLine]("sirq/s ", 8, lambda line: (short_rate(line.softirqs_per_s), _role_style(line)), 4, 24),
@@ -175,7 +179,7 @@ def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs) -> Table[CpuLi
     """Return the table of one of several columns of CPUs."""
 
     def number(line: CpuLine) -> Piece:
-        return f"{_marked(line)} ", "strong" if line.role == Role.TARGET else "faint"
+        return f"{_number_text(line)} ", "strong" if line.role == Role.TARGET else "faint"
 
     def noise(line: CpuLine) -> Piece:
         if line.role == Role.OFFLINE:
@@ -197,7 +201,7 @@ def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs) -> Table[CpuLi
 def _history_descriptions(model: ScreenModel, width: int) -> list[str]:
     """Return descriptions of the history, from long to short."""
     count = len(fitting_intervals(model, width))
-    per_column = f", {model.zoom} a column" if model.zoom > 1 else ""
+    per_column = f", {model.zoom} per column" if model.zoom > 1 else ""
     return [f"last {describe_count(count, 'interval')}{per_column}", f"last {count}{per_column}", f"last {count}", ""]
 
 
@@ -227,7 +231,7 @@ class Density(Struct, frozen=True):
 
 
 def density(count: int, width: int, rows: int) -> Density:
-    """Return the widest form that shows all CPUs: rows, columns with their history, cells, or several CPUs a cell.
+    """Return the widest form that shows all CPUs: rows, columns with history, cells, or several CPUs per cell.
 
     Cells take no more than half of the rows, so that the worst CPUs have rows too.
     """
@@ -284,17 +288,17 @@ def cell_rows(lines: Sequence[CpuLine], layout: Density, glyphs: Glyphs) -> list
 def _cell(group: Sequence[CpuLine], layout: Density, glyphs: Glyphs) -> Row:
     if layout.form == Form.PAIRS and glyphs.has_braille and _can_be_paired(group):
         return [_pair(group, glyphs)]
-    there = [line for line in group if line.role != Role.OFFLINE]
+    online = [line for line in group if line.role != Role.OFFLINE]
     has_mark = layout.cell_width > 1
-    if not there:
+    if not online:
         return [(f"{OFFLINE_MARK * 2} " if has_mark else OFFLINE_MARK, "faint")]
-    there = [line for line in there if line.role != Role.HOUSEKEEPING] or there
-    lost = [line.stolen_ns_per_s for line in there]
+    online = [line for line in online if line.role != Role.HOUSEKEEPING] or online
+    lost = [line.stolen_ns_per_s for line in online]
     glyph, style = mark_of(lost[0] if len(lost) == 1 else worst_of(lost), glyphs)
     glyph = glyphs.bullet if glyph == glyphs.quiet else glyph
     if not has_mark:
         return [(glyph, style)]
-    role = there[0].role
+    role = online[0].role
     return [(ROLE_MARKS.get(role, " "), "strong" if role == Role.TARGET else "faint"), (glyph, style), (" ", "plain")]
 
 
@@ -304,7 +308,7 @@ def _can_be_paired(group: Sequence[CpuLine]) -> bool:
 
 
 def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
-    """Return a column of dots for each of two CPUs, one dot for two levels, in the colour of the worse target CPU."""
+    """Return a column of dots for each of two CPUs, one dot per two levels, in the colour of the worse target CPU."""
     losses = [line.stolen_ns_per_s or 0.0 for line in group]
     coloured = [line for line in group if line.role != Role.HOUSEKEEPING] or group
     dots = sum(sum(column[: -(-level_of(lost) // 2)]) for column, lost in zip(_DOT_COLUMNS, losses, strict=False))
@@ -315,9 +319,11 @@ def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
 
 def cell_heading(layout: Density, width: int, glyphs: Glyphs) -> Row:
     """Return the heading that explains the cells."""
-    meaning = "one CPU a cell" if layout.cpus_per_cell == 1 else f"worst of {layout.cpus_per_cell} CPUs a cell"
+    meaning = (
+        "one CPU per cell" if layout.cpus_per_cell == 1 else f"each cell: the worst of {layout.cpus_per_cell} CPUs"
+    )
     if layout.form == Form.PAIRS and glyphs.has_braille:
-        meaning = "two CPUs a cell, side by side"
+        meaning = "two CPUs per cell, side by side"
     marks = "   T target  s sibling  x offline" if layout.cell_width > 1 else "   x offline"
     what = f"  CPU noise/s now, {meaning}"
     return [(first_that_fits([what + marks, what], width), "heading")]
@@ -329,7 +335,7 @@ def fitting_intervals(model: ScreenModel, width: int) -> range:
 
 
 def history_pieces(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
-    """Return the CPU's noise up to the shown interval, drawn from the left, next to its figures."""
+    """Return the CPU's noise up to the shown interval, drawn from the left."""
     numbers = fitting_intervals(model, width)
     shown = columns_of(model.history.lane(cpu, numbers), model.zoom)[-width:] if width > 0 else []
     return [*level_pieces(shown, glyphs), (" " * (width - len(shown)), "plain")]
@@ -368,5 +374,5 @@ def cpu_room(model: ScreenModel, width: int, height: int) -> int:
     room = heights(width, height, model.runs.has_any).body
     if not has_frames(width, height):
         return row_room(count, width, _cpu_height(model, room))
-    most = _most_cpu_rows(room)
-    return count if panels_across(count, width, most) is not None else row_room(count, width - 4, most - 2)
+    max_rows = _most_cpu_rows(room)
+    return count if panels_across(count, width, max_rows) is not None else row_room(count, width - 4, max_rows - 2)

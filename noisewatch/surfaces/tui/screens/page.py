@@ -23,7 +23,7 @@ from noisewatch.units import short_share
 
 
 def tab_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
-    """Return the tabs with machine and time; without room the machine is shortened first, then the tabs."""
+    """Return the tabs with machine and time; if they do not fit, the machine is shortened first, then the tabs."""
     frame, clock = model.frame, model.wall_clock()
     machine = (frame.machine, frame.online_count, frame.origin) if frame is not None else None
     begin, after = _row_before_clock(machine, model.screen, width, glyphs, clock is not None)
@@ -79,7 +79,7 @@ def _tabs(shown: Screen, has_names: bool) -> Row:
 def status_row(model: ScreenModel, width: int, noise_counts: Sequence[str] = ()) -> Row:
     """Return baseline, runs, idle probe, target CPUs and failed checks, and at the right the monitor's own cost.
 
-    If it fits, also in how many intervals there was noise, as `noise_counts`.
+    `noise_counts`, texts on the number of noisy intervals, are added if they fit.
     """
     frame = model.frame
     if frame is None:
@@ -111,7 +111,7 @@ def status_row(model: ScreenModel, width: int, noise_counts: Sequence[str] = ())
 
 
 def _own_costs(model: ScreenModel) -> list[Row]:
-    """Return the monitor's own cost, from all known figures down to none."""
+    """Return rows on the monitor's own cost, from all known figures down to none."""
     frame, cost = model.frame, model.own_cost
     if frame is None or frame.sampler_cpu_s is None:
         return [[]]
@@ -127,7 +127,7 @@ def _own_costs(model: ScreenModel) -> list[Row]:
 
 _LOWEST_WITH_TIMELINE, _LOWEST_WITH_EVENTS = 16, 20
 _FRAMED_TIMELINE = 5
-_LEAST_WITH_FRAMES = (100, 32)  # columns and lines; smaller screens show more without edges
+_LEAST_WITH_FRAMES = (100, 32)  # columns and lines; without edges smaller screens show more
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),
@@ -139,7 +139,7 @@ _KEYS = (
     ("c", "calibrate"),
     ("t", "trace"),
 )
-_SNAPSHOT_KEYS = (  # while another interval than the newest is shown
+_SNAPSHOT_KEYS = (  # while an earlier interval is shown
     ("q", "quit"),
     ("?", "help"),
     ("space", "resume"),
@@ -148,7 +148,7 @@ _SNAPSHOT_KEYS = (  # while another interval than the newest is shown
     ("left right", "step"),
     ("end", "newest"),
 )
-_MEASURING = ("c", "t")  # in a recording these keys can only show its contents, mostly none
+_MEASURING = ("c", "t")  # for a recording these keys can only show its contents, if any
 _ARROWS = {"left right": "← →", "up down": "↑ ↓"}
 
 Keys = Sequence[tuple[str, str]]  # each key, and what it does
@@ -200,16 +200,16 @@ def page(model: ScreenModel, width: int, height: int, glyphs: Glyphs, body: Body
     shown = _SNAPSHOT_KEYS if model.cursor is not None and keys is _KEYS else keys
     if model.cursor is not None:
         space_does = "resume" if not model.is_recorded else "stop" if model.plays else "play"
-        shown = [(key, space_does if key == "space" else does) for key, does in shown]
+        shown = [(key, space_does if key == "space" else action) for key, action in shown]
     copies = model.frame is not None and has_command(model, model.frame)
     if model.screen in (Screen.CLOCK, Screen.PREFLIGHT) and not copies:
         shown = [binding for binding in shown if binding != COPY]
     if model.is_recorded:
-        shown = [(key, does) for key, does in shown if key not in _MEASURING]
+        shown = [(key, action) for key, action in shown if key not in _MEASURING]
     shown = (("q", "close"), *shown[1:]) if model.has_opened else shown
     rows = [*rows, *([_key_row(width, tuple(shown), glyphs)] if parts.keys else [])][:height]
     if model.notice is not None and height > 1:
-        rows = with_notice(rows, model.notice, width)  # until the next key
+        rows = with_notice(rows, model.notice, width)  # shown until the next key
     return rows
 
 

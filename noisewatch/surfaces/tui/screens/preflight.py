@@ -1,7 +1,7 @@
 """The checks of the shown interval: fixes by cause, all checks at a glance, and the basis of the verdict.
 
 A cause has one row; the selected cause also has its fix, the checks that the fix settles, and why they matter. At a
-glance a check is one character by area, or its name if there is room.
+glance, a check is one character in the row of its area, or its name if there is room.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ def all_checks() -> tuple[Check, ...]:
 
 
 def check_named(name: str) -> Check | None:
-    """Return the check of that id, or None, as for a recording of another version."""
+    """Return the check of that id, or None, as may be in a recording of another version."""
     return next((check for check in all_checks() if check.id == name), None)
 
 
 def grid_rows(gravities: str, width: int, glyphs: Glyphs, selected: Area | None = None) -> list[Row]:
-    """Return one character a check, by area in columns, the gravest first; the `selected` area is highlighted."""
+    """Return one character per check, by area in columns, the gravest first; the `selected` area is highlighted."""
     checks = checks_with_gravities(gravities)
     by_area = marks_by_area((Area(check.area), gravity) for check, gravity in checks)
-    rows = [_selected(row, selected) for row in grid(by_area, width, glyphs.has_braille)]
+    rows = [_with_selected_area(row, selected) for row in grid(by_area, width, glyphs.has_braille)]
     legend_row: Row = [piece for row in legend(glyphs.has_braille) for piece in (*row, ("   ", "plain"))]
     return [cut(row, width) for row in (*rows, legend_row)]
 
@@ -61,7 +61,7 @@ def named_rows(gravities: str, width: int, glyphs: Glyphs) -> list[Row]:
     widest = max((len(check.id) for check, _ in checks), default=0) + 2
     columns = max((width + _NAME_GAP) // (widest + _NAME_GAP), 1)
     height = -(-len(checks) // columns)
-    return [_named_row(checks[at::height], widest, glyphs) for at in range(height)]
+    return [_named_row(checks[index::height], widest, glyphs) for index in range(height)]
 
 
 def _named_row(checks: Sequence[tuple[Check, Gravity]], widest: int, glyphs: Glyphs) -> Row:
@@ -81,7 +81,7 @@ def checks_with_gravities(gravities: str) -> list[tuple[Check, Gravity]]:
     return [(check, _GRAVITIES[int(place)]) for check, place in zip(checks, gravities, strict=True)]
 
 
-def _selected(row: Row, area: Area | None) -> Row:
+def _with_selected_area(row: Row, area: Area | None) -> Row:
     return [(text, "selected") if area is not None and text.strip() == area else (text, style) for text, style in row]
 
 
@@ -94,7 +94,7 @@ _NAMES_SHARE = 0.4
 def cause_list(
     listing: Listing[FindingLine], frame: Frame, width: int, room: int, glyphs: Glyphs, is_selected: bool
 ) -> list[Row]:
-    """Return the causes that fit, the selected one among them."""
+    """Return rows of the causes that fit, including the selected one."""
     if room < 1 or not listing.lines:
         return []
     first = listing.first_in(room)
@@ -125,7 +125,7 @@ def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
     number: Row = [(f"{text} ", style), (f"{finding.cause:<2} ", "strong")]
     if width < _NARROW:
         return cut([*number, (finding.id, "strong")], width)
-    all_names = "  " + ", ".join(member.id for member in _of_cause(frame, finding.cause))
+    all_names = "  " + ", ".join(member.id for member in _findings_of_cause(frame, finding.cause))
     first_name = f"  {finding.id}, …"
     names = [choice for choice in (all_names, first_name) if len(choice) <= width * _NAMES_SHARE] or [first_name]
     whole = _cause_text(frame, finding.cause)
@@ -137,16 +137,16 @@ def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
     return ends([*number, (whole, "plain")], [(names[0], "faint")], width)
 
 
-def _of_cause(frame: Frame, number: int) -> list[FindingLine]:
+def _findings_of_cause(frame: Frame, number: int) -> list[FindingLine]:
     return [finding for finding in frame.findings if finding.cause == number]
 
 
 def _cause_text(frame: Frame, number: int) -> str:
-    """Return what is wrong: the cause's text, or else as many findings as fit."""
+    """Return the cause's text, or else as many of its findings as fit."""
     cause = frame.causes[number - 1]
     if cause.said is not None:
         return cause.said
-    first, *more = (member.said for member in _of_cause(frame, number))
+    first, *more = (member.said for member in _findings_of_cause(frame, number))
     for text in more:
         if len(first) + len(text) <= _LONGEST_TITLE:
             first += f"; {text}"
@@ -156,29 +156,29 @@ def _cause_text(frame: Frame, number: int) -> str:
 def cause_detail(
     model: ScreenModel, frame: Frame, listing: Listing[FindingLine], width: int, glyphs: Glyphs
 ) -> list[Row]:
-    """Return what is wrong, the commands to fix it now, to undo that and to keep it, and the checks that it fixes."""
+    """Return the cause's text, the commands to fix it, undo the fix and make it permanent, and the fixed checks."""
     finding = listing.selected
     if finding is None:
         return [[("all checks that were asked pass" if frame.passed else "no check was asked", "plain")]]
     if listing.is_gone:
-        return _wrapped([f"{finding.id}: {NOT_NOW}"], width)
+        return _wrap_rows([f"{finding.id}: {NOT_NOW}"], width)
     if finding.cause is None or finding.cause > len(frame.causes):
         check = check_named(finding.id)
         asked = [check.question] if check is not None else []
         rows = [
-            *_wrapped([*asked, finding.said], width),
+            *_wrap_rows([*asked, finding.said], width),
             *_step(NOW if finding.is_command else TRY, finding.fix, width),
         ]
         return [*rows, *(cause_why(frame, finding, width) if model.opens_check else [])]
     cause = frame.causes[finding.cause - 1]
-    rows = _wrapped([_cause_text(frame, finding.cause)], width - 2)
+    rows = _wrap_rows([_cause_text(frame, finding.cause)], width - 2)
     rows = [
-        [mark(finding.gravity, glyphs) if at == 0 else (" ", "plain"), (" ", "plain"), *row]
-        for at, row in enumerate(rows)
+        [mark(finding.gravity, glyphs) if index == 0 else (" ", "plain"), (" ", "plain"), *row]
+        for index, row in enumerate(rows)
     ]
     for purpose, line in cause.steps:
         rows += _step(purpose, line, width)
-    members = _of_cause(frame, finding.cause)
+    members = _findings_of_cause(frame, finding.cause)
     settled = [member.id for member in members if member.id in cause.settles]
     others = [member.id for member in members if member.id not in cause.settles]
     label = OPEN if cause.is_open else HELPS if settled or cause.command else SEE
@@ -194,7 +194,7 @@ def cause_why(frame: Frame, finding: FindingLine | None, width: int) -> list[Row
     """Return for each check of the cause its question, its finding, why it matters, and its limits."""
     if finding is None:
         return []
-    members = [finding] if finding.cause is None else _of_cause(frame, finding.cause)
+    members = [finding] if finding.cause is None else _findings_of_cause(frame, finding.cause)
     lines: list[str] = []
     for member in members:
         check = check_named(member.id)
@@ -203,10 +203,10 @@ def cause_why(frame: Frame, finding: FindingLine | None, width: int) -> list[Row
         if check is not None:
             lines += [f"why: {check.why}", f"what helps: {check.remedy}"]
             lines += [f"limit: {describe_limit(one)}" for one in check.limits]
-    return _wrapped(lines, width)
+    return _wrap_rows(lines, width)
 
 
-def _wrapped(lines: Iterable[str], width: int) -> list[Row]:
+def _wrap_rows(lines: Iterable[str], width: int) -> list[Row]:
     return [[(line, "plain")] for line in wrap_all(lines, width)]
 
 
@@ -239,9 +239,9 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     if frame is None or frame.verdict is None:
         text: Row = [("no verdict yet", "faint")]
         return space.draw([Section("preflight", [text], height=space.room, has_heading=True)])
-    room = space.height - space.is_framed  # of all sections, with one row more for each
+    room = space.height - space.is_framed  # of all sections, with one more row for each
     if (expanded := _expanded_checks(model, frame, width, glyphs)) is not None:
-        return space.draw([_scrolled(model, *expanded, room - 1)])
+        return space.draw([_visible_section(model, *expanded, room - 1)])
     listing, area = model.findings(), model.area
     detail = (
         brief_rows(frame, area, width, glyphs)
@@ -254,8 +254,8 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
         checks = []
     free = room - sum(1 + len(part) for part in (basis, checks) if part) - 2
     least_listed = _LEAST_LISTED if space.is_framed else 0
-    most = free - least_listed if model.opens_check else int(free * _DETAIL_SHARE)
-    shown = min(len(detail), max(most, _LEAST_DETAIL, free - len(listing.lines)))
+    max_detail = free - least_listed if model.opens_check else int(free * _DETAIL_SHARE)
+    shown = min(len(detail), max(max_detail, _LEAST_DETAIL, free - len(listing.lines)))
     causes = cause_list(listing, frame, width, min(len(listing.lines), free - shown), glyphs, is_selected=area is None)
     left = free - shown - len(causes)
     if checks:
@@ -269,7 +269,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
         Section(title, _cut(model, detail, shown + left), position, shown + left),
         _causes_section(frame, causes, describe_hidden(listing, len(causes)), space),
         Section(f"all {len(frame.gravities)} checks", checks, f"{_heading(frame)} · v all"),
-        Section("what this rests on", basis),
+        Section("basis of the verdict", basis),
     ]
     if not space.is_framed:
         sections = [sections[1], sections[0], sections[2]]
@@ -277,7 +277,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
 
 
 def _causes_section(frame: Frame, causes: list[Row], hidden: str, space: Space) -> Section:
-    """Return the causes; without a frame their heading counts the checks, of which there may be no other section."""
+    """Return the causes; without a frame their heading counts the checks, which may have no section of their own."""
     if not space.is_framed:
         return Section("", [_list_heading(frame, hidden, space.width), *causes], has_heading=True)
     rates = f"rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without rates"
@@ -298,7 +298,7 @@ def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:
 
 
 def _expanded_checks(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]] | None:
-    """Return title and rows of the checks that are shown in full, or None."""
+    """Return title and rows of all checks, or of one area, if they are expanded; else None."""
     if model.shows_all_checks:
         return f"all {len(frame.gravities)} checks", all_rows(frame, width, glyphs)
     if model.area is not None and model.opens_check:
@@ -306,7 +306,7 @@ def _expanded_checks(model: ScreenModel, frame: Frame, width: int, glyphs: Glyph
     return None
 
 
-def _scrolled(model: ScreenModel, title: str, rows: list[Row], room: int) -> Section:
+def _visible_section(model: ScreenModel, title: str, rows: list[Row], room: int) -> Section:
     """Return the visible part of the rows."""
     first = max(min(model.check_offset, len(rows) - room), 0)
     model.check_offset = first
@@ -349,10 +349,10 @@ def _position(frame: Frame, listing: Listing[FindingLine], area: Area | None) ->
 
 
 def _basis(model: ScreenModel, frame: Frame) -> list[Row]:
-    """Return the noise floor, the sample, and the command for scripts."""
+    """Return rows on the noise floor, the sample, and the command for scripts."""
     floor = "not measured: c calibrates the target CPUs, p runs all of preflight with a calibration"
     if model.is_recorded:
-        floor = "c shows what the recording holds of it"
+        floor = "c shows the recording's calibration, if it has one"
     if model.calibration is not None and model.calibrated_at_ns is not None:
         ago = max(frame.taken_at_ns - model.calibrated_at_ns, 0) / 1e9
         floor = f"calibrated {ago:.0f} s before this: c shows it"
@@ -365,8 +365,8 @@ def _basis(model: ScreenModel, frame: Frame) -> list[Row]:
 
 def areas_of(frame: Frame) -> list[Area]:
     """Return the areas that have checks, in the order of the screen."""
-    there = {check.area for check, _ in checks_with_gravities(frame.gravities)}
-    return [area for area in Area if area in there]
+    used_areas = {check.area for check, _ in checks_with_gravities(frame.gravities)}
+    return [area for area in Area if area in used_areas]
 
 
 def brief_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row]:
@@ -375,9 +375,9 @@ def brief_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row
 
 
 def _answers(frame: Frame, area: Area, glyphs: Glyphs) -> list[tuple[Row, Piece]]:
-    """Return for each check its mark and name, and its finding; of a passed check its answer or question."""
+    """Return for each check its mark and name, and its finding, or for a passed check its answer or question."""
     text_by_check = {finding.id: finding.said for finding in frame.findings}
-    checks = _of_area(frame, area)
+    checks = _checks_of_area(frame, area)
     widest = max((len(check.id) for check, _ in checks), default=0)
     answers: list[tuple[Row, Piece]] = []
     for check, gravity in checks:
@@ -403,7 +403,7 @@ def _answer_or_question(frame: Frame, check: Check, gravity: Gravity) -> str:
     return check.question
 
 
-def _of_area(frame: Frame, area: Area) -> list[tuple[Check, Gravity]]:
+def _checks_of_area(frame: Frame, area: Area) -> list[tuple[Check, Gravity]]:
     checks = [(check, gravity) for check, gravity in checks_with_gravities(frame.gravities) if check.area == area]
     return sorted(checks, key=lambda rated_check: _GRAVITIES.index(rated_check[1]))
 
@@ -411,7 +411,9 @@ def _of_area(frame: Frame, area: Area) -> list[tuple[Check, Gravity]]:
 def whole_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row]:
     """Return for each check of the area its finding, its question, why it matters, and its limits."""
     rows: list[Row] = []
-    for (head, (answer, style)), (check, _) in zip(_answers(frame, area, glyphs), _of_area(frame, area), strict=True):
+    for (head, (answer, style)), (check, _) in zip(
+        _answers(frame, area, glyphs), _checks_of_area(frame, area), strict=True
+    ):
         lines = [] if answer == check.question else [check.question]
         lines += [f"why: {check.why}"]
         lines += [f"limit: {one.name}: {describe_value(one.value, one.unit)}" for one in check.limits]
@@ -436,7 +438,7 @@ def in_columns(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     wide = (width + _GAP) // count - _GAP
     rows = all_rows(frame, wide, glyphs)
     height = -(-len(rows) // count)
-    return [_joined_columns(rows[at::height], wide) for at in range(height)]
+    return [_joined_columns(rows[index::height], wide) for index in range(height)]
 
 
 def _joined_columns(rows: Sequence[Row], wide: int) -> Row:

@@ -1,4 +1,4 @@
-"""What draws each screen, and what the keys do there that do different things on each screen."""
+"""The table of screens: the function that draws each screen, and the actions of keys that differ by screen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Room = Callable[[ScreenModel, int, int], int]  # rows of CPUs that are visible i
 
 
 class ScreenEntry(Struct, frozen=True):
-    """The rows of a screen, and the words that the palette finds it by.
+    """The rows of a screen, and its search words in the palette.
 
     `scrolls` returns the room of the CPUs that arrow keys scroll; without it they move the selection. On a screen that
     `selects_by_row` only a single step does.

@@ -1,4 +1,4 @@
-"""A span of intervals that later intervals are compared with."""
+"""A baseline: a span of intervals with which later intervals are compared."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from noisewatch.operations.frame.frame import CpuLine, CulpritLine
 from noisewatch.surfaces.tui.state.folding import parts_of
 from noisewatch.surfaces.tui.state.history import History
 
-MOST_INTERVALS = 30  # one interval is too few, and each has to be decoded for its culprits
+MOST_INTERVALS = 30  # a single interval is too short, and each one has to be decoded for its culprits
 
 Identity = tuple[int, str, str, int | None]
 
 
 class Baseline(Struct, frozen=True):
-    """The mean noise (ns/s) of CPUs and culprits over a span; None if it is unknown in some of the intervals."""
+    """The mean noise (ns/s) of CPUs and culprits over a span; None if it is unknown in any interval."""
 
     taken_at_ns: int
     intervals: int
     noise_by_cpu: Mapping[int, float | None]
     noise_by_culprit: Mapping[Identity, float]
-    whole_cpus: frozenset[int]  # all of whose culprits are known
+    whole_cpus: frozenset[int]  # CPUs with all culprits known
 
     def change_of_cpu(self, line: CpuLine) -> float | None:
         """Return the change of the CPU's noise since the baseline (ns/s), or None if unknown."""
@@ -40,7 +40,7 @@ class Baseline(Struct, frozen=True):
 
 
 def identity_of(line: CulpritLine) -> Identity:
-    """Return what identifies a culprit in all intervals; without a kernel worker's name, as that changes."""
+    """Return the key of a culprit in all intervals, without the name of a kernel worker, which changes."""
     is_numbered = line.kind == Kind.KERNEL_THREAD and line.tid is not None
     return line.cpu, line.kind, "" if is_numbered else line.name, line.tid
 

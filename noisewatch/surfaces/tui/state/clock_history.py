@@ -1,8 +1,8 @@
 """The clock of each CPU by interval, and the heat and power of the packages of target CPUs.
 
-A clock takes four bytes: 7 MB an hour for 512 CPUs. From Linux 5.19 on, x86 reports the clock measured up to a CPU's
-last tick. Without a tick in the interval the clock is old, or only the one that the driver requested: such clocks are
-kept, and marked as stale.
+A clock takes four bytes: 7 MB per hour for 512 CPUs. Since Linux 5.19, x86 reports the clock measured up to a CPU's
+last tick. Without a tick in the interval, the clock is old or merely the clock that the driver requested: such clocks
+are kept, and marked as stale.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HOT = 0.85  # of the critical temperature, or of the power limit
 def share_of_heat(frame: Frame) -> float:
     """Return the hottest temperature as a share of the critical one, or NaN if unknown.
 
-    It is unknown if one temperature is unknown and no other is HOT.
+    It is unknown if any temperature is unknown and no other is HOT.
     """
     degrees = [(package.celsius, package.critical_celsius) for package in _packages(frame)]
     degrees += [(sensor.celsius, sensor.critical_celsius) for sensor in frame.conditions.temperatures]
@@ -36,12 +36,12 @@ def share_of_heat(frame: Frame) -> float:
 
 
 def share_of_power(frame: Frame) -> float:
-    """Return the highest power of a target package as a share of PL1, or else of its rated power; NaN is unknown."""
+    """Return the highest power of a target package as a share of PL1, else of its rated power; NaN is unknown."""
     return _highest((package.watts, package.long_limit_w or package.rated_w) for package in _packages(frame))
 
 
 def available_figures(frame: Frame) -> set[str]:
-    """Return which of `heat` and `power` is known for at least one target package."""
+    """Return which figures, `heat` or `power`, are known for at least one target package."""
     figures = {
         "heat": [package.celsius for package in _packages(frame)],
         "power": [package.watts for package in _packages(frame)],
@@ -50,7 +50,7 @@ def available_figures(frame: Frame) -> set[str]:
 
 
 def times_limited(frame: Frame) -> dict[str, int]:
-    """Return the number of times that each target package and core reached its power limit, where it is known."""
+    """Return how many times each target package and core reached its power limit, if known."""
     counts = {f"package {package.package}": package.power_limit_count for package in _packages(frame)}
     cpus = frame.clock.cpus if frame.clock is not None else ()
     counts |= {f"core of {cpu.cpu}": cpu.power_limit_count for cpu in cpus if cpu.cpu in frame.target}
@@ -69,7 +69,7 @@ def _highest(values: Iterable[tuple[float | None, float | None]]) -> float:
     return math.nan if highest is None else highest
 
 
-DROP = 0.05  # of the clock: a larger fall within _DROP_INTERVALS intervals is a drop
+DROP = 0.05  # share of the clock: a larger fall within _DROP_INTERVALS intervals is a drop
 _DROP_INTERVALS = 10
 _TENS = 4  # digits of kHz that `distinct_clocks` leaves out
 _UNKNOWN = 0
@@ -87,8 +87,8 @@ class ClockGraph(StrEnum):
 class ClockRange(Struct, frozen=True):
     """The clocks (kHz) of one CPU over some intervals; `age_s` is the time since its last tick with a clock.
 
-    `age_s` is 0 if that tick was in the last of the intervals. With `knows_ticks`, an `age_s` of None means that no
-    tick is kept; without it, None is unknown. Lowest and highest are of intervals with a tick, if there is any.
+    `age_s` is 0 if that tick was in the last interval. None means that no tick is kept if `knows_ticks`, else that
+    ticks are unknown. Lowest and highest are of intervals with a tick, if there are any.
     """
 
     lowest_khz: int
@@ -96,11 +96,11 @@ class ClockRange(Struct, frozen=True):
     last_khz: int
     age_s: float | None
     knows_ticks: bool = True  # whether ticks are known for all of the intervals
-    is_stale: bool = False  # no interval is known to have a tick: the clocks show no spread
+    is_stale: bool = False  # no interval is known to have a tick, so the spread is unknown
 
 
 class ReportedFigures:
-    """The CPUs for which each figure was reported in the session; a column that was shown once stays.
+    """The CPUs for which each figure was reported in the session, so a column stays once it was shown.
 
     Figures are `age` (of a clock), `heat`, `slowed`, `limited` (by power), `C0`, and idle states by their names.
     """
@@ -142,7 +142,7 @@ class ClockHistory:
         self._at_s = Ring("d", math.nan, capacity)
         self._khz = Rings[int, int]("i", _UNKNOWN, capacity)  # of each CPU; negative: stale
         self._slowest = Ring("i", _UNKNOWN, capacity)
-        self._last_whole = _UNKNOWN  # the slowest clock of the last interval in which all were known
+        self._last_whole = _UNKNOWN  # the slowest clock of the last interval in which all clocks were known
         self._means = Ring("f", math.nan, capacity)
         self._flags = Ring("B", 0, capacity)
         self._heat = Ring("f", math.nan, capacity)  # share of the critical temperature
@@ -176,9 +176,9 @@ class ClockHistory:
         self._at_s.add(frame.taken_at_ns / 1e9)
 
     def _slowest_of(self, targets: Sequence[int]) -> int:
-        """Return the slowest clock, or unknown if one CPU's clock is, as that CPU may be the slowest.
+        """Return the slowest clock, or _UNKNOWN if any clock is unknown, as that CPU may be the slowest.
 
-        A known clock that dropped below the last slowest clock of all is returned even then.
+        Even then, a known clock that dropped below the last complete slowest clock is returned.
         """
         slowest = _slowest(targets)
         if _UNKNOWN not in targets:
@@ -206,13 +206,14 @@ class ClockHistory:
         asked = list(numbers)
         columns = [self._khz.read(cpu, asked) for cpu in cpus]
         return [
-            frozenset(round(abs(column[at]), -_TENS) for column in columns) - {_UNKNOWN} for at in range(len(asked))
+            frozenset(round(abs(column[index]), -_TENS) for column in columns) - {_UNKNOWN}
+            for index in range(len(asked))
         ]
 
     def drops(self) -> list[int]:
         """Return the kept intervals in which the slowest target CPU's clock fell by more than DROP.
 
-        The fall is from its highest recent clock. Stale clocks are skipped.
+        The fall is relative to its highest recent clock. Stale clocks are skipped.
         """
         drops: list[int] = []
         kept, lately, was_low = self._slowest.kept, list[int](), False
@@ -241,7 +242,7 @@ class ClockHistory:
         return [bool(flags & _UNCOUNTED) for flags in self._flags.read(numbers)]
 
     def _is_limited(self, frame: Frame) -> bool:
-        """Return whether a power limit was reached since the frame before, as far as both frames count it."""
+        """Return whether a power limit was reached since the frame before, if both frames count it."""
         before, self._limited = self._limited, times_limited(frame)
         return any(count > before.get(what, count) for what, count in self._limited.items())
 
@@ -270,7 +271,7 @@ class ClockHistory:
 
 
 def _slowest(clocks: Iterable[int]) -> int:
-    """Return the slowest clock of CPUs with a tick, or else the slowest stale one as a negative number."""
+    """Return the slowest clock of CPUs with a tick, or else the slowest stale clock, negated."""
     measured_khz = [khz for khz in clocks if khz]
     return min((khz for khz in measured_khz if khz > 0), default=max(measured_khz, default=_UNKNOWN))
 

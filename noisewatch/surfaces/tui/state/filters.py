@@ -1,4 +1,4 @@
-"""The culprits that a screen lists: those of its CPUs, filtered, folded and sorted, and how many there are.
+"""The culprits that a screen lists, filtered, folded and sorted, and their number.
 
 All words of a filter have to match: `kworker cpu:2-5 kind:irq >100us !rcu`.
 """
@@ -33,7 +33,7 @@ def matching(lines: Iterable[CulpritLine], text: str) -> list[CulpritLine]:
     """Return the culprits that match all words of the filter; `!` before a word negates it.
 
     A word is a kind, or a part of a name; `cpu:LIST` and `kind:WORD` match CPUs and kinds; `>100us` and `<1ms` bound
-    the noise of a second. A malformed word matches nothing; `mistakes` explains it.
+    the noise per second. A malformed word matches nothing; `mistakes` explains it.
     """
     tests = [_test(word) for word in text.split()]
     return [line for line in lines if all(test(line) for test in tests)]
@@ -45,7 +45,7 @@ def mistakes(text: str) -> list[str]:
 
 
 def asked_cpus(text: str) -> CpuSet | None:
-    """Return the CPUs that the filter's `cpu:LIST` words leave, or None if there is no such word."""
+    """Return the CPUs that match all `cpu:LIST` words of the filter, or None if there is no such word."""
     words = [word.removeprefix("cpu:") for word in text.split() if word.startswith("cpu:")]
     lists = [cpus for word in words if (cpus := _cpus(word)) is not None]
     return frozenset.intersection(*lists) if lists else None
@@ -54,7 +54,7 @@ def asked_cpus(text: str) -> CpuSet | None:
 def _mistake(word: str) -> str | None:
     key, colon, value = word.partition(":")
     if colon and key == "kind" and kind_named(value) is None:
-        return f"no kind {value!r}: there are {', '.join(KINDS)}"
+        return f"unknown kind {value!r}: use one of {', '.join(KINDS)}"
     if colon and key == "cpu" and _cpus(value) is None:
         return f"not a CPU list: {value!r}; write cpu:2-5,7"
     if _MEANT_AS_BOUND.match(word) and _BOUND.fullmatch(word) is None:
@@ -124,43 +124,43 @@ def cpus_in_order(lines: Sequence[CpuLine], sort: SortOrder, room: int) -> list[
 
 
 def weight_of(line: CulpritLine, sort: SortOrder, baseline: Baseline | None) -> float:
-    """Return the weight by which culprits are sorted; in the order by CPU, within their CPU."""
+    """Return the weight by which culprits are sorted; if sorted by CPU, within each CPU."""
     if sort == SortOrder.CHANGE and baseline is not None:
         return abs(noise_or_grave(baseline.change_of_culprit(line)))
     return (line.rate_per_s or 0) if sort == SortOrder.RATE else line.stolen_ns_per_s
 
 
 def culprits_in_order(lines: Iterable[CulpritLine], sort: SortOrder, baseline: Baseline | None) -> list[CulpritLine]:
-    """Return the culprits in the sort order; by CPU, a culprit on several CPUs sorts by its first one."""
+    """Return the culprits in the sort order; by CPU, a culprit on several CPUs sorts by its first CPU."""
     by_number = sort == SortOrder.CPU
     return sorted(lines, key=lambda line: (cpus_of(line)[0] if by_number else 0, -weight_of(line, sort, baseline)))
 
 
 def noise_or_grave(ns: float | None) -> float:
-    """Return the noise for sorting: unknown noise may be grave, and sorts as such."""
+    """Return the noise for sorting; unknown noise, which may be grave, sorts as grave."""
     return GRAVE_NS if ns is None else ns
 
 
 def order_in_words(sort: SortOrder, is_folded: bool) -> str:
     """Return the description of the culprits' order."""
-    return sort if is_folded else f"{sort}, each CPU by itself"
+    return sort if is_folded else f"{sort}, per CPU"
 
 
 def worst_cpu(lines: Sequence[CpuLine]) -> int | None:
-    """Return the noisiest target CPU, or the noisiest CPU without targets; unknown noise counts as grave."""
+    """Return the noisiest target CPU, or else the noisiest CPU; unknown noise counts as grave."""
     candidates = [line for line in lines if line.role == Role.TARGET] or lines
     return max(candidates, key=lambda line: noise_or_grave(line.stolen_ns_per_s)).cpu if candidates else None
 
 
 def listed_culprits(model: ScreenModel) -> list[CulpritLine]:
     """Return the culprits that the screen lists, filtered, folded and sorted."""
-    lines = _unfolded(model)
+    lines = _covered_culprits(model)
     if model.folds and model.screen != "cpu":
         lines = folded(lines, lambda line: weight_of(line, model.sort, model.baseline), _cut_cpus(model.frame))
     return culprits_in_order(lines, model.sort, model.baseline)
 
 
-def _unfolded(model: ScreenModel) -> list[CulpritLine]:
+def _covered_culprits(model: ScreenModel) -> list[CulpritLine]:
     """Return the culprits that the screen covers, one line for each CPU."""
     lines = matching(model.culprits, listed_filter(model))
     if model.screen == "cpu":
@@ -190,7 +190,7 @@ def is_covered(model: ScreenModel, line: CpuLine) -> bool:
 
 
 def _cut_cpus(frame: Frame | None) -> CpuSet:
-    """Return the CPUs whose culprits may be incomplete in a frame that has only the costliest."""
+    """Return the CPUs whose culprits may be incomplete, if the frame has only the costliest."""
     if frame is None or not frame.is_cut:
         return frozenset()
     complete = frozenset(line.cpu for line in frame.cpus if frame.has_all_culprits_on(line))
@@ -205,11 +205,11 @@ def unreadable_cpus(model: ScreenModel) -> list[int]:
 
 
 def describe_culprit_count(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
-    """Return the number of listed culprits, and the CPUs without any known: `16 groups of 41, unknown on CPU 3`."""
-    count, groups = len(_unfolded(model)), listing.count
-    most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
-    unknown_cpus = unreadable_cpus(model) if groups else []  # an empty list explains it in its own place
+    """Return the number of listed culprits, and the unreadable CPUs: `16 groups of 41, unknown on CPU 3`."""
+    count, groups = len(_covered_culprits(model)), listing.count
+    costliest = "the costliest " if model.frame is not None and model.frame.is_cut else ""
+    unknown_cpus = unreadable_cpus(model) if groups else []  # an empty list shows the reason itself
     doubt = f", unknown on {name_cpus(unknown_cpus)}" if unknown_cpus else ""
     if groups < count:
-        return f"{describe_count(groups, 'group')} of {most}{count}{doubt}"
-    return f"{most}{describe_count(count, 'culprit')}{doubt}"
+        return f"{describe_count(groups, 'group')} of {costliest}{count}{doubt}"
+    return f"{costliest}{describe_count(count, 'culprit')}{doubt}"

@@ -1,4 +1,4 @@
-"""One line for a culprit that occurs on several CPUs: the tick of thirteen CPUs is one fact."""
+"""One line for a culprit on several CPUs: the tick of thirteen CPUs is one fact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from noisewatch.operations.frame.frame import CulpritLine
 class FoldedLine(CulpritLine, frozen=True):
     """All lines of one culprit, with the figures of its worst CPU; `parts` are its lines on that CPU.
 
-    `is_least`: the frame may leave out some of its threads on that CPU.
+    With `is_least`, the frame may leave out some of its threads on that CPU.
     """
 
     cpus: tuple[int, ...] = ()
@@ -33,20 +33,20 @@ def noise_of(line: CulpritLine) -> float:
 
 
 def folded(
-    lines: Iterable[CulpritLine], weight: Callable[[CulpritLine], float] = noise_of, cut: CpuSet = frozenset()
+    lines: Iterable[CulpritLine], weight: Callable[[CulpritLine], float] = noise_of, cut_cpus: CpuSet = frozenset()
 ) -> list[CulpritLine]:
     """Return one line for each culprit: all its threads together, on the CPU where it has the most `weight`.
 
-    `cut`: the CPUs of which not all threads are among the lines.
+    `cut_cpus` are CPUs of which the lines do not include all threads.
     """
     groups: dict[Hashable, list[CulpritLine]] = {}
     for line in lines:
         groups.setdefault(what_is_same(line), []).append(line)
-    return [_fold_group(group, weight, cut) for group in groups.values()]
+    return [_fold_group(group, weight, cut_cpus) for group in groups.values()]
 
 
 def what_is_same(line: CulpritLine) -> Hashable:
-    """Return the key that a culprit has on all its CPUs; a thread with its own name is a culprit of its own."""
+    """Return the key of a culprit on all its CPUs; threads of a process with different names are different culprits."""
     return (line.kind, line.name, line.pid if line.kind in THREADS else line.irq)
 
 

@@ -1,8 +1,8 @@
 """The last hour of frames: noise, interrupts and temperature of each CPU by interval, the frames, and noise spikes.
 
-A frame is kept as its compressed line. A reading of interrupts or temperature, which the map shows next to noise and
-clock, takes one byte: 4 MB after an hour of 512 CPUs. Rates are exact to 5%, more than a level needs. The local time
-and the places of CPUs, which seldom change, are kept as well.
+A frame is kept as its compressed line. A reading of interrupts or temperature for the map takes one byte: 4 MB after an
+hour of 512 CPUs. Rates are exact to 5%, which is enough for levels. The local time and the places of CPUs, which seldom
+change, are kept as well.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from noisewatch.surfaces.tui.state.noise import GRAVE_NS, OFFLINE_NS, worst_of
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Changes, Ring, Rings
 from noisewatch.units import NS_PER_S
 
-# Two minutes, at an interval a second: noise that lasts less than a quarter of them is not usual yet, noise that lasts
-# longer is; so are bursts that come as often. A slow rise is never a spike.
+# Two minutes, at one interval per second. Noise is usual once it lasts, or recurs, for more than a quarter of them. A
+# slow rise is never a spike.
 USUAL_INTERVALS = 120
 # A multiple of the distance from median to upper quartile. For normally distributed noise it would be six standard
 # deviations; of 120 intervals the quartile is itself so inexact that four are exceeded in every hour.
@@ -41,13 +41,13 @@ _DOUBLE = 2  # times the noise before: a new source of noise, also on a noisy ma
 
 def spikes_in(losses: Sequence[float | None]) -> list[int]:
     """Return the indices at which a noise spike begins, the oldest first. `losses` are in ns/s; None is unknown."""
-    return [at for at in range(len(losses)) if is_spike_at(losses, at)]
+    return [index for index in range(len(losses)) if is_spike_at(losses, index)]
 
 
 def is_spike_at(losses: Sequence[float | None], at: int) -> bool:
     """Return whether a spike begins at index `at`.
 
-    A spike begins where noise crosses the limit, doubles above it, or stands out of usual noise. Unknown noise neither
+    A spike begins if noise crosses the limit, doubles above it, or begins to exceed usual noise. Unknown noise neither
     begins nor ends a spike.
     """
     lost = losses[at]
@@ -65,7 +65,7 @@ def is_spike_at(losses: Sequence[float | None], at: int) -> bool:
 def _is_unusual(losses: Sequence[float | None], at: int, lost: float) -> bool:
     """Return whether noise exceeds usual noise by a grave amount, and by more than usual noise varies.
 
-    Without any known noise before, usual noise counts as none, and nothing stands out.
+    Without any known noise before, no noise is unusual.
     """
     if lost < GRAVE_NS:  # most intervals, on a quiet machine
         return False
@@ -133,23 +133,23 @@ class History:
         if not self.first <= number < self.count:
             raise IndexError(f"interval {number} is not kept")
         if number not in self._shown:
-            self._shown = {**dict(list(self._shown.items())[1 - _MOST_SHOWN :]), number: self._decoded(number)}
+            self._shown = {**dict(list(self._shown.items())[1 - _MOST_SHOWN :]), number: self._decode(number)}
         return self._shown[number]
 
-    def _decoded(self, number: int) -> Frame:
+    def _decode(self, number: int) -> Frame:
         return decode_frame(zlib.decompress(self._lines[number - self.first]), self._omitted_fields.at(number)[1])
 
     def noise_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
-        """Return the CPU's noise (ns/s) by kind, one value an interval; None where a frame may leave some culprits out.
+        """Return the CPU's noise (ns/s) by kind, one value per interval; None if a frame may leave culprits out.
 
-        Each frame is decoded once as long as the same CPU is asked for: with 4 CPUs a picture of the screen of one CPU
-        takes 1.5 ms instead of 4.6, with 512 CPUs 4.5 instead of 44.
+        Decoded frames are cached for one CPU: with 4 CPUs a picture of the screen of one CPU takes 1.5 ms instead of
+        4.6, with 512 CPUs 4.5 instead of 44.
         """
         if self._kinds_of != cpu:
             self._kinds_of, self._kinds = cpu, {}
         for number in numbers:
             if number not in self._kinds:
-                self._kinds[number] = _by_kind(self._decoded(number), cpu)
+                self._kinds[number] = _by_kind(self._decode(number), cpu)
         self._kinds = {number: self._kinds[number] for number in numbers}
         kinds_by_interval = [self._kinds[number] for number in numbers]
         kinds = {kind for lost, _ in kinds_by_interval for kind in lost}
@@ -166,7 +166,7 @@ class History:
 
     def cpus_over_limit(self, cpus: Iterable[int], numbers: range) -> list[int]:
         """Return the CPUs whose noise was over the limit in at least one of the kept intervals."""
-        is_over = float(GRAVE_NS).__le__  # NaN, which is unknown, is not
+        is_over = float(GRAVE_NS).__le__  # false for NaN, which is unknown
         return [cpu for cpu in cpus if any(map(is_over, self._noise.read(cpu, numbers)))]
 
     def unknown_cpus(self, cpus: Iterable[int], numbers: range) -> list[int]:
@@ -174,15 +174,15 @@ class History:
         return [cpu for cpu in cpus if math.isnan(sum(self._noise.read(cpu, numbers)))]
 
     def noise(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """Return the CPU's noise (ns/s) by interval; None where it is unknown, not kept, or the CPU was offline."""
+        """Return the CPU's noise (ns/s) by interval; None if it is unknown, not kept, or the CPU was offline."""
         return [None if lost == OFFLINE_NS else lost for lost in self.lane(cpu, numbers)]
 
     def lane(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """Return the CPU's noise (ns/s) to be drawn: OFFLINE_NS where it was offline, None where it is unknown."""
+        """Return the CPU's noise (ns/s) to be drawn: OFFLINE_NS if it was offline, None if unknown or not kept."""
         return none_if_nan(self._noise.read(cpu, numbers))
 
     def worst(self, numbers: Iterable[int]) -> list[float | None]:
-        """Return the noise (ns/s) of the noisiest target CPU by interval; None where it is unknown or not kept."""
+        """Return the noise (ns/s) of the noisiest target CPU by interval; None if it is unknown or not kept."""
         return none_if_nan(self._worst.read(numbers))
 
     def worst_number(self) -> int:
@@ -202,12 +202,12 @@ class History:
 
 
 def none_if_nan(values: Iterable[float]) -> list[float | None]:
-    """Return the values with None for NaN, which is unknown, and is not itself."""
+    """Return the values with None instead of NaN, which does not equal itself."""
     return [None if value != value else value for value in values]
 
 
 def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]:
-    """Return the CPU's noise (ns/s) by kind, and of all other kinds: 0, or None if the frame omits some."""
+    """Return the CPU's noise (ns/s) by kind, and the value for all other kinds: 0, or None if the frame omits some."""
     ns_by_kind = next((line.taken_ns_per_s for line in frame.cpus if line.cpu == cpu), None)
     if ns_by_kind is not None:
         return {kind: ns for kind, ns in zip(KINDS, ns_by_kind, strict=True) if ns}, 0.0
@@ -277,7 +277,7 @@ _Key = tuple[float, ...]
 
 
 class WallTimes:
-    """The offsets of local time from CLOCK_MONOTONIC, with their starts; setting the clock begins a new one."""
+    """The offsets of local time from CLOCK_MONOTONIC, with their starts; a set clock begins a new offset."""
 
     def __init__(self) -> None:
         self._ahead_ns = Changes[int](_MOST_STEPS)
@@ -293,12 +293,12 @@ class WallTimes:
             self._ahead_ns.add(frame.taken_at_ns - round(frame.seconds * NS_PER_S) + 1, ahead_ns)
 
     def at(self, at_ns: int) -> str | None:
-        """Return the machine's local time (`14:02:31`) at a CLOCK_MONOTONIC in ns, or None if no frame has one."""
+        """Return the machine's local time (`14:02:31`) at a CLOCK_MONOTONIC time (ns), or None if unknown."""
         return _clock_face(at_ns + self._ahead_ns.at(at_ns)[1]) if self._ahead_ns.last is not None else None
 
 
 def wall_clock_of(frame: Frame | None) -> str | None:
-    """Return the machine's local time at the end of the frame's interval, or None without a frame or a local time."""
+    """Return the machine's local time at the end of the frame's interval, or None if unknown or without a frame."""
     return (
         None if frame is None or frame.wall_ns is None else _clock_face(frame.wall_ns + (frame.ahead_s or 0) * NS_PER_S)
     )

@@ -1,7 +1,7 @@
 """The rate of each IRQ by interval, and the moves of IRQs with their texts for the log of events.
 
-An IRQ that interrupted takes four bytes an interval: 12 MB after an hour of 850 such IRQs, and 30 MB at most, as the
-IRQs that have been silent for longest are dropped. Settings are kept once for each change.
+An IRQ that has interrupted takes four bytes per interval: 12 MB after an hour of 850 such IRQs, and at most 30 MB, as
+the IRQs that have been silent for longest are dropped. Settings are kept once per change.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class IrqRow(Struct, frozen=True):
 
 
 def level_of_rate(per_s: float) -> int:
-    """Return the level of a rate: 0 for none, 1 for any, up to 8 for 40 000/s and more."""
+    """Return the level of a rate: 0 for none, 1 for any, up to 8 for at least 40 000/s."""
     return max(sum(per_s >= rate for rate in RATES), int(per_s > 0))
 
 
@@ -86,7 +86,7 @@ class IrqMove(Struct, frozen=True):
 
 
 class AffinitySpan(Struct, frozen=True):
-    """A span, beginning with interval `number`, in which the same affinities of an IRQ are known."""
+    """A span, from interval `number`, in which the same affinities of an IRQ are known."""
 
     name: str
     number: int
@@ -160,7 +160,7 @@ class IrqHistory:
     def rates(self, label: str, numbers: Iterable[int]) -> list[float | None]:
         """Return the IRQ's interrupts per second on all CPUs together, by interval; None is unknown or not kept.
 
-        A rate is also unknown if a CPU that the IRQ may go to was not counted, unless the other CPUs' rate is high.
+        A rate is also unknown if a CPU that the IRQ may go to was not counted, unless the rate of other CPUs is high.
         """
         rates = self._rates_by_label.get(label)
         return [None if self._is_lost(rates, number) else self._rate(label, rates, number) for number in numbers]
@@ -232,7 +232,7 @@ class IrqHistory:
         return moves
 
     def _keep_spans(self, settings: Iterable[IrqSetting], frame: Frame, number: int) -> None:
-        """Update the spans of known affinities; spans of an IRQ that is gone are kept as long as intervals are."""
+        """Update the spans of known affinities; spans of removed IRQs are kept as long as intervals are."""
         setting_by_label = {
             setting.label: (setting.name, setting.effective is not None, setting.allowed is not None)
             for setting in settings
@@ -277,7 +277,7 @@ class IrqHistory:
         return self._shown[1]
 
     def _keep(self, moves: Iterable[IrqMove]) -> None:
-        """Add moves, and forget moves of IRQs that have been gone for longer than intervals are kept."""
+        """Add moves, and drop moves of IRQs that were removed before the oldest kept interval."""
         for move in moves:
             self._moves.setdefault(move.label, deque(maxlen=_MOST_MOVES)).append(move)
         first = self.count - self.capacity
@@ -286,7 +286,7 @@ class IrqHistory:
         }
 
     def moves(self, of: IrqSetting, number: int) -> list[IrqMove]:
-        """Return the IRQ's last moves up to that interval, the newest last, without another driver's on its number."""
+        """Return the IRQ's last moves up to that interval, the newest last, without moves of other drivers' IRQs."""
         return [move for move in self._moves.get(of.label, ()) if move.number <= number and move.name == of.name]
 
     def has_moved(self, number: int) -> bool:
@@ -306,17 +306,17 @@ class _Place(Struct, frozen=True):
 
 
 def _place_of(setting: IrqSetting) -> _Place | None:
-    """Return the effective affinity, or else the allowed CPUs; None if unknown or empty, as if never started."""
+    """Return the effective affinity, or else the allowed CPUs; None if unknown, or empty as before the first start."""
     if setting.effective is not None:
         return _Place(setting.name, setting.effective, True) if setting.effective else None
     return _Place(setting.name, setting.allowed, False) if setting.allowed else None
 
 
-_MOST_SENTENCES = 8  # texts in one interval, so that a balancer that moves a hundred IRQs does not fill the log
+_MOST_SENTENCES = 8  # texts per interval: a balancer that moves a hundred IRQs must not fill the log
 
 
 def describe_moves(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:
-    """Yield a sentence for each of the first moves, those from or to target CPUs first, and one for the rest."""
+    """Yield a sentence for each of the first moves (from or to target CPUs first), and one for all others."""
     ordered = sorted(moves, key=lambda move: not (cpus_in(move.before) | cpus_in(move.after)) & target)
     yield from map(_sentence, ordered[:_MOST_SENTENCES])
     rest = ordered[_MOST_SENTENCES:]

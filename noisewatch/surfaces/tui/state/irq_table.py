@@ -82,10 +82,10 @@ def _device_row(device: str, rows: Sequence[IrqRow]) -> IrqRow:
 
 
 def listed_rows(model: ScreenModel) -> tuple[list[IrqRow], int]:
-    """Return the rows to show, devices first, and the number of silent rows left out.
+    """Return the rows to show, devices first, and the number of hidden silent rows.
 
-    An IRQ is silent if it has not interrupted in the last 60 intervals and was not moved in the last minute. Rows
-    that match a filter are shown, silent or not.
+    An IRQ is silent if it has not interrupted in the last 60 intervals and was not moved in the last minute. A filter
+    also shows silent rows.
     """
     words = model.irq_filter.casefold().split()
     rows = [row for row in all_rows(model) if all(_matches(model, row, word) for word in words)]
@@ -103,8 +103,8 @@ def _matches(model: ScreenModel, row: IrqRow, word: str) -> bool:
         return not _matches(model, row, word[1:])
     key, colon, value = word.partition(":")
     if colon and key == "cpu":
-        heard = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
-        return not cpus_in(value).isdisjoint(heard | (row.effective or frozenset()))
+        interrupted = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
+        return not cpus_in(value).isdisjoint(interrupted | (row.effective or frozenset()))
     if colon and key == "kind":
         return row.kind == kind_named(value)
     if word.isdecimal():
@@ -124,7 +124,7 @@ def _is_silent(model: ScreenModel, row: IrqRow) -> bool:
 
 
 def _in_order(model: ScreenModel, rows: list[IrqRow]) -> list[IrqRow]:
-    """Return the rows by level of rate, so that small changes do not move rows; by rate or by CPU if requested."""
+    """Return the rows by level of rate, so small changes do not move rows; by rate or CPU if requested."""
 
     def key(row: IrqRow) -> tuple[bool, float]:
         if model.sort == SortOrder.CPU:
@@ -165,7 +165,7 @@ def movable_word(row: IrqRow) -> str:
 
 
 def busiest_first(row: IrqRow) -> list[int]:
-    """Return the CPUs that the row interrupts, or else that it goes to, or else that it may go to."""
+    """Return the CPUs that the row interrupts, the busiest first; if none, its effective or else allowed CPUs."""
     if row.rate_by_cpu:
         return sorted(row.rate_by_cpu, key=lambda cpu: -row.rate_by_cpu[cpu])
     return sorted(row.effective or row.allowed or ())
@@ -175,12 +175,12 @@ def disturbs_target(model: ScreenModel, row: IrqRow) -> bool:
     """Return whether the row interrupts, or goes to, a target CPU or its sibling."""
     lines = model.frame.cpus if model.frame is not None else ()
     disturbed = {line.cpu for line in lines if line.role in (Role.TARGET, Role.SIBLING)}
-    heard = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
-    return not disturbed.isdisjoint(heard | (row.effective or frozenset()))
+    interrupted = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
+    return not disturbed.isdisjoint(interrupted | (row.effective or frozenset()))
 
 
 def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
-    """Return the frame's costliest culprit for this row, or else a new one whose cost is unknown."""
+    """Return the frame's costliest culprit of this row, or a new culprit without a known cost."""
     frame = model.frame
     culprits = culprits_of(model, row)
     if culprits:
@@ -188,7 +188,9 @@ def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
     cpus = busiest_first(row)
     if frame is None or not cpus:
         return None
-    one = max(row.settings, key=lambda setting: model.irqs.rates(setting.label, [model.number])[0] or 0.0, default=None)
+    busiest = max(
+        row.settings, key=lambda setting: model.irqs.rates(setting.label, [model.number])[0] or 0.0, default=None
+    )
     return CulpritLine(
         cpu=cpus[0],
         role=next((line.role for line in frame.cpus if line.cpu == cpus[0]), Role.HOUSEKEEPING),
@@ -199,7 +201,7 @@ def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
         rate_per_s=row.total,
         stolen_ns_per_s=0.0,
         is_estimate=True,
-        irq=one.irq if one is not None else int(row.label) if row.label.isdecimal() else None,
+        irq=busiest.irq if busiest is not None else int(row.label) if row.label.isdecimal() else None,
     )
 
 

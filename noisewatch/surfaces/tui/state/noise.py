@@ -1,25 +1,25 @@
-"""The limits and levels of noise, the figures that stand for none, and one figure for several."""
+"""Limits and levels of noise, special values for missing noise, and one value for several."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-# Noise per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
+# Noise per second at which a level begins: on a fixed logarithmic scale 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
 NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05% and 0.5% of a second
-OFFLINE_NS = -1.0  # stands for noise: less than any, so that an offline CPU is never the worst of several
-NOT_FOLLOWED_NS = -2.0  # stands for the noise of a culprit that the frame may omit for costlier ones
+OFFLINE_NS = -1.0  # instead of noise: less than any, so an offline CPU is never the worst of several
+NOT_FOLLOWED_NS = -2.0  # instead of the noise of a culprit that the frame may omit for costlier ones
 T = TypeVar("T")
 
 
 def worst_of(noise: Iterable[float | None]) -> float | None:
-    """Return the greatest noise, or None if one is unknown and no known one is over the limit."""
+    """Return the highest noise, or None if any is unknown and no known noise is over the limit."""
     return highest_if_certain(noise, GRAVE_NS)
 
 
 def highest_if_certain(values: Iterable[float | None], limit: float) -> float | None:
-    """Return the highest value, or None if an unknown one may be higher and no known one reaches the limit."""
+    """Return the highest value, or None if any is unknown and no known value reaches the limit."""
     listed = list(values)
     measured = [value for value in listed if value is not None]
     highest = max(measured, default=None)
@@ -31,8 +31,8 @@ def columns_of(noise: Sequence[float | None], zoom: int) -> list[float | None]:
     return zoomed(noise, zoom, worst_of)
 
 
-def zoomed(values: Sequence[T], zoom: int, of: Callable[[Sequence[T]], T]) -> list[T]:
-    """Return one value for each `zoom` values, grouped from the last backwards; `of` a single value is that value."""
+def zoomed(values: Sequence[T], zoom: int, merge: Callable[[Sequence[T]], T]) -> list[T]:
+    """Return one value for each `zoom` values, grouped from the last backwards; merging one value returns it."""
     if zoom == 1:
         return list(values)
-    return [of(values[max(end - zoom, 0) : end]) for end in range(len(values), 0, -zoom)][::-1]
+    return [merge(values[max(end - zoom, 0) : end]) for end in range(len(values), 0, -zoom)][::-1]

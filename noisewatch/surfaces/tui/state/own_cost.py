@@ -1,4 +1,4 @@
-"""The cost of the monitor itself: of this process and of the sampler's, from one frame to the next."""
+"""The cost of the monitor itself, of this process and the sampler's, from frame to frame."""
 
 from __future__ import annotations
 

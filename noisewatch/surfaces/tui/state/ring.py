@@ -1,4 +1,4 @@
-"""Figures by interval, of which the last hour is kept, and values that seldom change."""
+"""Figures by interval over the last hour, and values that seldom change."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ N = TypeVar("N", int, float)
 class Ring(Generic[N]):
     """One figure of each of the last `capacity` intervals, numbered from 0.
 
-    `nothing` is read where no figure is kept. `code` is the type code of an array. A ring that begins later than others
-    has `count` intervals with `nothing`.
+    `nothing` is returned for intervals without a kept figure. `code` is the type code of an array. A ring that begins
+    later than others begins with `count` intervals of `nothing`.
     """
 
     def __init__(self, code: str, nothing: N, capacity: int = CAPACITY, count: int = 0) -> None:
@@ -90,10 +90,10 @@ class Rings(Generic[K, N]):
 
 
 class Changes(Generic[T]):
-    """Values that seldom change, each with the number or time from which on it holds."""
+    """Values that seldom change, each with the number or time since which it holds."""
 
-    def __init__(self, most: int | None = None) -> None:
-        self._changes: deque[tuple[int, T]] = deque(maxlen=most)
+    def __init__(self, capacity: int | None = None) -> None:
+        self._changes: deque[tuple[int, T]] = deque(maxlen=capacity)
 
     @property
     def last(self) -> T | None:
@@ -101,7 +101,7 @@ class Changes(Generic[T]):
         return self._changes[-1][1] if self._changes else None
 
     def add(self, since: int, value: T) -> None:
-        """Append a value that holds from `since` on."""
+        """Append a value that holds since `since`."""
         self._changes.append((since, value))
 
     def forget(self, before: int) -> None:
@@ -110,8 +110,8 @@ class Changes(Generic[T]):
             self._changes.popleft()
 
     def at(self, number: int) -> tuple[int, T]:
-        """Return the value that held at that number and since when; before all values, the first one.
+        """Return the number since which the value held at `number`, and the value; before all values, the first one.
 
-        Raise IndexError if there is none.
+        Raise IndexError if there is no value.
         """
         return self._changes[max(bisect_right(self._changes, number, key=itemgetter(0)) - 1, 0)]

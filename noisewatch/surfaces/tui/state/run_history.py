@@ -15,11 +15,11 @@ RUNNING, ENDED = "running", "ended"
 UNDISTURBED = "undisturbed"
 _MOST_KEPT = 4096  # repetitions of one run: an hour of one a second
 _MOST_RUNS = 64
-_MOST_EVENTS = 8  # events in one frame, so that they do not fill the log
+_MOST_EVENTS = 8  # events per frame: they must not fill the log
 
 
 class TrackedRun(Struct):
-    """The last known state of a run. `is_over`: it has ended, or its process is gone."""
+    """The last known state of a run. With `is_over`, it has ended or its process is gone."""
 
     line: RunLine
     is_over: bool = False
@@ -53,11 +53,11 @@ class RunHistory(Struct):
         """Update the runs from a frame; yield time (ns), text and folding key of each event."""
         for line in frame.runs:
             yield from self._update_run(line, frame)
-        there = {line.id for line in frame.runs}
+        current_ids = {line.id for line in frame.runs}
         for name, run in self.by_id.items():
-            if not run.is_over and name not in there:
+            if not run.is_over and name not in current_ids:
                 run.is_over = True
-                yield frame.taken_at_ns, f"run of {run.program} is gone without saying how it ended", ""
+                yield frame.taken_at_ns, f"run of {run.program} is gone, its end was not reported", ""
         while len(self.by_id) > _MOST_RUNS:
             del self.by_id[next(iter(self.by_id))]
 
@@ -98,7 +98,7 @@ class RunHistory(Struct):
 
 
 def describe_repetition(repetition: RepetitionLine) -> str:
-    """Return a repetition's text: `run 7 disturbed: stress-ng (pid 812) on CPU 3: 12 ms`; of several `runs 7-19`."""
+    """Return a text such as `run 7 disturbed: stress-ng (pid 812) on CPU 3: 12 ms`, or `runs 7-19 undisturbed`."""
     which = (
         f"run {repetition.number}"
         if repetition.number == repetition.last
@@ -127,7 +127,7 @@ def describe_run(line: RunLine, target: Collection[int]) -> str:
 
 
 def overlapping(repetitions: Sequence[RepetitionLine], begin_ns: int, end_ns: int) -> list[RepetitionLine]:
-    """Return the repetitions, which are ordered by their start, that overlap the time."""
+    """Return the repetitions that overlap the time; `repetitions` are ordered by start."""
     first = bisect_right(repetitions, begin_ns, key=lambda repetition: repetition.ended_ns)
     overlapping_ones = []
     for repetition in repetitions[first:]:

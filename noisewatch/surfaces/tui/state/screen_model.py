@@ -1,4 +1,4 @@
-"""The state of the monitor: what was collected from frames, the shown interval, screen, row, and view of the map."""
+"""The state of the monitor: the data from frames, the shown interval, screen and row, and the view of the map."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class MapView(Struct, frozen=True):
         return self.cpu if is_there else worst_cpu(model.cpus)
 
 
-ZOOMS = (1, 2, 10, 60)  # intervals a column
+ZOOMS = (1, 2, 10, 60)  # intervals per column
 _MISSED, _LEAST_SILENCE_S = 3, 3.0
 
 
@@ -98,9 +98,9 @@ WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens th
 
 
 class ScreenModel(Struct):
-    """The only state of the monitor: what was collected from frames, and what is shown of it.
+    """The only state of the monitor: the data from frames, and the part of it that is shown.
 
-    Stepped back or frozen, it goes on collecting frames.
+    Frames are collected even while the picture is frozen or an earlier interval is shown.
     """
 
     history: History = field(default_factory=History)
@@ -158,22 +158,22 @@ class ScreenModel(Struct):
 
     @property
     def is_past(self) -> bool:
-        """Whether the newest frame is shown although it no longer is the current state."""
+        """Whether the newest frame is shown, but is no longer the current state."""
         return self.cursor is None and self.is_stale
 
     @property
     def cpus(self) -> tuple[CpuLine, ...]:
-        """The CPUs of the shown frame; none before there is one."""
+        """The CPUs of the shown frame; none before the first frame."""
         return self.frame.cpus if self.frame is not None else ()
 
     @property
     def culprits(self) -> tuple[CulpritLine, ...]:
-        """The culprits of the shown frame; none before there is one."""
+        """The culprits of the shown frame; none before the first frame."""
         return self.frame.culprits if self.frame is not None else ()
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The target CPUs of the shown frame; none before there is one."""
+        """The target CPUs of the shown frame; none before the first frame."""
         return self.frame.target if self.frame is not None else ()
 
     @property
@@ -183,12 +183,12 @@ class ScreenModel(Struct):
 
     @property
     def has_room(self) -> bool:
-        """Whether another frame may be added without forgetting an interval that has not been shown yet."""
+        """Whether another frame can be added without dropping an interval that has not been shown yet."""
         return self.cursor is None or self.history.count - self.number < self.history.capacity
 
     @property
     def number(self) -> int:
-        """The number of the shown interval; -1 before there is one."""
+        """The number of the shown interval; -1 before the first interval."""
         return self.history.count - 1 if self.cursor is None else self.cursor
 
     def add(self, frame: Frame, line: bytes | None = None) -> None:
@@ -227,7 +227,7 @@ class ScreenModel(Struct):
         self.cursor = self.history.count - 1 if self.cursor is None and self.history.count else None
 
     def toggle_pause_on_spike(self) -> None:
-        """Toggle freezing on the next spike; a frozen live picture is resumed for it."""
+        """Toggle freezing on the next spike; this resumes a frozen live picture."""
         self.pauses_on_spike = not self.pauses_on_spike
         if self.pauses_on_spike and not self.is_recorded:
             self.cursor = None
@@ -261,7 +261,7 @@ class ScreenModel(Struct):
             self.step_among(self.history.spikes(), direction, "spike")
 
     def step_to_event(self, direction: int) -> None:
-        """Show the next interval with an event in that direction; without one, stay."""
+        """Show the next interval with an event in that direction, if there is one."""
         happened = {event.number for event in self.log.events if event.number in self.history.kept}
         beyond = [number for number in happened if (number - self.number) * direction > 0]
         if beyond:
@@ -280,7 +280,7 @@ class ScreenModel(Struct):
             self.go_to(Screen.OVERVIEW)
 
     def step_among(self, numbers: Sequence[int], direction: int, what: str) -> None:
-        """Show the next of these intervals in that direction; without one, stay and set a notice."""
+        """Show the next of these intervals in that direction, or set a notice if there is none."""
         beyond = [number for number in numbers if (number - self.number) * direction > 0]
         if beyond:
             self.go_to_number(beyond[0] if direction > 0 else beyond[-1])
@@ -291,7 +291,7 @@ class ScreenModel(Struct):
         self.zoom = _next_of(ZOOMS, self.zoom)
 
     def go_to(self, screen: str) -> None:
-        """Show a screen from its beginning; without a chosen CPU, the screen of one CPU shows the worst target CPU."""
+        """Show a screen, its first row selected; the screen of one CPU shows the worst target CPU if none is chosen."""
         self.screen = Screen(screen)
         self.close_fix()
         self.forget_selection()
@@ -299,7 +299,7 @@ class ScreenModel(Struct):
             self.cpu = worst_cpu(self.frame.cpus)
 
     def go_to_cpu(self, cpu: int | None) -> None:
-        """Show the CPU on the screen of one CPU, independent of the selected row."""
+        """Show the CPU on the screen of one CPU, whatever row is selected."""
         self.cpu = cpu
         self.go_to(Screen.CPU)
 
@@ -313,14 +313,14 @@ class ScreenModel(Struct):
         self.go_to_cpu(self.map.pointed(self))
 
     def next(self, direction: int) -> None:
-        """Show the next CPU in that direction on the screen of one CPU, and elsewhere the next screen."""
+        """Show the next CPU in that direction on the screen of one CPU; on other screens, the next screen."""
         if self.screen == Screen.CPU:
             self.next_cpu(direction)
         else:
             self.go_to(_next_of(tuple(Screen), self.screen, direction))
 
     def go_back(self) -> None:
-        """Close an opened fix or check, or else show the overview."""
+        """Close the open fix or check, or else show the overview."""
         if self.has_opened:
             self.opens_check = self.shows_all_checks = False
             self.close_fix()
@@ -350,7 +350,7 @@ class ScreenModel(Struct):
         self.advice, self.awaits_fix = None, False
 
     def _renew_fix(self) -> None:
-        """Request a fix for the new selection if one is shown, so that no fix of another culprit can be copied."""
+        """If a fix is shown, request the fix of the new selection: a fix of another culprit must not be copied."""
         self.awaits_fix, self.fix_number = self.shows_fix, self.fix_number + 1
         self.advice = None
 
@@ -389,7 +389,7 @@ class ScreenModel(Struct):
             self.advice = replace(self.advice, offset=max(self.advice.offset + rows, 0))
 
     def select(self, rows: int) -> None:
-        """Move the selection; a shown fix becomes the one of the newly selected culprit."""
+        """Move the selection; a shown fix is replaced by that of the newly selected culprit."""
         if self.screen == Screen.EVENTS:
             self.log.choose(rows)
             return
@@ -441,7 +441,7 @@ class ScreenModel(Struct):
         return self._listing(self.listed(), CulpritLine, lambda line: weight_of(line, self.sort, self.baseline))
 
     def findings(self) -> Listing[FindingLine]:
-        """Return the checks that did not pass and the selected one: first one of each cause, then those without."""
+        """Return the checks that did not pass and the selected one: one of each cause, then those without a cause."""
         leading = list(self.frame.leading) if self.frame is not None else []
         self.selection = self.selection.with_leading_check(self.frame)
         return self._listing(leading, FindingLine)
@@ -454,13 +454,13 @@ class ScreenModel(Struct):
     def _listing(
         self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None = None
     ) -> Listing[Line]:
-        """Return the lines with the selected one, and keep the selection at it."""
+        """Return the lines with the selected one, and update the selection to it."""
         listing = self.selection.listing(lines, of, weight)
         self.selection = self.selection.after(listing)
         return listing
 
     def selected(self) -> CulpritLine | None:
-        """Return the culprit that the user sees selected, on the IRQ screen one of that IRQ; None without culprits."""
+        """Return the culprit that the user sees selected (on the IRQ screen, a culprit of that IRQ), or None."""
         if self.screen == Screen.IRQS:
             row = self.selection.drawn if isinstance(self.selection.drawn, IrqRow) else self.irq_listing().selected
             return culprit_of(self, row) if row is not None else None
@@ -470,7 +470,7 @@ class ScreenModel(Struct):
         return drawn if isinstance(drawn, CulpritLine) else self.listing().selected
 
     def note_drawn(self) -> None:
-        """Note the row drawn as selected: a key pressed before the next picture applies to that row."""
+        """Store the row drawn as selected, to which a key pressed before the next picture applies."""
         if self.screen == Screen.EVENTS:
             listed = self.log.listed()
             self.log.drawn = listed[self.log.row()] if listed else None
@@ -491,10 +491,7 @@ class ScreenModel(Struct):
         self.shows_all_cpus = not self.shows_all_cpus
 
     def toggle_folding(self) -> None:
-        """Toggle one row for a culprit, device or event that occurs several times.
-
-        On the clock screen, show the next graph.
-        """
+        """Toggle folding of a culprit's, device's or event's rows; on the clock screen, show the next graph."""
         if self.screen == Screen.IRQS:
             self.groups_irqs = not self.groups_irqs
         elif self.screen == Screen.CLOCK:
@@ -534,7 +531,7 @@ class ScreenModel(Struct):
         self.offset = max(min(self.offset + lines, len(self.cpus) - room), 0)
 
     def wall_clock(self, at: Frame | int | None = None) -> str | None:
-        """Return the local time (`14:02:31`) of a frame, at a CLOCK_MONOTONIC in ns, or (None) of the shown frame."""
+        """Return the local time (`14:02:31`) of a frame, of a CLOCK_MONOTONIC time (ns), or of the shown frame."""
         at = at if at is not None else self.frame
         return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)
 
@@ -555,12 +552,12 @@ class ScreenModel(Struct):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the newest frame no longer shows the current state of the machine."""
+        """Whether the newest frame is no longer the current state of the machine."""
         return self.trouble is not None or self.silence is not None
 
     @property
     def longest_silence_s(self) -> float:
-        """The longest time without a frame for which the newest frame still counts as current."""
+        """The longest time (s) without a frame for which the newest frame still counts as current."""
         return max(_MISSED * self.pace_s, _LEAST_SILENCE_S)
 
     def notice_silence(self, silent_s: float) -> None:
@@ -587,5 +584,5 @@ class ScreenModel(Struct):
         return self.cpu_places.by_cpu
 
     def in_order(self, cpus: Iterable[int]) -> list[int]:
-        """Return the CPUs by node, last-level cache, core and sibling, or by number where places are unknown."""
+        """Return the CPUs by node, last-level cache, core and sibling, or by number if places are unknown."""
         return self.cpu_places.ordered(cpus)

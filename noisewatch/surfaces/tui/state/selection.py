@@ -1,7 +1,7 @@
-"""The selected row follows its culprit, check or IRQ while rows are sorted anew.
+"""The selected row, which follows its culprit, check or IRQ when rows are sorted again.
 
-Before a key has chosen a row, the first row is selected. Rows of about the same cost swap places every second, and a
-key press means the row that the user saw selected. So the selection stays with its culprit until another one clearly
+Until a key has chosen a row, the first row is selected. Rows of about the same cost swap places every second, but a key
+must apply to the row that the user saw selected. So the selection stays with its culprit until another one clearly
 costs more.
 """
 
@@ -22,13 +22,13 @@ Line = TypeVar("Line", CulpritLine, FindingLine, IrqRow)
 Selectable = CulpritLine | FindingLine | IrqRow
 
 _CLEARLY = 2.0  # times as much
-_FIRST_ROWS = 5  # an unchosen selection that falls below them returns to the first row
+_FIRST_ROWS = 5  # an unchosen selection below these rows returns to the first row
 
 
 class Listing(Struct, Generic[Line], frozen=True):
     """The rows of a list, and the index of the selected one.
 
-    `is_gone`: the selected row is not in the current data, and keeps its place. `is_chosen`: a key has chosen it.
+    With `is_gone`, the selected row is not in the current data, and keeps its place. With `is_chosen`, a key chose it.
     """
 
     lines: tuple[Line, ...]
@@ -47,13 +47,13 @@ class Listing(Struct, Generic[Line], frozen=True):
 
     @property
     def needed(self) -> int:
-        """The number of rows of the whole table: a heading, and its rows or one that explains why there is none."""
+        """The number of rows of the whole table: a heading, and its rows or one row that explains why it is empty."""
         return 1 + max(len(self.lines), 1)
 
     def first_in(self, room: int) -> int:
         """Return the first visible row in a window of `room` rows, so that the selected row is visible.
 
-        While no row was chosen, the first row is visible too if possible.
+        If no row was chosen, the first row is visible too if possible.
         """
         if not self.is_chosen and self.at < room:
             return 0
@@ -86,7 +86,7 @@ class Selection(Struct, frozen=True):
         return Listing(tuple(with_it), at, is_gone=True)
 
     def _row_shown(self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None) -> int:
-        """Return the row of the line drawn as selected, or 0 if it is gone or weighs clearly less than the first."""
+        """Return the row of the line drawn as selected, or 0 if it is gone or clearly outweighed by the first row."""
         if weight is None or not isinstance(self.drawn, of):
             return 0
         at = _place_of(self.drawn, lines)
@@ -122,11 +122,11 @@ class Selection(Struct, frozen=True):
         return Selection(listing.lines[at], at) if listing.lines else self
 
 
-def is_same(one: Selectable, other: Selectable) -> bool:
+def is_same(line: Selectable, other: Selectable) -> bool:
     """Return whether both lines are the same culprit (on any CPU), the same check, or the same IRQ."""
-    if isinstance(one, IrqRow) and isinstance(other, IrqRow):
-        return not set(one.labels).isdisjoint(other.labels)  # an IRQ of a device, and all of the device
-    return _identity(one) == _identity(other)
+    if isinstance(line, IrqRow) and isinstance(other, IrqRow):
+        return not set(line.labels).isdisjoint(other.labels)  # one IRQ of a device, or all of them
+    return _identity(line) == _identity(other)
 
 
 def _identity(line: Selectable) -> tuple[object, ...]:
@@ -141,7 +141,7 @@ def _identity(line: Selectable) -> tuple[object, ...]:
 
 
 def _place_of(chosen: Selectable, lines: list[Line]) -> int | None:
-    """Return the index of the chosen line, or None; a thread is found on another CPU too."""
+    """Return the index of the chosen line, or None; a thread may be on another CPU now."""
     if isinstance(chosen, IrqRow):
         same = [at for at, line in enumerate(lines) if is_same(line, chosen)]
     else:

@@ -114,7 +114,7 @@ def test_one_or_two_slower_entries_are_noted_and_three_fail() -> None:
     alone, two, three = (_judged([*old, *_past(number)]) for number in range(3))
     assert [finding(verdict, _SLOWER).status for verdict in (alone, two, three)] == ["warn", "warn", "fail"]
     assert [finding(verdict, _SLOWER).is_note for verdict in (alone, two, three)] == [True, True, False]
-    assert "11.1% slower in the newest entry alone, so an outlier or a move" in finding(alone, _SLOWER).answer.said
+    assert "11.1% slower in the newest entry alone, an outlier or a move" in finding(alone, _SLOWER).answer.said
     assert "in the newest two entries alone" in finding(two, _SLOWER).answer.said
     assert not any(finding(verdict, _SLOWER).is_blocking_failure for verdict in (alone, two, three)), "not required"
 
@@ -125,7 +125,7 @@ def test_after_few_entries_a_slower_machine_warns_until_ranks_prove_the_move(bef
     assert [result.status for result in results][:3] == ["warn"] * 3
     assert {result.status for result in results[3:]} <= {"warn", "fail"}
     assert results[-1].status == "fail"
-    assert f"in the newest 3 entries alone, after {before}, which are too few to prove a move" in results[2].answer.said
+    assert f"in the newest 3 entries alone, after {before}, too few to prove a move" in results[2].answer.said
 
 
 def test_under_strict_a_move_blocks_and_one_slower_entry_is_unknown() -> None:
@@ -137,7 +137,7 @@ def test_under_strict_a_move_blocks_and_one_slower_entry_is_unknown() -> None:
 
 def test_a_move_without_changed_facts_names_the_remaining_reasons() -> None:
     sentence = finding(_judged([*_past(20, LATENCY=0.9), *_past(4)]), _SLOWER).answer.said
-    assert "no recorded fact changed: what is left is" in sentence
+    assert "no recorded fact changed: the cause is not recorded" in sentence
 
 
 def test_a_machine_that_returned_to_its_level_passes() -> None:
@@ -193,13 +193,13 @@ def test_a_drift_fails_with_the_facts_that_changed_during_it(figure: str, share:
 def test_checks_do_not_apply_with_few_entries(count: int) -> None:
     verdict = _judged(_past(count, LATENCY=0.5))
     assert _statuses(verdict) == ["not-applicable"] * 3
-    assert f"remembering: {count} of 5" in (finding(verdict, _SLOWER).answer.reason or "")
+    assert f"collecting: {count} of 5" in (finding(verdict, _SLOWER).answer.reason or "")
 
 
 def test_entries_before_an_acceptance_are_not_compared() -> None:
     verdict = _judged([*_past(20, LATENCY=0.9), *_past(3)], accepted=20)
     assert _statuses(verdict) == ["not-applicable"] * 3
-    assert "3 of 5 entries like this one since the machine was accepted" in str(finding(verdict, _SLOWER).answer.reason)
+    assert "3 of 5 comparable entries since the machine was accepted" in str(finding(verdict, _SLOWER).answer.reason)
 
 
 def test_without_a_history_checks_do_not_apply() -> None:
@@ -247,7 +247,7 @@ def test_a_usual_figure_that_was_not_measured_now_is_unknown() -> None:
     verdict = _judged_without_memory(_past(20))
     assert _statuses(verdict) == ["unknown", "unknown", "pass"]
     reason = finding(verdict, _SLOWER).answer.reason or ""
-    assert "as fast as usual by what was measured, but most earlier entries have as well: memory walk, memory" in reason
+    assert "as fast as usual as far as measured, but most earlier entries also contain: memory walk, memory" in reason
     moved = _judged_without_memory([*_past(20, LATENCY=0.9), *_past(3)])
     assert finding(moved, _SLOWER).status == "fail", "although memory is unknown"
 
@@ -274,6 +274,4 @@ def test_facts_that_most_entries_lack_are_unknown() -> None:
 
 def test_figures_that_no_earlier_entry_has_are_unknown() -> None:
     entries = [replace(entry, figures={Figure.LONG_GAPS: 1e-3}) for entry in _past(20)]
-    assert "none of this was measured now and in 5 entries before" in str(
-        finding(_judged(entries), _SLOWER).answer.reason
-    )
+    assert "not measured both now and in 5 earlier entries" in str(finding(_judged(entries), _SLOWER).answer.reason)

@@ -57,7 +57,7 @@ def test_a_fault_is_found(check_id: str, status: str, written: dict[str, Any], n
     ("core", "clock_ns", "status", "named"),
     [
         ("native", 149, "pass", "ns per reading (CPU 2)"),
-        ("native", 160, "warn", "warns from 150 ns"),
+        ("native", 160, "warn", "warns above 150 ns"),
         ("native", 1100, "fail", "1100 ns"),
         ("python", 160, "pass", "from Python"),
         ("python", 1100, "warn", "from Python"),

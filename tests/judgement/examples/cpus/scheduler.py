@@ -92,7 +92,7 @@ EXAMPLES = [
         {Knob.SCHED_EXT_STATE: "enabled\n", Knob.SCHED_EXT_OPS: "lavd_1.0\n"},
         "lavd_1.0",
     ),
-    Example("custom-scheduler-loaded", "fail", {Knob.SCHED_EXT_STATE: "disabling\n"}, "without a name"),
+    Example("custom-scheduler-loaded", "fail", {Knob.SCHED_EXT_STATE: "disabling\n"}, "unnamed"),
     Example("custom-scheduler-loaded", "unknown", {Knob.SCHED_EXT_STATE: "odd\n"}, "'odd'"),
     Example("custom-scheduler-loaded", "not-applicable", gone=(Knob.SCHED_EXT_STATE,)),
     Example("custom-scheduler-loaded", "unknown", gone=(Knob.SCHED_EXT_STATE,), is_copy=True),

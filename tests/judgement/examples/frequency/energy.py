@@ -106,7 +106,7 @@ _HELD = [
         named="no base frequency is exported",
         gone=_NO_TABLE,
     ),
-    Example("clock-capped", "unknown", _SLOW, "CPU 1 shows 1.2 GHz of 3 GHz: idle, or held down", target=_ONE),
+    Example("clock-capped", "unknown", _SLOW, "CPU 1 shows 1.2 GHz of 3 GHz: it is idle or held down", target=_ONE),
     Example(
         *("clock-capped", "fail", _SLOW, "CPU 1 runs at 1.2 GHz, 40% of"),
         after={"/proc/stat": stat_file({1: 290}, 300)},

@@ -135,7 +135,9 @@ _POWER = [
     Example(*("power-limit-lowered", "pass", _MMIO_RATED | {f"{ZONE}/constraint_0_power_limit_uw": "253000000\n"})),
     Example("power-limit-lowered", "pass", _MMIO_RATED | {f"{ZONE}/enabled": "0\n"}),
     Example("power-limit-lowered", "unknown", _TWO_RATED | {f"{_SECOND_ZONE}/enabled": "rubbish\n"}),
-    Example("power-limit-lowered", "warn", _TWO_RATED, "package 1 may take 253 W in the long run, more than the 125 W"),
+    Example(
+        "power-limit-lowered", "warn", _TWO_RATED, "package 1 may take 253 W in the long run, more than its rated 125 W"
+    ),
     Example("power-limit-lowered", "fail", _LOWERED, "45 W"),
     Example("power-limit-lowered", "pass", _LOWERED | {f"{_MMIO}/name": "package-1\n"}),
     Example("power-limit-lowered", "unknown", {f"{ZONE}/constraint_0_max_power_uw": "0\n"}),

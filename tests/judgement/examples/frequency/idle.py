@@ -27,7 +27,7 @@ EXAMPLES = [
     Example("deep-idle-states", "pass", _DEEP | {_LIMIT: "132\n"}),
     Example("deep-idle-states", "fail", _DEEP | {_LIMIT: "133\n"}),
     Example("deep-idle-states", "pass", _DEEP, answers={LATENCY_REQUEST: 0}),
-    Example("deep-idle-states", "warn", _DEEP, "is unknown", answers={LATENCY_REQUEST: "rubbish"}),
+    Example("deep-idle-states", "warn", _DEEP, "cannot tell whether", answers={LATENCY_REQUEST: "rubbish"}),
     Example("deep-idle-states", "pass", answers={LATENCY_REQUEST: -7}),
     Example("deep-idle-states", "unknown", {f"{_C6}/disable": "rubbish\n"}, "state3/disable"),
     Example("deep-idle-states", "unknown", gone=(f"{_C6}/latency",)),

@@ -100,8 +100,14 @@ _DISKS = [
             Rules(severity_by_id={"disk-array-rebuilds": Severity.INFORMATION}),
         )
     ),
-    Example("disks-busy", "unknown", {}, "came, went", after=_busy(nvme0n1=-5)),
-    Example("disks-busy", "unknown", {}, "sdb came, went", after={_DISKSTATS: diskstats().replace(" sdb ", " sdc ")}),
+    Example("disks-busy", "unknown", {}, "appeared, disappeared", after=_busy(nvme0n1=-5)),
+    Example(
+        "disks-busy",
+        "unknown",
+        {},
+        "sdb appeared, disappeared",
+        after={_DISKSTATS: diskstats().replace(" sdb ", " sdc ")},
+    ),
     Example("disks-busy", "unknown", {_DISKSTATS: ""}, "no disk"),
     Example("disks-busy", "unknown", gone=(_DISKSTATS,)),
     Example("disks-busy", "unknown", _SERVED, "lxcfs"),
@@ -123,31 +129,31 @@ _DISKS = [
 _OTHERS = b'[identity]\n"CPU model" = "B *"\n[hardware]\nmemory = { at_least = "64 GiB" }\nnodes = 1\n'
 
 EXAMPLES = [
-    Example("not-the-machine-wanted", "not-applicable", named="no machine was asked for"),
+    Example("not-the-machine-wanted", "not-applicable", named="no machine was requested"),
     Example(
         "not-the-machine-wanted", "fail", named='CPU model: wanted "B *", found "A Processor', rules=_rules(_OTHERS)
     ),
     Example(
         *("not-the-machine-wanted", "fail"),
-        named='memory: wanted at least "64 GiB", found "15.6 GiB"; not known: CPU model (/proc/cpuinfo: no such file)',
+        named='memory: wanted at least "64 GiB", found "15.6 GiB"; unknown: CPU model (/proc/cpuinfo: no such file)',
         gone=("/proc/cpuinfo",),
         rules=_rules(_OTHERS),
     ),
     Example(
         *("not-the-machine-wanted", "unknown"),
-        named="in machine.toml is not known: memory (/proc/meminfo: no such file)",
+        named="whether this machine matches machine.toml: memory (/proc/meminfo: no such file)",
         gone=("/proc/meminfo",),
         rules=_rules(b'[hardware]\nmemory = "16 GiB"\nnodes = 1\n'),
     ),
     Example(
         *("not-the-machine-wanted", "unknown"),
         {"/sys/class/dmi/id/bios_version": "F12\n"},
-        named='BIOS ("F12" is neither more nor less than what is wanted)',
+        named='BIOS ("F12" cannot be compared with the requested value)',
         rules=_rules(b"[firmware]\nBIOS = { at_least = '2.19' }\n"),
     ),
     Example(
         *("not-the-machine-wanted", "pass"),
-        named="all 3 facts are as it says",
+        named="all 3 facts match",
         rules=_rules(b'[identity]\n"CPU model" = ["B", "A Processor*"]\n[hardware]\nmemory="16 GiB"\nnodes=[1, 2]\n'),
     ),
     Example("slow-clock-source", "fail", {f"{_CLOCKS}/current_clocksource": "hpet\n"}, "hpet"),
@@ -161,7 +167,7 @@ EXAMPLES = [
             "slow-clock-source",
             "fail",
             _NO_TSC | {"/proc/cmdline": "root=/dev/sda tsc=unstable\n"},
-            "tsc=unstable gives",
+            "tsc=unstable disables",
         ),
     ),
     Example(

@@ -69,7 +69,7 @@ EXAMPLES = [
     Example("memory-statistics-updated-often", "fail", {Knob.STAT_INTERVAL: "1\n", **_NOT_SPARED}, "every 1 s"),
     Example("memory-statistics-updated-often", "fail", {Knob.STAT_INTERVAL: "9\n", **_OLD}, "every 9 s"),
     Example("memory-statistics-updated-often", "pass", {Knob.STAT_INTERVAL: "10\n", **_OLD}, "is 10"),
-    Example("memory-statistics-updated-often", "pass", {Knob.STAT_INTERVAL: "1\n"}, "does not update them"),
+    Example("memory-statistics-updated-often", "pass", {Knob.STAT_INTERVAL: "1\n"}, "does not update statistics"),
     Example("memory-statistics-updated-often", "unknown", {Knob.STAT_INTERVAL: "soon\n", **_OLD}, "'soon'"),
     #
     Example("machine-checks-polled-often", "fail", {Knob.MACHINE_CHECK_INTERVAL: "59\n"}, "every 59 s"),

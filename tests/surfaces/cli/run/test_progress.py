@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from noisewatch.surfaces.cli.commands.run import OneRun
+from noisewatch.surfaces.cli.commands.run import SingleRunReport
 from tests.judgement.noise.test_steadiness import calibration
 from tests.surfaces.reports.run.running import ran, words
 from tests.surfaces.reports.run.written_series import UNDISTURBED, written_series
@@ -75,11 +75,11 @@ def test_output_of_the_command_is_not_overwritten() -> None:
 def test_a_single_run_reports_that_the_machine_changed(capsys: pytest.CaptureFixture[str]) -> None:
     """A single run prints no report, so standard error names the change."""
     series = written_series(UNDISTURBED)
-    OneRun().report_speed_change(series)
+    SingleRunReport().report_speed_change(series)
     calibrated = replace(series, options=replace(series.options, calibration_s=1.0), opening=calibration())
-    OneRun().report_speed_change(replace(calibrated, closing=calibration()))
+    SingleRunReport().report_speed_change(replace(calibrated, closing=calibration()))
     assert capsys.readouterr().err == ""
-    OneRun().report_speed_change(replace(calibrated, closing=calibration(0.03)))
-    assert "noisewatch run: the machine is not what it was" in capsys.readouterr().err
-    OneRun().report_speed_change(replace(calibrated, not_calibrated="after the series: no memory"))
+    SingleRunReport().report_speed_change(replace(calibrated, closing=calibration(0.03)))
+    assert "noisewatch run: the machine changed during the series" in capsys.readouterr().err
+    SingleRunReport().report_speed_change(replace(calibrated, not_calibrated="after the series: no memory"))
     assert capsys.readouterr().err.endswith("is unknown: not calibrated after the series: no memory\n")

@@ -74,7 +74,7 @@ def test_an_error_before_anything_is_run_has_the_status_of_its_command(run: Run,
 
 
 def test_an_internal_error_of_run_has_its_own_status() -> None:
-    code = "import sys; from noisewatch.surfaces.cli import tell_internal_error as tell; sys.excepthook = tell; 1 / 0"
+    code = "import sys; from noisewatch.surfaces.cli import report_internal_error as tell; sys.excepthook = tell; 1 / 0"
     statuses = [
         subprocess.run([NOISEWATCH[0], "-c", code, command, "--", "true"], capture_output=True, check=False).returncode
         for command in ("run", "show")

@@ -43,7 +43,7 @@ def test_unknown_values_are_question_marks(run: Run) -> None:
     [
         ("CONFIG_RCU_NOCB_CPU=y\n", "1-3"),
         ("# CONFIG_RCU_NOCB_CPU is not set\n", "none"),
-        (None, "1-3 requested; whether the kernel can is unknown"),
+        (None, "1-3 requested; support by the kernel is unknown"),
     ],
 )
 def test_rcu_nocbs_is_shown_as_in_force_where_the_kernel_has_it(run: Run, config: str | None, expected: str) -> None:

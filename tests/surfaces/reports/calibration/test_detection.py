@@ -29,10 +29,10 @@ def _with_cv(cv: float) -> Calibrated:
 
 def test_sentences_name_the_change_and_the_number_of_samples() -> None:
     calibrated = _with_cv(0.016)
-    assert change_sentence(calibrated) == "A change of 1.3% shows here with 25 samples of 100 ms."
+    assert change_sentence(calibrated) == "A change of 1.3% can be detected here with 25 samples of 100 ms."
     needed = samples_needed(0.016, 0.005)
     assert opening_sentence(calibrated) == (
-        f"Here a change of 1.3% shows with 25 samples of 100 ms (latency work); for 0.5% take {needed}."
+        f"A change of 1.3% can be detected here with 25 samples of 100 ms (latency work); for 0.5% take {needed}."
     )
 
 
@@ -46,7 +46,10 @@ def test_requested_change_is_in_the_sentence(share: float, more: str) -> None:
 
 
 def test_no_change_smaller_than_the_minimum_is_proposed() -> None:
-    assert opening_sentence(_with_cv(0.0)) == "Here a change of 0.01% shows with 25 samples of 100 ms (latency work)."
+    assert (
+        opening_sentence(_with_cv(0.0))
+        == "A change of 0.01% can be detected here with 25 samples of 100 ms (latency work)."
+    )
 
 
 def test_kind_of_work_that_varies_most_is_named() -> None:
@@ -64,7 +67,7 @@ def test_kind_of_work_that_varies_most_is_named() -> None:
 )
 def test_change_is_unknown_if_one_kind_of_work_is_unknown(calibrated: Callable[[], Calibrated], why: str) -> None:
     for sentence in (change_sentence(calibrated()), opening_sentence(calibrated())):
-        assert sentence.startswith("Which change shows here with 25 samples of 100 ms is unknown: ")
+        assert sentence.startswith("The smallest detectable change with 25 samples of 100 ms is unknown: ")
         assert why in sentence
 
 
@@ -77,7 +80,7 @@ def test_the_table_keeps_to_the_width(name: str, width: int) -> None:
 
 def test_table_has_a_row_for_each_kind_and_explains_dashes() -> None:
     lines = detect_lines(recorded(), 0.02, 120)
-    assert lines[0].startswith("samples of each version that show a change of 2%, by their length (Welch's t-test")
+    assert lines[0].startswith("samples of each version that show a change of 2%, by sample length (Welch's t-test")
     rows = [line.split() for line in lines[1:7]]
     assert " ".join(rows[0]) == "kind of work 1 ms 10 ms 100 ms 1 s"
     assert [row[0] for row in rows[1:]] == ["latency", "throughput", "interpreter", "cache", "memory"]
@@ -91,8 +94,10 @@ def test_table_has_a_row_for_each_kind_and_explains_dashes() -> None:
 
 def test_reason_common_to_all_kinds_is_a_sentence() -> None:
     (line,) = detect_lines(broken(), 0.02, 200)
-    assert line.startswith("How many samples show a change of 2% is unknown: CPU 3: it went offline")
-    assert detect_lines(None, 0.02, 200) == ["How many samples show a change of 2% is unknown: no calibration was run."]
+    assert line.startswith("The number of samples that show a change of 2% is unknown: CPU 3: it went offline")
+    assert detect_lines(None, 0.02, 200) == [
+        "The number of samples that show a change of 2% is unknown: no calibration was run."
+    ]
 
 
 def test_table_is_omitted_unless_requested() -> None:

@@ -186,4 +186,4 @@ def test_gaps_that_were_not_kept_are_counted_without_a_share() -> None:
 )
 def test_conclusion_agrees_with_the_noise_floor_check(calibrated: Calibrated, status: Status, expected: str) -> None:
     conclusion = conclusion_of(calibrated, gaps_of(calibrated))
-    assert (conclusion.status, expected in conclusion.said) == (status, True), conclusion.said
+    assert (conclusion.status, expected in conclusion.sentence) == (status, True), conclusion.sentence

@@ -42,7 +42,7 @@ def test_document_does_not_differ_from_itself(compare: Compare, document: object
     assert "→" not in ran.out
 
 
-_OPEN = "no difference found; unknown in what blocks: not known of both sides: "
+_OPEN = "no difference found; blocking differences unknown, not known on both sides: "
 _NOISY = "2 of 13 figures are too noisy to tell"
 
 
@@ -64,7 +64,7 @@ def test_different_machines_are_reported_first(run: Run) -> None:
     ran = run("compare", _HOST, _LAB)
     answer, *following = ran.out.splitlines()
     assert ran.status == 1
-    assert "differs in what blocks" in " ".join([answer, *following])
+    assert "blocking differences: " in " ".join([answer, *following])
     assert ran.words.index("two different machines: CPU model: AMD EPYC → QEMU TCG") < ran.words.index("before:")
     assert "other target CPUs: CPU 1 → CPUs 2-7" in ran.out
     assert "kernel: 6.18.44-fc-v595 → 6.1.0-56-amd64" in ran.out
@@ -88,7 +88,7 @@ def test_verdict_does_not_differ_from_its_recording(run: Run, tmp_path: Path) ->
 
 def test_changed_facts_are_listed_by_class_and_do_not_block(compare: Compare) -> None:
     ran = compare(calibration(), calibration(facts=with_facts(microcode="0x11", turbo="on")))
-    assert (ran.status, ran.out.splitlines()[0]) == (0, "2 facts differ; no difference in what blocks")
+    assert (ran.status, ran.out.splitlines()[0]) == (0, "2 facts differ; no blocking differences")
     assert "firmware:\n  microcode: 0x10 → 0x11\n\nsettings:\n  turbo: off → on\n" in ran.out
 
 
@@ -102,7 +102,7 @@ def test_machine_of_a_document_without_facts_is_compared(compare: Compare) -> No
     old = verdict(machine={"kernel": "6.1.0", "cpu_model": "Acme 3000", "virtual": None})
     del old["facts"]
     ran = compare(old, verdict())
-    assert ran.out.splitlines()[0] == "1 fact differs; no difference in what blocks"
+    assert ran.out.splitlines()[0] == "1 fact differs; no blocking differences"
     assert "kernel: 6.1.0 → 6.8.0" in ran.out
 
 
@@ -161,7 +161,7 @@ def test_result_is_unknown_if_no_blocking_check_was_asked(compare: Compare) -> N
     unasked = verdict(finding(_BUSY, "ignored", reason="--ignore"))
     ran = compare(unasked, unasked)
     assert ran.status == 3
-    assert "nothing of it is known to both sides" in ran.words
+    assert "nothing that blocks is known on both sides" in ran.words
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_blocking_check_on_one_side_only_makes_the_result_unknown(
     whole, cut = verdict(common, finding(_BUSY, status, severity)), verdict(common)
     for ran in (compare(whole, cut), compare(cut, whole)):
         assert ran.status == exit_status
-        assert (f"not known of both sides: {_BUSY}" in ran.words) == bool(exit_status)
+        assert (f"not known on both sides: {_BUSY}" in ran.words) == bool(exit_status)
 
 
 def test_verdict_without_checks_makes_the_result_unknown(compare: Compare) -> None:
@@ -195,7 +195,7 @@ def test_calibration_missing_on_one_side_makes_the_result_unknown(compare: Compa
     document = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
     ran = compare(document, {**document, "calibration": None})
     assert ran.status == 3
-    assert "not known of both sides: figures" in ran.words
+    assert "not known on both sides: figures" in ran.words
 
 
 def test_json_matches_its_schema(compare: Compare, run: Run) -> None:

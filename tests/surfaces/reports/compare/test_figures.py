@@ -27,7 +27,7 @@ from tests.surfaces.reports.compare.documents import (
 def test_a_slower_machine_is_named_with_its_ratio_and_the_test(compare: Compare) -> None:
     ran = compare(calibration(), calibration(cpu(speed=0.95)))
     assert ran.status == 1
-    assert ran.out.splitlines()[0].startswith("6 figures differ; differs in what blocks: ")
+    assert ran.out.splitlines()[0].startswith("6 figures differ; blocking differences: ")
     assert "latency work: 200 µs → 211 µs, 5.3% slower, ratio 1.053 (1.0" in ran.words
     assert "clock: 3 GHz → 2.85 GHz, 5.0% slower" in ran.words
     assert "13 figures compared, at 0.38% each (Bonferroni: 5% for all)" in ran.words
@@ -76,7 +76,7 @@ def test_slow_cpu_that_is_too_noisy_makes_the_result_unknown(compare: Compare, s
         document["calibration"]["cpus"][7]["latency_work"] |= {"median_ns": 1e6 * by, "mad_share": 0.15}
     ran = compare(before, after)
     assert ran.status == status
-    assert ("not known of both sides: latency work on CPU 7 (too noisy to compare)" in ran.words) == bool(status)
+    assert ("not known on both sides: latency work on CPU 7 (too noisy to compare)" in ran.words) == bool(status)
 
 
 def test_different_sets_of_cpus_are_compared_by_their_means_only(compare: Compare) -> None:
@@ -165,7 +165,7 @@ def test_figures_unknown_on_one_or_both_sides_make_the_result_unknown(
     ran = compare(before, after)
     assert ran.status == 3
     answer, before_sides, _ = ran.words.partition(" before: ")
-    _, is_open, names = answer.partition("not known of both sides: ")
+    _, is_open, names = answer.partition("not known on both sides: ")
     assert is_open
     assert unknown in names + before_sides
 
@@ -200,9 +200,9 @@ def test_figures_too_noisy_to_compare_are_counted(compare: Compare, form: str) -
     noisier = calibration(_noisy("memory", "cache"), facts=with_facts(turbo="on"))
     ran = compare(noisy, noisier)
     assert ran.words.startswith(
-        "1 fact differs; no difference in what blocks; 2 of 13 figures are too noisy to tell before: "
+        "1 fact differs; no blocking differences; 2 of 13 figures are too noisy to tell before: "
     )
-    assert "too noisy to tell even a large change: cache walk, memory walk" in ran.words
+    assert "too noisy to detect even a large change: cache walk, memory walk" in ran.words
 
 
 def test_noisy_figures_are_not_counted_next_to_a_difference(compare: Compare) -> None:
@@ -264,7 +264,7 @@ def test_run_times_are_compared_even_if_speeds_are_of_different_cores(compare: C
     assert "speeds not compared: measured by the core native before, python after" in ran.words
     ran = compare(calibration(), after)
     assert ran.status == 3
-    assert "not known of both sides: speeds, " in ran.words
+    assert "not known on both sides: speeds, " in ran.words
 
 
 def test_change_under_load_only_is_found(compare: Compare) -> None:

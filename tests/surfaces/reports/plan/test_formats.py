@@ -37,10 +37,15 @@ def test_proposal_is_followed_by_reasons_and_steps(run: Run, tree: Path) -> None
     lines = run("plan", "2", "--sysroot", tree).out.splitlines()
     assert lines[:2] == [
         "proposed: CPUs 4-5 (2 cores of node 1, L3 of CPUs 4-7,12-15)",
-        "run on 4-5, leave 12-13 idle; takes 4 of 16 CPUs from everybody else",
+        "run on 4-5, leave 12-13 idle; takes 4 of 16 CPUs from other work",
     ]
     headings = [line.partition("  ")[0] for line in lines if re.match("[A-Z]{3}", line)]
-    assert [heading.partition(",")[0] for heading in headings] == ["WHY THESE", "NOW", "FOR GOOD", "RUN THE BENCHMARK"]
+    assert [heading.partition(",")[0] for heading in headings] == [
+        "WHY THESE CPUS",
+        "NOW",
+        "FOR GOOD",
+        "RUN THE BENCHMARK",
+    ]
     assert " isolcpus=domain,managed_irq,4-5,12-13 " in run("plan", "2", "--sysroot", tree).out
     assert "  run        taskset -c 4-5 numactl --membind=1 ./benchmark" in lines
 
@@ -92,7 +97,7 @@ def test_undo_script_names_the_undo_steps(run: Run, tree: Path) -> None:
         for option in ((), ("--undo",))
     )
     assert "echo 'target-not-isolated: isolate the CPUs'" in do
-    assert "echo 'undo of target-not-isolated: back to what was read'" in undo
+    assert "echo 'undo of target-not-isolated: restore the value that was read'" in undo
     assert all(line.startswith("echo 'undo of ") for line in undo)
 
 
@@ -112,7 +117,7 @@ def _old_tree(tmp_path: Path) -> Path:
 
 
 _NO_PARTITION = (
-    "The CPUs cannot be isolated without a reboot: for that this machine lacks Linux 6.1 or newer (it has cgroup v2 "
+    "The CPUs cannot be isolated without a reboot, as this machine lacks Linux 6.1 or newer (it has cgroup v2 "
     "with the cpuset controller).\n"
 )
 _NO_TICKLESS = "target-not-tickless: this kernel cannot stop the tick"
@@ -122,7 +127,7 @@ def test_unit_and_script_without_a_partition_state_that_nothing_is_isolated(run:
     plan = ("plan", "2", "--sysroot", _old_tree(tmp_path), "--format")
     unit, script = run(*plan, "systemd").out, run(*plan, "script").out
     assert "ExecStartPre" not in unit
-    assert f"\n# {_NO_PARTITION}# This unit runs on them, and keeps nothing else off them.\n" in unit
+    assert f"\n# {_NO_PARTITION}# This unit runs on these CPUs, but keeps nothing else off them.\n" in unit
     assert f"\n# Not isolated by this script:\n#   {_NO_PARTITION}" in script
     assert f"\n# Left out:\n#   {_NO_TICKLESS}" in script
 
@@ -135,7 +140,7 @@ def test_unit_states_that_nothing_is_isolated_if_no_core_is_left(run: Run, tree:
 def test_replaced_and_missing_options_of_the_command_line_are_on_standard_error(run: Run, tmp_path: Path) -> None:
     ran = run("plan", "2", "--sysroot", _old_tree(tmp_path), "--format", "cmdline")
     assert (ran.status, ran.out.count("\n")) == (0, 1)
-    assert "noisewatch: The command line has isolcpus=7 now: replace that.\n" in ran.err
+    assert "noisewatch: The command line already has isolcpus=7: replace it.\n" in ran.err
     assert f"noisewatch: {_NO_PARTITION}" in ran.err
     assert f"noisewatch: left out: {_NO_TICKLESS}" in ran.err
 
@@ -143,7 +148,7 @@ def test_replaced_and_missing_options_of_the_command_line_are_on_standard_error(
 def test_unreadable_command_line_may_already_have_the_options(run: Run, tree: Path) -> None:
     (tree / "proc/cmdline").unlink()
     ran = run("plan", "2", "--sysroot", tree, "--format", "cmdline")
-    assert "noisewatch: Whether the command line has any of these options now is not known.\n" in ran.err
+    assert "noisewatch: Cannot tell whether the command line already has any of these options.\n" in ran.err
 
 
 @pytest.mark.parametrize("form", ["text", "cmdline"])
@@ -152,7 +157,7 @@ def test_unknown_siblings_of_target_cpus_are_mentioned(run: Run, tree: Path, for
         shutil.rmtree(tree / f"sys/devices/system/cpu/cpu{cpu}/topology")
     ran = run("plan", "--cpus", "2-3", "--sysroot", tree, "--format", form)
     text = " ".join(f"{ran.out}{ran.err}".split())
-    assert "Which CPUs share a core with CPUs 2-3 is not known: add any that do to these options." in text
+    assert "Cannot tell which CPUs share a core with CPUs 2-3: add them to these options." in text
 
 
 def test_the_unit_takes_whole_cores_and_runs_on_one_thread_of_each(run: Run, tree: Path) -> None:

@@ -14,7 +14,7 @@ from noisewatch.judgement.run.reasons import RepetitionVerdict, Unwatched
 from noisewatch.kinds import Tracer
 from noisewatch.operations.run.series import RunBeginning, RunSeries
 from noisewatch.operations.run.tracing import TraceLevel
-from noisewatch.surfaces.cli.commands.run import OneRun
+from noisewatch.surfaces.cli.commands.run import SingleRunReport
 from noisewatch.surfaces.reports.run.receipt import header_of, repetition_of
 from tests.surfaces.reports.consumers import workflow_command
 from tests.surfaces.reports.run.running import read
@@ -81,7 +81,7 @@ def test_pyperf_metadata_lists_what_was_not_watched(tmp_path: Path) -> None:
 def test_line_of_a_single_run_names_what_was_not_watched(
     verdict: RepetitionVerdict, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    series, display = written_series(verdict), OneRun()
+    series, display = written_series(verdict), SingleRunReport()
     display.on_begin(
         RunBeginning(
             options=series.options,
@@ -117,7 +117,7 @@ def _with_lost_traces() -> RunSeries:
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_text_and_markdown_name_the_method_and_the_runs_with_lost_traces(form: str) -> None:
-    assert f"attribution: kernel trace; of runs 3-4 counters, because {_LOST}" in _words(form, _with_lost_traces())
+    assert f"attribution: kernel trace; for runs 3-4 counters, because {_LOST}" in _words(form, _with_lost_traces())
     series = replace(written_series(UNDISTURBED), level=TraceLevel(Tracer.NONE, "tracefs is not mounted"))
     assert "attribution: counters, because tracefs is not mounted" in _words(form, series)
 

@@ -69,7 +69,7 @@ def test_one_disturbed_run_of_a_thousand_is_shown_with_its_culprit(width: int) -
     lines = _picture(runs, width)
     assert "!" in _plot(lines)[0]
     assert any("hog" in line for line in lines)
-    assert any("a column" in line for line in lines)
+    assert any("per column" in line for line in lines)
 
 
 def test_bars_count_runs_and_mark_disturbed_ones() -> None:

@@ -89,7 +89,7 @@ def test_change_of_the_machine_is_unknown_if_the_last_calibration_failed(form: s
     series = replace(_SERIES, options=replace(_SERIES.options, calibration_s=1.0), opening=quiet_calibration())
     why = "not calibrated after the series: no memory"
     report = render(form, replace(series, not_calibrated="after the series: no memory"))
-    assert f"whether the machine is what it was is unknown: {why}" in " ".join(report.split())
+    assert f"cannot tell whether the machine changed: {why}" in " ".join(report.split())
     assert "what it was" not in render(form, replace(series, closing=quiet_calibration()))
     assert "what it was" not in render(form, replace(series, ended_by=signal.SIGINT))
 
@@ -98,14 +98,14 @@ def test_first_line_counts_the_repeated_runs() -> None:
     series = written_series(*[UNDISTURBED] * 9)
     assert render("text", series).splitlines()[0].endswith("· 9 runs")
     requested = replace(series, options=replace(series.options, runs=5))
-    assert render("text", requested).splitlines()[0].endswith("· 9 runs (5 wanted, 4 repeated)")
+    assert render("text", requested).splitlines()[0].endswith("· 9 runs (5 requested, 4 repeated)")
 
 
 def test_comparison_of_a_command_with_itself_mentions_the_layout_floor() -> None:
     series = written_series(*[UNDISTURBED] * 8, has_two=True)
     report = render("text", replace(series, options=replace(series.options, against=None, is_aa=True)))
     text = " ".join(report.split())
-    assert "does not see the layout floor: both run the same file" in text
+    assert "does not show the layout floor: both sides run the same file" in text
     assert report.index("layout floor") < report.index("undisturbed runs")
 
 

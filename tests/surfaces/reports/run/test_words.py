@@ -50,7 +50,7 @@ _FOUR = [1.22, 1.23, 1.24, 1.25]
             "200 s ± 141 s (2 runs, CV 70.7%, 95% interval of the mean 0 to 1471 s)",
             "median 200 s, runs from 100 to 300 s",
         ),
-        ([0.5], "500.0 ms (1 run: how much it varies is unknown)", "median 500.0 ms, runs from 500.0 to 500.0 ms"),
+        ([0.5], "500.0 ms (1 run: its variation is unknown)", "median 500.0 ms, runs from 500.0 to 500.0 ms"),
     ],
 )
 def test_mean_is_rounded_to_two_digits_of_its_deviation(times: list[float], mean: str, facts: str) -> None:
@@ -85,9 +85,11 @@ def test_doubts_about_a_series_are_listed() -> None:
         "later runs took less (the second half 2.53% less than the first)"
     )
     waves = statistics_of([1 + (number // 5 % 2) / 100 for number in range(40)])
-    assert doubt_words(waves, range(1, 21)) == ["runs resemble the one before: the interval of the mean is too narrow"]
+    assert doubt_words(waves, range(1, 21)) == [
+        "each run resembles the one before: the interval of the mean is too narrow"
+    ]
     assert doubt_words(statistics_of(_FOUR), range(1, 21)) == [
-        "fewer than 10 runs: whether later ones take longer is unknown"
+        "fewer than 10 runs: cannot tell whether later runs take longer"
     ]
     assert doubt_words(_with_far_run(6), range(101, 121)) == ["far from the others: run 107"]
 
@@ -104,12 +106,12 @@ def _difference(share: float, half: float) -> MeanDifference:
         (
             _difference(0.002, 0.01),
             "no difference shown: new takes between 0.8% less and 1.2% more time than old (95% interval, 25 pairs); "
-            "one of less than 1.4% may be missed",
+            "one below 1.4% may be missed",
         ),
         (
             difference_of([RunPair(1, 1.5, True)]),
             "new took 50% more time than old in 1 pair: too few to tell "
-            "(3 pairs at least, and each command first in one)",
+            "(at least 3 pairs are needed, with each command first in one)",
         ),
     ],
 )
@@ -118,14 +120,14 @@ def test_difference_is_described_with_its_interval(difference: MeanDifference, s
 
 
 def test_comparison_of_a_command_with_itself_states_the_detectable_difference() -> None:
-    shown = "differences from 1.4% on can be shown here with 25 pairs (5% false alarms, 80% power)"
+    shown = "differences of 1.4% or more can be shown here with 25 pairs (5% false alarms, 80% power)"
     assert against_itself_words(_difference(0.002, 0.01)) == shown
     assert against_itself_words(_difference(0.02, 0.01)) == (
-        f"{shown}; but the command differs from itself by 1% to 3% more: by chance in one series of twenty, "
-        "so measure again"
+        f"{shown}; but the command differs from itself by 1% to 3% more, which happens by chance in one series "
+        "of twenty: measure again"
     )
     assert against_itself_words(difference_of([RunPair(1, 1.5, True)])) == (
-        "what difference can be shown here is unknown: 1 pair, 3 at least are needed"
+        "cannot tell what difference can be shown here: 1 pair, at least 3 are needed"
     )
 
 
@@ -152,16 +154,16 @@ def test_comparison_of_a_command_with_itself_states_the_detectable_difference() 
         (
             [1 + number / 100 for number in range(20)],
             Bounds(0.002, 0.004),
-            "varies 5.4% between processes; the machine explains 0.2% to 0.4%: the rest depends on when a run ran, "
+            "varies 5.4% between processes; the machine explains 0.2% to 0.4%: the rest depends on the time of a run, "
             "so not on the program (layout, hash seeds, allocation)",
         ),
         (
             [1.0, 1.02] * 2,
             None,
-            "varies 1.14% between processes; what the machine explains of it is unknown: "
+            "varies 1.14% between processes; the part of the machine is unknown: "
             "no noise floor was measured for runs of this length",
         ),
-        ([1.0], Bounds(0.002, 0.004), "one run: how much processes vary is unknown"),
+        ([1.0], Bounds(0.002, 0.004), "one run: cannot tell how much processes vary"),
     ],
 )
 def test_variance_names_machine_and_program(times: list[float], of_machine: Bounds | None, sentence: str) -> None:
@@ -220,7 +222,7 @@ def test_single_node_is_not_listed() -> None:
 
 def test_busiest_of_many_threads_are_listed() -> None:
     placement = placed([thread_look(tid, 1, tid) for tid in range(1, 21)], places=ONE_NODE, used_ns=210)
-    lines = placement_lines(placement, most=2)
+    lines = placement_lines(placement, max_threads=2)
     assert [line.split(":")[0] for line in lines[1:]] == [
         "bench (20)",
         "bench (19)",
@@ -266,9 +268,9 @@ def test_unknown_placement_is_reported_with_the_reason() -> None:
     placement = replace(placed([thread_look(9, 1, 5)], used_ns=50), reason="no children")
     assert placement_lines(placement)[-2:] == [
         "unknown: no children",
-        "unknown: where its threads ran is known for 10% of their CPU time only",
+        "unknown: where its threads ran is known for only 10% of their CPU time",
     ]
-    assert placement_lines(placed(used_ns=50))[0] == "no look at its threads: it was too short"
+    assert placement_lines(placed(used_ns=50))[0] == "its threads were not observed: it was too short"
 
 
 def test_threads_pinned_by_spread_are_counted() -> None:

@@ -52,7 +52,7 @@ async def run_preflight(app: MonitorApp, pilot: Pilot[None]) -> None:
     """Run a whole preflight of the replay, and wait for its verdict; before it `F` writes nothing."""
     app.show_frame(frame(4, target=(2, 3), origin="replay of machine.nw"))
     await pilot.press("p", "F")
-    assert "Judges the replay of machine.nw" in "".join(lines_of(app))
+    assert "Judges the whole replay of machine.nw" in "".join(lines_of(app))
     assert not list(Path().iterdir())
     await pilot.press("enter")
     await until(pilot, lambda: "CHECKS" in "".join(lines_of(app)))

@@ -188,7 +188,7 @@ def test_a_frame_that_cannot_be_handled_is_skipped(contained_faults: None) -> No
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app._take_in_contained(bad, b"")
         await pilot.pause()
-        assert "could not show what the sampler saw: internal error: " in " ".join(lines_of(app))
+        assert "could not show the new frame: internal error: " in " ".join(lines_of(app))
         app._take_in_contained(frame(4, (culprit("hog"),)), b"")
         app._draw_pending()
         assert "hog" in " ".join(lines_of(app))

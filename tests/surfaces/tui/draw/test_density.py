@@ -111,9 +111,9 @@ def test_a_cell_of_several_cpus_shows_the_target_and_not_the_housekeeping_cpu() 
 
 
 def test_the_heading_of_the_cells_explains_them() -> None:
-    assert any("noise/s now, two CPUs a cell, side by side" in line for line in _screen(512, 0))
-    assert any("noise/s now, worst of 8 CPUs a cell" in line for line in _screen(2048, 0))
-    assert any("one CPU a cell   T target" in line for line in _screen(64, 0))
+    assert any("noise/s now, two CPUs per cell, side by side" in line for line in _screen(512, 0))
+    assert any("noise/s now, each cell: the worst of 8 CPUs" in line for line in _screen(2048, 0))
+    assert any("one CPU per cell   T target" in line for line in _screen(64, 0))
 
 
 def test_an_offline_cpu_and_an_unknown_one_are_not_shown_as_calm() -> None:

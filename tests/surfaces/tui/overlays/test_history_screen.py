@@ -75,7 +75,7 @@ def test_an_unreadable_history_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_recording_has_no_history(tmp_path: Path) -> None:
-    assert "Only this host keeps a history" in " ".join(_text(_overlay(tmp_path / "none", "recording x.nw"), 100, 24))
+    assert "only this host keeps one" in " ".join(_text(_overlay(tmp_path / "none", "recording x.nw"), 100, 24))
 
 
 def test_without_a_file_the_screen_explains_how_to_start_a_history(tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ def test_the_axis_of_the_histogram_is_unchanged_by_longer_gaps() -> None:
 
 
 def test_a_running_calibration_announces_causes_at_the_end() -> None:
-    assert "known at the end" in "\n".join(_live_lines(_live(2_000), 80, 24))
-    assert "known at the end" in "\n".join(_live_lines(_live(2_000), 120, 40))
+    assert "attributed at the end" in "\n".join(_live_lines(_live(2_000), 80, 24))
+    assert "attributed at the end" in "\n".join(_live_lines(_live(2_000), 120, 40))
 
 
 def test_the_histogram_of_all_cpus_is_the_sum_of_theirs() -> None:

@@ -174,7 +174,7 @@ def test_advice_stays_until_another_row_is_selected_or_it_is_closed() -> None:
     assert command_to_copy(model)[0] == "one"
     model.select(-1)
     assert model.shows_fix
-    assert command_to_copy(model) == (None, "nothing to copy yet: what helps is being read")
+    assert command_to_copy(model) == (None, "nothing to copy yet: the fix is being looked up")
     model.go_back()
     assert (model.screen, command_to_copy(model)) == ("culprits", (None, "no command to copy: press f for a fix"))
 

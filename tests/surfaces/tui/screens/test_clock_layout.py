@@ -235,6 +235,6 @@ def test_both_ends_of_the_graph_have_their_time_in_a_recording() -> None:
 def test_the_graph_announces_heat_and_power_that_do_not_fit() -> None:
     model = _model(2)
     assert any(
-        line.rstrip().endswith("heat and power: no room, on a higher screen") for line in framed_lines(model, 80, 24)
+        line.rstrip().endswith("heat and power: shown on a taller screen") for line in framed_lines(model, 80, 24)
     )
     assert not any("no room" in line for line in framed_lines(model, 120, 34))

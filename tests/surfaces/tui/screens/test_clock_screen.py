@@ -169,7 +169,7 @@ def test_a_virtual_machine_is_offered_the_measured_clock() -> None:
     for size in ((120, 34), (80, 24)):
         text = " ".join(_text(model, *size).replace("│", " ").split())
         assert "unknown: no such file (/sys/x)" in text
-        assert "c measures it" in text
+        assert "Press c to measure it" in text
 
 
 def test_figures_missing_in_a_recording_are_marked() -> None:
@@ -305,4 +305,4 @@ def test_both_packages_and_the_reason_for_unknown_idle_states_are_shown() -> Non
     text = _text(_slowing_model(3, clock=figures))
     assert "80 of 95 W" in text
     assert re.search(r"package 0 +50 of 90 °C, 40 of 95 W", text)
-    assert "? C-states: asked of CPU 2 only" in text
+    assert "? C-states: read on CPU 2 only" in text

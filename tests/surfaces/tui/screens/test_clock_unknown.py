@@ -100,7 +100,7 @@ def test_the_line_of_the_slowest_clock_has_a_gap_while_a_target_clock_is_unknown
 def test_a_target_cpu_without_a_clock_is_named_and_the_others_can_be_drawn() -> None:
     model = _clocks(*[None] * 9)
     text = "\n".join(screen_of(model, "clock", 120, 34))
-    assert "The clock is unknown on CPU 3: so are the slowest and the mean. g shows each." in text
+    assert "The clock of CPU 3 is unknown, so the slowest and the mean clock are unknown too. Press g" in text
     model.go_to("clock")
     model.toggle_folding()
     assert _line(model) == "x" * 9
@@ -112,7 +112,7 @@ def test_a_column_with_an_unknown_clock_is_unknown_unless_the_clock_dropped() ->
     assert _line(model) == "x xx"
     blind = _clocks(*[*[None] * 9, 2_000_000] * 3)
     blind.zoom = 10
-    assert "intervals in which the clock is unknown: w shows them" in "\n".join(screen_of(blind, "clock", 130, 34))
+    assert "intervals with an unknown clock. Press w to show" in "\n".join(screen_of(blind, "clock", 130, 34))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_window_is_that_of_the_target_cpus(cpus: str, expected: set[str]) ->
     rows = ["".join(text for text, _ in row)[9:].strip() for row in settings_rows(model, 60, UNICODE)]
     names = ["".join(text for text, _ in row)[:9].strip() for row in settings_rows(model, 60, UNICODE)]
     begin, end = names.index("window"), names.index("EPP")
-    assert {row.replace("? read at the next look", "?") for row in rows[begin:end]} == expected
+    assert {row.replace("? read next interval", "?") for row in rows[begin:end]} == expected
 
 
 def test_the_spread_of_a_cpu_without_a_tick_is_unknown() -> None:

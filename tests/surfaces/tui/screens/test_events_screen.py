@@ -26,7 +26,7 @@ def _model(events: int = 3) -> ScreenModel:
 def test_a_short_log_leaves_rows_for_culprits_kinds_of_events_and_noise(width: int, height: int) -> None:
     text = "\n".join(screen_of(_model(), Screen.EVENTS, width, height))
     assert "event 2" in text
-    assert "who was there" in text
+    assert "culprits then" in text
     assert "a CPU goes offline, or comes online" in text
     assert "3 times c clock" in text
     assert "noise of the worst target CPU, around the selected event" in text
@@ -58,8 +58,8 @@ def test_the_mark_is_below_the_interval_of_the_selected_event() -> None:
 
 
 def test_without_panels_culprits_are_shown_where_they_fit() -> None:
-    assert any("who was there" in line for line in screen_of(_model(), Screen.EVENTS, 99, 40))
-    assert not any("who was there" in line for line in screen_of(_model(), Screen.EVENTS, 80, 20))
+    assert any("culprits then" in line for line in screen_of(_model(), Screen.EVENTS, 99, 40))
+    assert not any("culprits then" in line for line in screen_of(_model(), Screen.EVENTS, 80, 20))
 
 
 def test_a_copied_tree_shows_why_it_has_no_events() -> None:

@@ -204,7 +204,7 @@ def test_a_copied_tree_has_neither_rates_nor_moves() -> None:
     model.go_to(Screen.IRQS)
     text = " ".join(framed_lines(model))
     assert "rates unknown: a copied tree is a single snapshot" in text
-    assert "moved     unknown: a single look shows no move" in text
+    assert "moved     unknown: a single snapshot shows no move" in text
     assert "in 0 intervals" not in text
 
 
@@ -262,7 +262,7 @@ def test_a_fix_is_below_the_facts_and_disappears_with_the_selection() -> None:
     selected = model.selected()
     assert selected is not None
     model.ask_for_fix(selected)
-    assert "reading what helps …" in " ".join(framed_lines(model))
+    assert "looking up the fix …" in " ".join(framed_lines(model))
     lines = ("now: echo 0 > 300", "undo: echo 1 > 300")
     model.advice, model.awaits_fix = Advice(selected, lines, (("now", "echo 0 > 300"),)), False
     text = "\n".join(framed_lines(model))
@@ -270,7 +270,7 @@ def test_a_fix_is_below_the_facts_and_disappears_with_the_selection() -> None:
     assert "y copy · f, esc close" in text
     model.select(1)
     text = " ".join(framed_lines(model))
-    assert "reading what helps …" in text
+    assert "looking up the fix …" in text
     assert "echo 0 > 300" not in text
     assert "IRQ 301" in text
 
@@ -289,4 +289,4 @@ def test_an_irq_without_a_cpu_does_not_show_the_fix_of_another() -> None:
     text = " ".join(framed_lines(model))
     assert "IRQ 310 · nowhere" in text
     assert "echo 0 > 300" not in text
-    assert "it goes to no CPU that is known: nothing to move" in text
+    assert "its CPUs are unknown: nothing to move" in text

@@ -195,7 +195,7 @@ def test_the_panel_shows_all_facts_of_the_selected_irq() -> None:
     assert "goes to   CPU 1   may go to CPU 1   it can be moved" in text
     assert "rate      CPU 1: 41 200/s" in text
     assert "costs     ~120 ms/s of CPU 1" in text
-    assert "median 41 200/s, most 41 200/s in 1 interval" in text
+    assert "median 41 200/s, max 41 200/s in 1 interval" in text
 
 
 @pytest.mark.parametrize("irqs", [_LINES, ()])
@@ -220,7 +220,7 @@ def test_enter_shows_the_cpu_that_the_irq_interrupts_most_or_goes_to(irqs: tuple
         ({"irq_settings": None}, "names and affinities unknown"),
         (
             {"irq_settings": (_setting(205, "eth0-TxRx-5", None, None, movable=None, is_managed=None),)},
-            "where IRQs go, and may go, is unknown: /proc/irq cannot be read",
+            "affinities of IRQs unknown: /proc/irq cannot be read",
         ),
     ],
 )
@@ -241,7 +241,7 @@ def test_unknown_affinities_are_marked() -> None:
     assert _row(lines, "205").split()[5:7] == ["?", "?"]
     text = "\n".join(lines)
     assert "goes to   unknown   may go to unknown   unknown whether it can be moved" in text
-    assert "moved     unknown: the kernel does not tell where it goes" in text
+    assert "moved     unknown: the kernel does not report where it goes" in text
 
 
 def _places(count: int, caches: int) -> tuple[PlaceLine, ...]:
@@ -255,7 +255,7 @@ def test_many_cpus_share_columns_by_cache_and_the_screen_explains_it() -> None:
     lines = _rows(model, 140, 40)
     row = _row(lines, "205")
     assert "█" in row
-    assert any("worst of each L3" in line for line in lines)
+    assert any("worst of an L3" in line for line in lines)
     assert "│" in row
 
 

@@ -90,12 +90,12 @@ def test_few_events_leave_room_for_the_kinds_of_events() -> None:
     lines = screen_of(_model("hog", events=2), Screen.OVERVIEW, 120, 60)
     for kind in EventKind:
         assert any(f" {kind.mark} {kind:<9} {kind.meaning}" in line for line in lines), kind
-    assert any("2 times d device    a device comes, goes or changes" in line for line in lines)
+    assert any("2 times d device    a device is added, removed or changed" in line for line in lines)
 
 
 def test_without_an_event_only_the_kinds_of_events_are_listed() -> None:
     lines = screen_of(_model("hog", events=0), Screen.OVERVIEW, 120, 60)
-    assert any("kinds of event, where they can be read" in line for line in lines)
+    assert any("kinds of events, if they can be read" in line for line in lines)
     assert any(line.startswith("├─ no events ──") for line in lines)
     assert not any("times" in line for line in lines if "verdict changes" in line)
     assert not any(_TITLE in line for line in screen_of(_model("hog", events=0), Screen.OVERVIEW, 120, 34))
@@ -104,9 +104,9 @@ def test_without_an_event_only_the_kinds_of_events_are_listed() -> None:
 def test_missing_device_events_have_their_reason() -> None:
     model = _model("hog", events=0)
     model.log.silence = "the socket was denied"
-    assert any("goes or changes: the socket was denied" in line for line in screen_of(model, Screen.MAP, 120, 60))
+    assert any("removed or changed: the socket was denied" in line for line in screen_of(model, Screen.MAP, 120, 60))
     model.add(frame(second=61, origin="replay of x.nw"))
-    assert any("goes or changes: a recording has none" in line for line in screen_of(model, Screen.MAP, 120, 60))
+    assert any("removed or changed: a recording has none" in line for line in screen_of(model, Screen.MAP, 120, 60))
 
 
 @pytest.mark.parametrize(("width", "height"), [(120, 34), (120, 60), (300, 80), (99, 60)])
@@ -139,7 +139,7 @@ def test_for_a_copied_tree_the_answers_of_checks_replace_the_events(screen: Scre
     model = model_of(interval)
     model.cpu = 1
     text = "\n".join(screen_of(model, screen, width, height))
-    assert "what the checks say of a single snapshot" in text
+    assert "checks of a single snapshot" in text
     assert "turbo-enabled     turbo-enabled was found" in text
     assert "? hypervisor-steal  hypervisor-steal is not known" in text
     assert _TITLE not in text

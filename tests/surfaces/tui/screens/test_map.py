@@ -105,7 +105,7 @@ def test_a_clock_that_is_older_than_its_interval_is_unknown_on_the_map() -> None
     scale = scale_of(_model(interval), Quantity.CLOCK)
     assert [scale.values(cpu, range(1)) for cpu in (0, 1)] == [[3_000_000], [None]]
     text = text_of_rows(_map_rows(_model(replace(interval, irqs=()), quantity=Quantity.CLOCK), height=40))
-    assert "clocks unknown: no CPU is known to have had a tick" in text
+    assert "clocks unknown: a clock is measured up to the last tick" in text
 
 
 @pytest.mark.parametrize("count", [2, 512])
@@ -128,9 +128,9 @@ def test_rates_are_kept_within_five_percent_and_unknown_stays_unknown() -> None:
 @pytest.mark.parametrize(
     ("clock", "expected"),
     [
-        (None, "heat unknown: read at the next look"),
+        (None, "heat unknown: read next interval"),
         (ClockFigures(reasons={"celsius": "no driver"}), "heat unknown: no driver"),
-        (ClockFigures(), "heat unknown: no sensor of a core or a package tells it"),
+        (ClockFigures(), "heat unknown: no sensor of a core or a package reports it"),
     ],
 )
 def test_unknown_heat_is_marked_with_its_reason(clock: ClockFigures | None, expected: str) -> None:

@@ -123,7 +123,7 @@ def test_a_cause_stays_selected_when_another_of_its_checks_comes_first() -> None
 
 def test_enter_opens_the_checks_of_a_cause_and_escape_closes_them() -> None:
     model = model_of(by_cause())
-    limit = "limit: share of a target CPU that one task may take: fails from 0.5%"
+    limit = "limit: share of a target CPU that one task may take: fails above 0.5%"
     assert limit not in "\n".join(screen_of(model, "preflight", 80, 30))
     model.opens_check = True
     rows = [text_of(row) for row in rows_of_screen(model, 80, 30, UNICODE)]

@@ -58,7 +58,7 @@ def test_the_map_has_a_row_for_each_cpu_or_for_a_group_of_cpus() -> None:
     rows = screen_of(_model(4), "map")
     assert [line[:4].strip() for line in rows[4:20] if line[:4].strip()] == ["0", "1", "2", "T 3"]
     rows = screen_of(_model(512), "map", 100, 31)
-    assert "worst of up to 24 CPUs a row" in rows[3]
+    assert "each row: worst of up to 24 CPUs" in rows[3]
     assert rows[4].startswith("  0-23 ")
     assert [line[:8].strip() for line in rows if "T " in line[:4]] == ["T 511"]
 

@@ -53,14 +53,14 @@ def test_the_panel_of_an_irq_shows_affinity_last_move_and_cost(screen: Screen) -
     assert "CPU 3   may go to CPU 0-3   it can be moved" in text
     assert "came to CPU 3, was on CPU 1 (1 s ago)" in text
     assert "90 ms/s of CPU 3 (9.0%)   41 200/s" in text
-    assert "median 45 ms/s, most 90 ms/s in 4 intervals, there for 2 intervals" in text
+    assert "median 45 ms/s, max 90 ms/s in 4 intervals, present for 2 intervals" in text
 
 
 def test_softirqs_have_their_likely_irq_and_an_estimate_is_marked() -> None:
     text = _screen_text(_model(_SOFTIRQ, _IRQ))
     assert "softirq NET_RX on CPU 3" in text
     assert "IRQ 205 eth0-TxRx-3, 41 200/s: the most frequent one on CPU 3" in text
-    assert "~200 ms/s of CPU 3 (20%)   41 200/s   ~ counted, at a typical cost" in text
+    assert "~200 ms/s of CPU 3 (20%)   41 200/s   ~ counted at a typical cost" in text
     assert "likely by" not in _screen_text(_model(replace(_SOFTIRQ, name="TIMER"), _IRQ))
 
 
@@ -97,7 +97,7 @@ def test_a_culprit_cut_off_by_others_is_not_followed_rather_than_quiet_or_unknow
     assert lane[lane.index((f"_{glyphs.not_followed}", "faint")) + 1] == ("?", "unknown")
     text = text_of_rows(rows)
     assert f"last 4  {glyphs.not_followed} not followed" in text
-    assert "history   most 90 ms/s in 2 of 4 intervals, there for at least 1 interval" in text
+    assert "history   max 90 ms/s in 2 of 4 intervals, present for at least 1 interval" in text
     assert f"{glyphs.not_followed} 1 not followed: not among the 64 costliest here   ? 1 unknown: not read" in text
     narrow = text_of_rows(rows_of_screen(model, 70, 24, glyphs))
     assert f"{glyphs.not_followed} 1 not followed   ? 1 unknown\n" in narrow
@@ -139,9 +139,9 @@ def test_the_panel_shows_that_the_machine_is_being_read(size: tuple[int, int]) -
     model = _model(_SOFTIRQ, _IRQ)
     model.ask_for_fix(_SOFTIRQ)
     text = screen_text(model, *size)
-    assert "reading what helps" in text
+    assert "looking up the fix" in text
     model.close_fix()
-    assert "reading what helps" not in screen_text(model, *size)
+    assert "looking up the fix" not in screen_text(model, *size)
 
 
 def test_a_fix_follows_the_selection_and_f_closes_it(tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_a_fix_follows_the_selection_and_f_closes_it(tmp_path: Path) -> None:
 
 def test_on_a_narrow_screen_the_count_of_intervals_is_dropped_first() -> None:
     text = "\n".join(screen_of(_model(_IRQ), Screen.OVERVIEW, 100, 34))
-    assert "median 45 ms/s, most 90 ms/s" in text
-    assert "there for 2 intervals" in text
+    assert "median 45 ms/s, max 90 ms/s" in text
+    assert "present for 2 intervals" in text
 
 
 def test_a_culprit_with_a_partly_unread_cpu_has_no_median() -> None:
@@ -189,7 +189,7 @@ def test_a_culprit_with_a_partly_unread_cpu_has_no_median() -> None:
     blind = (*cpus[:2], cpu_line(3, Role.TARGET, None))
     model = model_of(frame(cpus, (tick, noisy)), frame(blind, (tick,), 2), frame(cpus, (tick, noisy), 3))
     text = _screen_text(model, Screen.CULPRITS)
-    assert "most 300 ms/s in 2 of 3 intervals" in text
+    assert "max 300 ms/s in 2 of 3 intervals" in text
     assert "median" not in text
     assert "? 1 unknown: not read" in text
 
@@ -203,4 +203,4 @@ def test_threads_beyond_the_costliest_make_the_noise_of_a_process_a_minimum(glyp
         text = "\n".join(screen_of(model, Screen.CULPRITS, 120, 34, glyphs))
         assert (f" {sign}25" in text) == is_cut
         assert ("at least 256 ms/s of CPU 3" in text) == is_cut
-        assert ("most 256 ms/s or more in 1 interval" in text) == is_cut
+        assert ("max 256 ms/s or more in 1 interval" in text) == is_cut

@@ -171,7 +171,7 @@ def test_the_moves_of_a_removed_driver_are_shown_only_at_their_time() -> None:
     model.go_to_number(1)
     assert "came to CPU 5, was on CPU 1" in _facts_text(model)
     model.go_to_number(2)
-    assert "moved     unknown before this look" in _facts_text(model)
+    assert "moved     unknown before this snapshot" in _facts_text(model)
 
 
 @pytest.mark.parametrize("unknown", [None, ""])

@@ -130,4 +130,4 @@ def test_in_a_zoomed_timeline_a_step_is_a_column() -> None:
     model.next_zoom()
     model.step(-2)
     assert model.number == 79
-    assert "10 a column" in "\n".join(screen(model))
+    assert "10 per column" in "\n".join(screen(model))

@@ -1,7 +1,7 @@
-// A step of a shared library: runs a body on a node with this label that is quiet, or fails the build.
+// A step of a shared library: runs its body on a quiet node with this label, or fails the build.
 //     onQuietNode('benchmark') { sh './benchmark' }
 //     onQuietNode('benchmark', nodes: 3, options: '--cpus 2-7') { … }
-// `nodes`: how many to try; no more than have the label, as Jenkins waits for ever for one that does not exist.
+// `nodes`: how many to try; at most the number with the label, as Jenkins waits forever for a node that does not exist.
 def call(Map settings = [:], String label, Closure body) {
     int nodes = settings.nodes ?: 1
     String gate = settings.gate ?: '/etc/noisewatch/jenkins/noisewatch-gate'
@@ -18,7 +18,7 @@ def call(Map settings = [:], String label, Closure body) {
                 body()
             } else {
                 echo('noisewatch: ' + env.NODE_NAME + ' is not known to be quiet')
-                wanted += ' && !"' + env.NODE_NAME + '"' // Jenkins would prefer the same one again
+                wanted += ' && !"' + env.NODE_NAME + '"' // Jenkins would prefer the same node again
             }
         }
         if (isQuiet) {
