@@ -85,7 +85,7 @@ def test_few_entries_are_not_judged(history: History) -> None:
 
 def test_only_entries_after_the_acceptance_are_usual(history: History, tmp_path: Path) -> None:
     path = write_history(tmp_path, slowdown_lines())
-    assert "from here on" in history(path, "accept", "--why", "new BIOS").out
+    assert "this machine is the new baseline" in history(path, "accept", "--why", "new BIOS").out
     assert json.loads(Path(path).read_text().splitlines()[-1])["why"] == "new BIOS"
     text = history(path).words
     assert "no entry since this machine was accepted 20" in text
