@@ -16,7 +16,7 @@ from noisewatch.errors import NO_SUCH_FILE
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.causes import Cause, Way, causes_of, culprit_key, culprits_of, explain
 from noisewatch.judgement.checks.calibration.noise import BECAUSE
-from noisewatch.judgement.finding_words import culprit_line, said_in_full, sentence, unnamed_culprits
+from noisewatch.judgement.finding_words import culprit_line, full_statement, sentence, unnamed_culprits
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.noise.by_work import chance_line, chance_within_budget, options_to_try
 from noisewatch.judgement.terms import (
@@ -230,7 +230,7 @@ def effect_title(cause: Cause, case: Case) -> Title | None:
         return None
     if explain(culprits_of(finding, case), finding):
         return Title(f"{name_of(lead, case)} {_takes(lead, finding)}", _limits(finding, case))
-    text = printable(said_in_full(finding.answer))
+    text = printable(full_statement(finding.answer))
     return Title(f"{text}: {name_of(lead, case)} {_share(lead.share or 0.0)}", _limits(finding, case))
 
 
@@ -242,8 +242,8 @@ def short_title(cause: Cause, case: Case) -> Title:
     finding = cause.findings[0]
     if cause.way is not None:
         return Title(title_of(cause, case))
-    more = [said_in_full(other.answer) for other in cause.findings[1:2] if not other.answer.culprits]
-    return Title(printable("; ".join([said_in_full(finding.answer), *more])), _limits(finding, case))
+    more = [full_statement(other.answer) for other in cause.findings[1:2] if not other.answer.culprits]
+    return Title(printable("; ".join([full_statement(finding.answer), *more])), _limits(finding, case))
 
 
 def is_of_floor(cause: Cause) -> bool:

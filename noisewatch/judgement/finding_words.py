@@ -33,7 +33,7 @@ def sentence(finding: Finding) -> str:
     if answer.status in (Status.UNKNOWN, Status.NOT_APPLICABLE, Status.IGNORED):
         by = f" (answered by {finding.answered_by})" if finding.answered_by else ""
         return printable((answer.reason or answer.said) + by)
-    return printable(_with_limit(said_in_full(answer), finding))
+    return printable(_with_limit(full_statement(answer), finding))
 
 
 def _with_limit(text: str, finding: Finding) -> str:
@@ -47,7 +47,7 @@ def _with_limit(text: str, finding: Finding) -> str:
     return "; ".join(clauses)
 
 
-def said_in_full(answer: Answer) -> str:
+def full_statement(answer: Answer) -> str:
     """Return the answer's text with all of its items, in one line."""
     return f"{answer.said}: {'; '.join(answer.items)}" if answer.items else answer.said
 

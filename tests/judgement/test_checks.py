@@ -10,7 +10,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
 from noisewatch.judgement.checks import check_with_id
-from noisewatch.judgement.finding_words import said_in_full
+from noisewatch.judgement.finding_words import full_statement
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Area, Severity
 from noisewatch.judgement.verdict import judge
@@ -61,7 +61,11 @@ def _agrees_with_limit(answer: Answer) -> bool:
 def test_each_example_has_its_status_words_and_cpus(example: Example) -> None:
     result = example.found()
     text = " ".join(
-        [said_in_full(result.answer), result.answer.reason or "", *(culprit.name for culprit in result.answer.culprits)]
+        [
+            full_statement(result.answer),
+            result.answer.reason or "",
+            *(culprit.name for culprit in result.answer.culprits),
+        ]
     )
     assert (result.status, example.named in text) == (example.status, True), text
     assert _agrees_with_limit(result.answer), (result.answer.measured, result.answer.limit)

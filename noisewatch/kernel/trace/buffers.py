@@ -99,7 +99,7 @@ class TraceBuffers:
         self.senders.stop()
 
     def trace_births(self) -> bool:
-        """Also trace which thread starts which; return False if this kernel cannot."""
+        """Trace which thread starts which, too; return False if this kernel cannot."""
         return self.senders.enable(BIRTHS)
 
     def _enabled(self) -> list[str]:

@@ -479,7 +479,7 @@ def _allowed_cpus_of(pid: int) -> CpuSet | None:
 
 
 def _descriptor_of(pid: int) -> int | None:
-    """Return a pidfd, which becomes readable when the process ends, whoever reaps it; None before Linux 5.3."""
+    """Return a pidfd, which becomes readable when the process ends, before it is reaped; None before Linux 5.3."""
     try:
         return os.pidfd_open(pid)
     except OSError:

@@ -359,18 +359,18 @@ def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener:
     until_ns = time.monotonic_ns() + round(wait_s * NS_PER_S)
     watch.look()
     while commands.pause(watch.last.taken_at_ns + _LOOK_NS):
-        loud = list(_loud_sources(watch.look()))
+        busy_threads = list(_busy_threads(watch.look()))
         left_ns = until_ns - time.monotonic_ns()
-        if not loud:
+        if not busy_threads:
             return
-        who = ", ".join(loud[:_MOST_NAMED])
+        who = ", ".join(busy_threads[:_MOST_NAMED])
         if left_ns <= 0:
             listener.on_remark(f"not quiet after {wait_s:g} s: {who}")
             return
         listener.on_waiting(who, left_ns / NS_PER_S)
 
 
-def _loud_sources(window: Interval) -> Iterator[str]:
+def _busy_threads(window: Interval) -> Iterator[str]:
     """Yield the threads that used CPUs that have to be quiet, the costliest first."""
     case = Case(window.after)
     for cpu in sorted(case.target | case.siblings):

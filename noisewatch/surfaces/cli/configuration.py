@@ -250,9 +250,9 @@ def _settings_of_preflight() -> list[tuple[Action, Any]]:
 def _values_set_by(words: Sequence[str]) -> dict[str, Any]:
     """Return the values that the words of a valid command line set, as written, without defaults."""
     parser, commands = build_parsers()
-    for each_parser in (parser, commands[PREFLIGHT]):
-        each_parser._defaults.clear()
-        for action in each_parser._actions:
+    for command_parser in (parser, commands[PREFLIGHT]):
+        command_parser._defaults.clear()
+        for action in command_parser._actions:
             action.default, action.type = SUPPRESS, None
     return vars(parser.parse_args(words))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.check import Check
-from noisewatch.judgement.finding_words import said_in_full
+from noisewatch.judgement.finding_words import full_statement
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments
 from noisewatch.judgement.programs import names_in_fix
 from noisewatch.judgement.verdict import Finding, Verdict
@@ -66,7 +66,7 @@ def fix_script(verdict: Verdict) -> str:
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
     arguments = merged_arguments(fix.kernel_arguments for _, fix in fixes)
     lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
-    steps = script_steps((f"{finding.check.id}: {said_in_full(finding.answer)}", fix.now) for finding, fix in fixes)
+    steps = script_steps((f"{finding.check.id}: {full_statement(finding.answer)}", fix.now) for finding, fix in fixes)
     what = "the rest" if steps else "the fix"
     unfixable = [finding for finding in [*verdict.failures, *verdict.warnings] if finding.answer.fix is None]
     comments = {
@@ -75,7 +75,7 @@ def fix_script(verdict: Verdict) -> str:
             _about(finding, fix.persist) for finding, fix in lasting if fix.now
         ],
         "To do by hand:": [_about(finding, fix.persist) for finding, fix in lasting if not fix.now],
-        "No command is known for:": [_about(finding, said_in_full(finding.answer)) for finding in unfixable],
+        "No command is known for:": [_about(finding, full_statement(finding.answer)) for finding in unfixable],
     }
     return script("Fixes for what noisewatch found", _about_verdict(verdict), steps, comments, _names(verdict, fixes))
 

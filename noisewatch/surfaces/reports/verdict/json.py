@@ -9,7 +9,7 @@ from noisewatch import __version__
 from noisewatch.documents.document import SCHEMA, filled, written
 from noisewatch.documents.verdict import CausePart, FindingPart, VerdictDocument
 from noisewatch.judgement.causes import Cause, causes_of
-from noisewatch.judgement.finding_words import said_in_full
+from noisewatch.judgement.finding_words import full_statement
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_detection, describe_noise
 from noisewatch.surfaces.reports.parts.json import describe_culprit, describe_facts, describe_fix, describe_machine
@@ -73,7 +73,7 @@ def _finding(finding: Finding) -> FindingPart:
         severity=finding.severity,
         limit_role=answer.limit_role if answer.limit is not None else None,
         cpus=sorted(answer.cpus),
-        said=said_in_full(answer),
+        said=full_statement(answer),
         answered_by=finding.answered_by,
         evidence=dict(answer.evidence),
         culprits=[describe_culprit(culprit) for culprit in answer.culprits],
