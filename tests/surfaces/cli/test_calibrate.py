@@ -82,7 +82,7 @@ def test_json_has_the_promised_keys(calibrate: Callable[..., Ran]) -> None:
 
 def test_reports_begin_with_the_smallest_detectable_change(calibrate: Callable[..., Ran]) -> None:
     for result in (calibrate(), calibrate("--format", "markdown")):
-        assert " Here a change of " in result.words.partition("how long each gap lasted")[0]
+        assert " A change of " in result.words.partition("how long each gap lasted")[0]
         assert "samples of each version" not in result.out
 
 
