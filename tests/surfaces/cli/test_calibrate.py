@@ -144,7 +144,7 @@ def test_two_sets_of_cpus_are_compared_in_text(calibrate: Callable[..., Ran]) ->
         "longest",
         "times as much",
         "× 1.00",
-        "a change of",
+        "Smallest detectable change: ",
     ):
         assert phrase in result.out
 
