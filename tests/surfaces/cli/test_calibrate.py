@@ -82,7 +82,7 @@ def test_json_has_the_promised_keys(calibrate: Callable[..., Ran]) -> None:
 
 def test_reports_begin_with_the_smallest_detectable_change(calibrate: Callable[..., Ran]) -> None:
     for result in (calibrate(), calibrate("--format", "markdown")):
-        assert " Here a change of " in result.words.partition("how long each gap lasted")[0]
+        assert " A change of " in result.words.partition("how long each gap lasted")[0]
         assert "samples of each version" not in result.out
 
 
@@ -144,7 +144,7 @@ def test_two_sets_of_cpus_are_compared_in_text(calibrate: Callable[..., Ran]) ->
         "longest",
         "times as much",
         "× 1.00",
-        "a change of",
+        "Smallest detectable change: ",
     ):
         assert phrase in result.out
 
