@@ -90,7 +90,7 @@ def _check_options(arguments: Namespace) -> None:
     if arguments.cpus is not None:
         parse_cpus("--cpus", arguments.cpus, machine)
     if arguments.idle_probe and not machine.is_live:
-        raise UsageError(f"--idle-probe: needs this host, not {machine.name}")
+        raise UsageError(f"--idle-probe: needs this host; {machine.name} has no CPUs to spin on")
 
 
 def _glyphs(arguments: Namespace, colours: str | None = None) -> Glyphs:

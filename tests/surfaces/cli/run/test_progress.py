@@ -82,4 +82,4 @@ def test_a_single_run_reports_that_the_machine_changed(capsys: pytest.CaptureFix
     SingleRunReport().report_speed_change(replace(calibrated, closing=calibration(0.03)))
     assert "noisewatch run: the machine changed during the series" in capsys.readouterr().err
     SingleRunReport().report_speed_change(replace(calibrated, not_calibrated="after the series: no memory"))
-    assert capsys.readouterr().err.endswith("is unknown: not calibrated after the series: no memory\n")
+    assert capsys.readouterr().err.endswith("whether the machine changed: not calibrated after the series: no memory\n")
