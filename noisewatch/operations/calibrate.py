@@ -62,7 +62,7 @@ class CalibrateOptions(Struct, frozen=True, kw_only=True):
 
 
 class CalibratedUnderLoad(Struct, frozen=True):
-    """The calibration of the target CPUs next to busy processes; some CPUs may not be isolated."""
+    """A calibration of the target CPUs next to busy processes; `not_isolated` are the target CPUs not isolated."""
 
     calibrated: Calibrated
     load: BusyLoad

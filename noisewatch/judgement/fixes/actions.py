@@ -187,7 +187,7 @@ class MakePartition(Struct, frozen=True):
 
 
 class StopEvents(Struct, frozen=True):
-    """Trace events to remove from a list of the kernel, one per line; undo adds them again.
+    """Trace events to remove from the kernel's `set_event` file at `path`, one per line; undo adds them again.
 
     The shell appends them: `tee -a` seeks the end first, which tracefs refuses.
     """

@@ -237,9 +237,9 @@ def apart_words(move: FigureMove) -> str:
     count, change = move.after.count, move.change_words
     if count < LEAST_AT_A_LEVEL:
         newest = "the newest entry alone" if count == 1 else "the newest two entries alone"
-        return f"{move.figure}: {change} in {newest}, an outlier or a move; the next entries decide"
-    newest = f"the newest {count} entries alone, after {move.before.count}"
-    return f"{move.figure}: {change} in {newest}, too few to prove a move; the next entries decide"
+        return f"{move.figure}: {change} in {newest}, an outlier or a change; the next entries decide"
+    newest = f"the newest {count} entries, compared with the {move.before.count} before"
+    return f"{move.figure}: {change} in {newest}, too few to confirm it; the next entries decide"
 
 
 def difference_words(changed: Sequence[FactDifference]) -> list[str]:

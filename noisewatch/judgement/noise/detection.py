@@ -119,7 +119,7 @@ def _missing(calibrated: Calibrated, work: str) -> str | None:
 
 
 def _floors_by_work(calibrated: Calibrated) -> dict[str, Mapping[int, NoiseFloor]]:
-    """Return the floors of each kind of work that may be the benchmark's, by the length of samples (ns)."""
+    """Return the noise floors by kind of work that the benchmark may do, then by sample length (ns)."""
     floors_by_work: dict[str, Sequence[NoiseFloor]] = {_only_work(calibrated): calibrated.floors}
     if calibrated.is_of_any_work:
         known = calibrated.floors_by_work

@@ -185,7 +185,7 @@ def _one_cache(proposal: Proposal) -> Answer:
         return graded.warns(text, cpus=proposal.run)
     if None in caches or not known_caches:
         return graded.unknown(why_no_cache(case, uncached(case)))
-    others = (known_caches[0] & case.running) - proposal.taken
+    others = (known_caches[0] & case.running) - proposal.reserved
     shared = f", shared with {name_cpus(others)}" if others else ", shared with no other CPU"
     return graded.passes(f"one last-level cache{shared}")
 
@@ -202,7 +202,7 @@ def _one_node(proposal: Proposal) -> Answer:
     if None not in nodes:
         return graded.passes(_nodes(numbers))
     if Knob.ZONE_RECLAIM in case.snapshot.settings.knobs.absent:
-        return graded.not_applicable("this kernel has no memory nodes")
+        return graded.not_applicable("this kernel has no NUMA support (CONFIG_NUMA)")
     return graded.unknown(case.why_unknown(NODES))
 
 
@@ -252,15 +252,15 @@ def _isolated(proposal: Proposal) -> Answer:
     if isolated is None:
         return case.unread(f"{CPUS}/isolated")
     graded = case.graded(evidence={"isolated": sorted(isolated)})
-    if proposal.taken <= isolated:
+    if proposal.reserved <= isolated:
         return graded.passes("isolated already")
-    some = proposal.taken & isolated
+    some = proposal.reserved & isolated
     if case.snapshot.isolation.doubt is not None:
         return unknown(case.snapshot.isolation.doubt)
     if not some:
         others = f"; isolated: {name_cpus(isolated)}" if isolated else ""
         return graded.not_applicable(f"not isolated so far{others}")
-    return graded.warns(f"{name_cpus(proposal.taken - isolated)}: not isolated so far")
+    return graded.warns(f"{name_cpus(proposal.reserved - isolated)}: not isolated so far")
 
 
 def _nodes(nodes: Collection[int]) -> str:
@@ -277,7 +277,7 @@ _CRITERIA: Mapping[Criterion, tuple[Callable[[Proposal], Answer], tuple[str, ...
     Criterion.NODE: (_one_node, (f"{NODES}/nodeN/cpulist",)),
     Criterion.MEMORY: (_memory, (HAS_MEMORY, f"{NODES}/nodeN/meminfo", f"{NODES}/nodeN/distance")),
     Criterion.DEVICE: (_near_device, ("numa_node", "local_cpulist")),
-    Criterion.INTERRUPTS: (lambda proposal: judge_fixed_irqs(proposal.case, proposal.taken), IRQ_FILES),
+    Criterion.INTERRUPTS: (lambda proposal: judge_fixed_irqs(proposal.case, proposal.reserved), IRQ_FILES),
     Criterion.ISOLATED: (_isolated, (f"{CPUS}/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated")),
 }
 
@@ -312,7 +312,7 @@ class Plan(Struct, frozen=True):
     def cost(self) -> str:
         """The text `takes 4 of 16 CPUs from other work`."""
         proposal = self.proposal
-        lost = len(proposal.taken & proposal.case.online)
+        lost = len(proposal.reserved & proposal.case.online)
         return f"takes {lost} of {len(proposal.case.online)} CPUs from other work"
 
     @property
@@ -490,7 +490,7 @@ class Steps(Struct, frozen=True):
 
 def steps_for(proposal: Proposal) -> Steps:
     """Return the fixes of all checks of isolation, interrupts and kernel work for the taken CPUs."""
-    case = proposal.of_taken
+    case = proposal.reserved_case
     steps: list[Step] = []
     unknown_by_id: dict[str, str] = {}
     left_out: dict[str, str] = {}

@@ -34,7 +34,7 @@ class Proposal(Struct, frozen=True):
     is_given: bool
 
     @property
-    def taken(self) -> CpuSet:
+    def reserved(self) -> CpuSet:
         """The CPUs to run on and the other threads of their cores; CPU 0 only if the user requested it."""
         threads = frozenset().union(*(core.cpus for core in self.cores))
         return self.run | (threads - {BOOT_CPU})
@@ -42,16 +42,16 @@ class Proposal(Struct, frozen=True):
     @property
     def idle(self) -> CpuSet:
         """The CPUs on which nothing is to run, not even the benchmark."""
-        return self.taken - self.run
+        return self.reserved - self.run
 
     @property
     def housekeeping(self) -> CpuSet:
-        return online_of(self.case) - self.taken
+        return online_of(self.case) - self.reserved
 
     @property
-    def of_taken(self) -> Case:
-        """The case with all taken CPUs as its target, for which commands are made."""
-        return _with_target(self.case, self.taken, self.case.snapshot.target.chosen_by)
+    def reserved_case(self) -> Case:
+        """The case with all reserved CPUs as its target, for which commands are made."""
+        return _with_target(self.case, self.reserved, self.case.snapshot.target.chosen_by)
 
     @property
     def ranking(self) -> Mapping[int, int]:

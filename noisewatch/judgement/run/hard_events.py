@@ -26,9 +26,9 @@ from noisewatch.units import describe_ns
 _SWAPS = {"pswpin": "pages were read back from swap", "pswpout": "pages went to swap"}  # of /proc/vmstat
 _HELD_UP_NS = 100_000_000  # distinguishable from ticks missed anyway: 20 ms in seconds on this kernel
 _LATE_END_NS = 200_000  # a wakeup takes some 50 µs on an idle CPU; each repetition includes one
-_STOOD_STILL = "the whole machine stood still, paused by its hypervisor or firmware"
-_HELD_UP = "noisewatch did not run for {}{}: cannot tell whether the machine stood still"
-_STOPPED_TOO = "noisewatch did not run for {}{}: cannot tell whether the command was stopped too"
+_STOOD_STILL = "the whole machine was paused by its hypervisor or firmware"
+_HELD_UP = "noisewatch was not scheduled for {}{}: cannot tell whether the machine was paused"
+_STOPPED_TOO = "noisewatch was not scheduled for {}{}: cannot tell whether the command was stopped too"
 _WAS_FREE = ", though its CPU was free"
 _LATE = "its end was seen up to {} late, as noisewatch itself had to wait for a CPU"
 _MAYBE_LATE = (

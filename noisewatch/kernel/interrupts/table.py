@@ -351,7 +351,10 @@ def _decoded(text: bytes) -> str:
 
 
 def _parse_odd_row(line: str, cpu_count: int, number: int) -> InterruptRow:
-    """Parse a row that may lack a count for some CPUs, or a description."""
+    """Parse a row that may have a single total, no counts, or no description.
+
+    Raise Malformed for any other number of counts.
+    """
     label, colon, rest = line.partition(":")
     label = label.strip()
     if not colon or not label or not rest.strip():

@@ -175,7 +175,7 @@ _EVENTS_BY_COVERAGE = {
     INTERRUPTS[1]: ("irq/softirq_entry", "osnoise/softirq_noise"),
     INTERRUPTS[2]: ("irq_vectors/call_function_single_entry", "ipi/ipi_entry", "osnoise/irq_noise"),
     "NMIs": (_NMI, "osnoise/nmi_noise"),
-    "who calls other CPUs (Linux 6.3)": ON_ALL,
+    "the senders of IPIs (since Linux 6.3)": ON_ALL,
 }
 
 

@@ -230,7 +230,7 @@ class CpuTrace:
         return self._number(Source(kind, name if kind != event.kind or event.word is None else "", number))
 
     def _take_back(self, number: int, ns: int, now: int) -> None:
-        """Move the `ns` before now from the thread, for which they were counted, to the ended source."""
+        """Charge the last `ns` nanoseconds before `now` to the source that has ended, no longer to the thread."""
         self.stats[number].add(ns)
         if not self.lost_pieces:
             self._thread_ns -= take_back(self.pieces, number, ns, now, self._thread, self._since_ns)

@@ -394,7 +394,10 @@ def _quotas(samples: CalibrationSamples, observations: ConcurrentObservations) -
 def _others(
     samples: CalibrationSamples, observations: ConcurrentObservations, traced: Iterable[CpuPieces]
 ) -> Mapping[int, Others]:
-    """Return what ran on each CPU besides our loop; empty for old recordings without the loop's thread number."""
+    """Return what the trace shows on each CPU besides the calibration's loop; empty without a trace or a snapshot.
+
+    CPUs whose loop has no known thread number (in old recordings) are omitted.
+    """
     trace, snapshot = observations.trace, observations.snapshot
     if isinstance(trace, str) or snapshot is None:
         return {}

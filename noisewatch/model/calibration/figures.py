@@ -32,7 +32,7 @@ _THIRD = 3
 
 
 class Spread(Struct, frozen=True):
-    """The variation of the time of a block of `pieces` pieces of work."""
+    """Statistics of block times; a block is `pieces` pieces of work."""
 
     count: int
     median_ns: float
@@ -51,7 +51,7 @@ class Spread(Struct, frozen=True):
 
     @property
     def tail_share(self) -> float:
-        """The distance of the outermost hundredth from the median, on the farther side."""
+        """The distance of the 1st or the 99th percentile from the median, whichever is larger (share of the median)."""
         return max(self.p01_share, self.p99_share)
 
 

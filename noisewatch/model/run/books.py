@@ -77,7 +77,7 @@ def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int, unsure
 def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
     """Return the time that tasks ran on the CPU, or None if unknown.
 
-    If the kernel counts time when a task leaves the CPU, a task that never leaves it is only in the ticks.
+    If the kernel adds up time only when a task leaves the CPU, the time of a task that stays is only in the ticks.
     """
     first, last = (before.cpu_time or {}).get(cpu), (after.cpu_time or {}).get(cpu)
     if first is None or last is None or last.total_ns < first.total_ns:
@@ -90,12 +90,12 @@ def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
         if not accounts_for_time(first, last, length_ns):
             return None
         return RanTime(ticked_ns, _TICKED_DOUBT_NS + round(length_ns * _TICKED_DOUBT_SHARE), False, False)
-    counts_stays = new.stays is not None  # /proc/schedstat counts interruptions as the interrupted task's time
-    doubt_ns = _DOUBT_PER_CPU_NS + (max(_interrupted_ns(last) - _interrupted_ns(first), 0) if counts_stays else 0)
+    counts_at_switch = new.stays is not None  # /proc/schedstat counts interruptions as the interrupted task's time
+    doubt_ns = _DOUBT_PER_CPU_NS + (max(_interrupted_ns(last) - _interrupted_ns(first), 0) if counts_at_switch else 0)
     ran_ns = min(max(new.ran_ns - old.ran_ns, ticked_ns - _TICKED_DOUBT_NS), length_ns)
-    if counts_stays:
+    if counts_at_switch:
         doubt_ns += _earlier_ns(ran_ns, first, last, length_ns)
-    return RanTime(ran_ns, doubt_ns, True, counts_stays and new.stays == old.stays)
+    return RanTime(ran_ns, doubt_ns, True, counts_at_switch and new.stays == old.stays)
 
 
 def accounts_for_time(first: CpuTime, last: CpuTime, length_ns: int) -> bool:

@@ -171,7 +171,7 @@ class PlacementTally:
 
         `idle_share_by_cpu` is the idle share of each CPU in the repetition: a CPU that other tasks used was not free.
         """
-        placements = [self._placed(thread) for thread in (*self._threads.values(), *self._ended)]
+        placements = [self._thread_placement(thread) for thread in (*self._threads.values(), *self._ended)]
         return Placement(
             target=self._target,
             looks=self._looks,
@@ -189,7 +189,7 @@ class PlacementTally:
             debuggers=self._debuggers,
         )
 
-    def _placed(self, thread: _Thread) -> ThreadPlacement:
+    def _thread_placement(self, thread: _Thread) -> ThreadPlacement:
         last, ns_by_cpu = thread.last, thread.ns_by_cpu
         before, migrations = thread.migrations_before, last.migrations
         return ThreadPlacement(
@@ -238,7 +238,7 @@ def placed_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups) -
     if is_less or not share or looked.ns_by_cpu().keys() - window.traced:
         return looked
     thread_by_tid = {thread.tid: thread for thread in looked.threads}
-    threads = [_placed(thread, thread_by_tid.pop(thread.tid, None), groups) for thread in window.threads]
+    threads = [_thread_placement(thread, thread_by_tid.pop(thread.tid, None), groups) for thread in window.threads]
     stacked = looked.stacking.tids if looked.stacking is not None else frozenset()
     threads += [_without_time(thread) for thread in thread_by_tid.values() if thread.tid in stacked]
     return replace(
@@ -260,7 +260,7 @@ def _sure_share(window: TraceWindow, used_ns: int | None) -> float:
     return max(1 - unsure_ns / used_ns, 0.0)
 
 
-def _placed(thread: TracedThread, looked: ThreadPlacement | None, groups: CpuGroups) -> ThreadPlacement:
+def _thread_placement(thread: TracedThread, looked: ThreadPlacement | None, groups: CpuGroups) -> ThreadPlacement:
     return ThreadPlacement(
         tid=thread.tid,
         name=thread.name or (looked.name if looked is not None else "?"),

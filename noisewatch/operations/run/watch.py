@@ -219,7 +219,7 @@ class RunWatch:
     """The looks and marks of one machine, in order. The command's tasks are separated from all others."""
 
     def __init__(self, machine: Machine, options: SnapshotOptions, counting: Machine | None = None) -> None:
-        """Take looks from `machine` and marks from `counting`, so that a recording contains only looks."""
+        """Read snapshots from `machine` and counters from `counting`, so that a recording contains only snapshots."""
         self._machine = machine
         self.counting = counting or machine
         self._options = replace(options, is_discreet=True)

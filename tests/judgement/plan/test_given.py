@@ -66,7 +66,7 @@ def _container() -> WrittenMachine:
 
 def test_cpu_0_is_not_taken_with_its_sibling() -> None:
     plan = planned(files_of(cores(4, 2)), cpus="4")
-    assert (run_on(plan), sorted(plan.proposal.taken)) == ([4], [4])
+    assert (run_on(plan), sorted(plan.proposal.reserved)) == ([4], [4])
 
 
 def test_named_cpus_have_the_same_steps_as_proposed_ones() -> None:

@@ -29,7 +29,7 @@ def test_whole_cores_of_one_node_and_cache_without_cpu_0_are_proposed(sockets: i
     plan = planned(files_of(shape), 3)
     own = [core for core in shape if core.cpus[0] in run_on(plan)]
     assert len(own) == 3
-    assert plan.proposal.taken == {cpu for core in own for cpu in core.cpus}
+    assert plan.proposal.reserved == {cpu for core in own for cpu in core.cpus}
     assert len({(core.node, core.cache) for core in own}) == 1
     assert own[0].cache != 0  # cache 0 is CPU 0's
     assert all(result.answer.status in (Status.PASS, Status.NOT_APPLICABLE) for result in plan.criteria)
@@ -111,7 +111,7 @@ def test_the_firmwares_ranking_is_used_if_the_kernel_has_none() -> None:
 def test_offline_cpus_are_never_proposed() -> None:
     plan = planned(files_of(cores(6, 2), offline=[1, 2, 8]), 2)
     assert run_on(plan) == [3, 4]
-    assert not plan.proposal.taken & {1, 2, 8}
+    assert not plan.proposal.reserved & {1, 2, 8}
 
 
 def test_the_first_online_cpu_does_the_housekeeping_if_cpu_0_is_offline() -> None:

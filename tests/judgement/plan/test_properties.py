@@ -52,7 +52,7 @@ def _plan_or_none(shape: list[WrittenCore], offline: frozenset[int], count: int)
 
 
 def _check_plan(plan: Plan, shape: list[WrittenCore], whole: list[frozenset[int]], count: int) -> None:
-    run, taken_cpus = plan.proposal.run, plan.proposal.taken
+    run, taken_cpus = plan.proposal.run, plan.proposal.reserved
     assert len(run) == count
     assert 0 not in taken_cpus
     assert all(cpus <= taken_cpus or not cpus & taken_cpus for cpus in whole)

@@ -32,7 +32,7 @@ def _commands(plan: Plan) -> list[str | None]:
 
 def test_steps_are_the_fixes_of_preflight_for_the_same_cpus() -> None:
     plan = planned(_FILES, 2)
-    verdict = judged_by_settings(machine_of(_FILES), plan.proposal.taken)
+    verdict = judged_by_settings(machine_of(_FILES), plan.proposal.reserved)
     assert len(plan.steps.all) > 5
     for step in plan.steps.all:
         assert step.fix == finding(verdict, step.check.id).answer.fix

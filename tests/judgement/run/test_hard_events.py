@@ -231,7 +231,7 @@ def test_a_command_that_may_have_been_stopped_with_noisewatch_is_not_undisturbed
 def test_a_delay_while_all_cpus_were_idle_is_unknown() -> None:
     verdict = judge(_held_up_repetition(100, 2.0))
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert "stood still" in verdict.unknowns[0]
+    assert "the machine was paused" in verdict.unknowns[0]
 
 
 def test_a_short_delay_or_a_stop_is_not_a_pause() -> None:
@@ -267,4 +267,4 @@ def test_a_delay_of_unknown_cause_does_not_mention_a_free_cpu() -> None:
     explained, unexplained = judge(idle), judge(replace(idle, seen_late_ns=None))
     assert "though its CPU was free" in explained.unknowns[0]
     assert "though" not in unexplained.unknowns[0]
-    assert "stood still" in unexplained.unknowns[0]
+    assert "the machine was paused" in unexplained.unknowns[0]

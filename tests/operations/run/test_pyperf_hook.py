@@ -31,7 +31,7 @@ def results(tmp_path: Path) -> dict[str, object]:
     if not entry_points(group="pyperf.hook", name="noisewatch"):
         pytest.skip("the installed noisewatch is older than its hook: pip install -e .")
     path = tmp_path / "results.json"
-    loops = ["-p", "1", "-n", "3", "-w", "1", "-l", "3000000"]
+    loops = ["-p", "1", "-n", "3", "-w", "1", "-l", "10000000"]
     pyperf = [sys.executable, "-m", "pyperf", "timeit", "-q", "--affinity", str(CPU), *loops]
     subprocess.run([*pyperf, "--hook", "noisewatch", "-o", path, "1+1"], check=True, capture_output=True)
     written = json.loads(path.read_text())

@@ -332,7 +332,7 @@ def mitigations_chosen_by_hand(case: Case) -> Answer:
     if not states and (number is None or number >= _EXPORTS_MITIGATIONS_SINCE):
         return unknown(f"{VULNERABILITIES}: missing")
     if not states:
-        return graded.passes("the kernel's defaults, which it does not export")
+        return graded.passes("the kernel's defaults (this kernel does not report which mitigations are active)")
     active = sum(state.startswith("Mitigation") for state in states.values())
     return graded.passes(f"the kernel's defaults: {active} mitigations active", measured=active)
 

@@ -129,7 +129,7 @@ _STALL_PASSES, _STALL_FAILS = passing_and_failing(
 )
 _FULL_FAILS = Limit(
     key="full-fails",
-    name="share of time with all tasks waiting for memory or I/O that fails",
+    name="share of time that fails with all tasks waiting for memory or I/O",
     value=0.01,
     unit="share",
     reason="a benchmark would wait too",

@@ -46,7 +46,7 @@ def _blocking_words(comparison: SideComparison) -> str:
         return "no blocking differences"
     if comparison.undecided:
         return (
-            f"blocking differences unknown, not known on both sides: "
+            f"blocking differences unknown, as one or both sides have no answer: "
             f"{describe_names(comparison.undecided, _MOST_BLOCKING)}"
         )
     return "blocking differences unknown: nothing that blocks is known on both sides"

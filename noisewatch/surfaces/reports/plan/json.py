@@ -19,7 +19,7 @@ def render(plan: Plan) -> str:
         is_given=proposal.is_given,
         cpus=sorted(proposal.run),
         idle=sorted(proposal.idle),
-        taken=sorted(proposal.taken),
+        taken=sorted(proposal.reserved),
         housekeeping=sorted(proposal.housekeeping),
         online=sorted(proposal.case.online),
         cores=[sorted(core.cpus) for core in proposal.cores],

@@ -258,7 +258,7 @@ def _unit(plan: Plan) -> Iterator[str]:
     if partition is not None:
         file = f"{partition.folder.rpartition('/')[0]}/{_NAME}/cpuset.cpus.partition"
         yield "# An isolated partition of all threads of the cores: nothing else may use them while the unit runs."
-        yield from ["Slice=-.slice", f"AllowedCPUs={cpu_list_argument(proposal.taken)}"]
+        yield from ["Slice=-.slice", f"AllowedCPUs={cpu_list_argument(proposal.reserved)}"]
         read_back = f"grep -qx isolated {file} || {{ cat {file} >&2; exit 1; }}"
         yield f"ExecStartPre=+/bin/sh -c 'echo isolated >{file}; {read_back}'"
     elif plan.partition is not None:

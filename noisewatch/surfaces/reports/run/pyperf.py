@@ -37,7 +37,9 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
             name = command_words(argv, options.identifies) + letter
             benchmarks.append({"metadata": {"name": name}, "runs": [_run(judged_run) for judged_run in judged]})
     if not benchmarks:
-        raise NothingUndisturbed(f"pyperf: {headline_of(conclude(series))}; without a value nothing is written")
+        raise NothingUndisturbed(
+            f"pyperf: {headline_of(conclude(series))}; no file was written, as pyperf reads none without values"
+        )
     cpus = format_cpu_list(series.machine.target.cpus)
     metadata: dict[str, Any] = {"unit": "second", "loops": 1, "cpu_affinity": cpus, VERSION: __version__}
     clauses = not_watched_clauses(series)

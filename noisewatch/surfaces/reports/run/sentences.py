@@ -235,14 +235,14 @@ def _range(bounds: Bounds) -> str:
     return " to ".join(dict.fromkeys(map(share_text, bounds)))
 
 
-def times_text(values_s: Sequence[float], spread_s: float | None, like_s: float | None = None) -> str:
-    """Format times in the unit that suits `like_s`, with two digits of the spread.
+def times_text(values_s: Sequence[float], spread_s: float | None, reference_s: float | None = None) -> str:
+    """Format times in the unit that suits `reference_s` (default: the first value).
 
-    Without a spread they have four digits of `like_s`, which is the first value by default.
+    They have the decimals for two significant digits of the spread, or without a spread for four of `reference_s`.
     """
-    like_s = values_s[0] if like_s is None else like_s
-    unit, size = next((unit_and_size for unit_and_size in _UNITS if like_s >= unit_and_size[1]), _UNITS[-1])
-    least = spread_s / 10 if spread_s else like_s / 1000
+    reference_s = values_s[0] if reference_s is None else reference_s
+    unit, size = next((unit_and_size for unit_and_size in _UNITS if reference_s >= unit_and_size[1]), _UNITS[-1])
+    least = spread_s / 10 if spread_s else reference_s / 1000
     decimals = min(max(-math.floor(math.log10(least / size)), 0), _MOST_DECIMALS)
     return f"{' to '.join(f'{value / size:.{decimals}f}' for value in values_s)} {unit}"
 
@@ -484,10 +484,10 @@ def _placement_remarks(placement: Placement) -> Iterator[str]:
         yield f"it also ran on {name_cpus(outside)}, not a target CPU: it chose its CPUs itself"
     memory = placement.memory
     if memory.share is None or memory.size_bytes is None:
-        yield f"memory of other nodes: unknown: {memory.reason}"
+        yield f"memory on other nodes: unknown ({memory.reason})"
     elif memory.size_bytes:
         size = f"{'at most ' if memory.is_bound else ''}{memory.size_bytes / _MB:,.1f} MB"
-        yield f"memory of other nodes: {size} ({describe_share(memory.share, 1)})"
+        yield f"memory on other nodes: {size} ({describe_share(memory.share, 1)})"
     for reason in (placement.reason, why_placement_unknown(placement)):
         if reason is not None:
             yield f"unknown: {reason}"

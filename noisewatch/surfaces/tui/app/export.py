@@ -173,8 +173,8 @@ def _culprit_cells(line: CulpritLine) -> list[str]:
 def _checks(frame: Frame) -> Iterator[str]:
     if not frame.findings:
         return
-    over = f"over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
-    yield f"### Checks that did not pass, {over}, without a calibration\n"
+    sample = f"{short_seconds(frame.judged_s)} sample" if frame.judged_s is not None else "no sample"
+    yield f"### Checks that did not pass ({sample}, no calibration)\n"
     yield f"{tally(frame.number_of)}\n"
     for finding in frame.findings:
         fix = f" Fix: {code(finding.fix) if finding.is_command else prose(finding.fix)}" if finding.fix else ""

@@ -80,9 +80,9 @@ def culprit_table(
     baseline: Baseline | None = None,
     history: History | None = None,
 ) -> list[Row]:
-    """Return a heading and the rows that fit, the selected row among them; narrow screens drop columns before names.
+    """Return a heading and the rows that fit, the selected row among them.
 
-    A heading that does not fit loses its parts behind commas first.
+    Narrow screens drop columns before they shorten names. A heading that does not fit is first cut at its commas.
     """
     if height < 1:
         return []

@@ -181,17 +181,17 @@ class LineView(Widget):
         self.update()
 
     def written(self, spans: Iterable[Span], console: Console) -> str:
-        """Return the text that is sent to a terminal for these spans."""
+        """Return the escape sequences and the text that draw these spans on a terminal."""
         is_filtered, colours = bool(self.get_line_filters()), console._color_system or ColorSystem.TRUECOLOR
-        written: list[str] = []
+        parts: list[str] = []
         for span in spans:
             y, begin, end = span
-            written.append(f"\x1b[{y + 1};{begin + 1}H")
+            parts.append(f"\x1b[{y + 1};{begin + 1}H")
             if is_filtered or y in self._drawn.odd:
-                written.append(self.render_lines(Region(begin, y, end - begin, 1))[0].render(console))
+                parts.append(self.render_lines(Region(begin, y, end - begin, 1))[0].render(console))
             else:
-                written.append(self._drawn.in_sequences(span, colours))
-        return "".join(written)
+                parts.append(self._drawn.in_sequences(span, colours))
+        return "".join(parts)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the rows as strips, without the borders, paddings and tints that Textual would look up."""

@@ -114,7 +114,7 @@ def test_one_or_two_slower_entries_are_noted_and_three_fail() -> None:
     alone, two, three = (_judged([*old, *_past(number)]) for number in range(3))
     assert [finding(verdict, _SLOWER).status for verdict in (alone, two, three)] == ["warn", "warn", "fail"]
     assert [finding(verdict, _SLOWER).is_note for verdict in (alone, two, three)] == [True, True, False]
-    assert "11.1% slower in the newest entry alone, an outlier or a move" in finding(alone, _SLOWER).answer.said
+    assert "11.1% slower in the newest entry alone, an outlier or a change" in finding(alone, _SLOWER).answer.said
     assert "in the newest two entries alone" in finding(two, _SLOWER).answer.said
     assert not any(finding(verdict, _SLOWER).is_blocking_failure for verdict in (alone, two, three)), "not required"
 
@@ -125,7 +125,9 @@ def test_after_few_entries_a_slower_machine_warns_until_ranks_prove_the_move(bef
     assert [result.status for result in results][:3] == ["warn"] * 3
     assert {result.status for result in results[3:]} <= {"warn", "fail"}
     assert results[-1].status == "fail"
-    assert f"in the newest 3 entries alone, after {before}, too few to prove a move" in results[2].answer.said
+    assert (
+        f"in the newest 3 entries, compared with the {before} before, too few to confirm it" in results[2].answer.said
+    )
 
 
 def test_under_strict_a_move_blocks_and_one_slower_entry_is_unknown() -> None:

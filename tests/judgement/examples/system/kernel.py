@@ -33,7 +33,7 @@ def _booted(options: str) -> dict[str, str]:
 
 EXAMPLES = [
     Example("mitigations-chosen-by-hand", "unknown", {f"{_VULNERABILITIES}/l1tf": ""}, "empty"),
-    Example("mitigations-chosen-by-hand", "pass", _BEFORE_4_15, "does not export", gone=(_VULNERABILITIES,)),
+    Example("mitigations-chosen-by-hand", "pass", _BEFORE_4_15, "does not report which", gone=(_VULNERABILITIES,)),
     Example("mitigations-chosen-by-hand", "unknown", gone=(_VULNERABILITIES,)),
     Example("lockup-watchdog-on-target", "fail", {}, "CPUs 2-3", {2, 3}, gone=("/proc/sys/kernel/watchdog_cpumask",)),
     Example("nmi-watchdog-runs", "unknown", gone=("/proc/sys",)),

@@ -42,7 +42,7 @@ def test_document_does_not_differ_from_itself(compare: Compare, document: object
     assert "→" not in ran.out
 
 
-_OPEN = "no difference found; blocking differences unknown, not known on both sides: "
+_OPEN = "no difference found; blocking differences unknown, as one or both sides have no answer: "
 _NOISY = "2 of 13 figures are too noisy to tell"
 
 
@@ -183,7 +183,7 @@ def test_blocking_check_on_one_side_only_makes_the_result_unknown(
     whole, cut = verdict(common, finding(_BUSY, status, severity)), verdict(common)
     for ran in (compare(whole, cut), compare(cut, whole)):
         assert ran.status == exit_status
-        assert (f"not known on both sides: {_BUSY}" in ran.words) == bool(exit_status)
+        assert (f"as one or both sides have no answer: {_BUSY}" in ran.words) == bool(exit_status)
 
 
 def test_verdict_without_checks_makes_the_result_unknown(compare: Compare) -> None:
@@ -195,7 +195,7 @@ def test_calibration_missing_on_one_side_makes_the_result_unknown(compare: Compa
     document = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
     ran = compare(document, {**document, "calibration": None})
     assert ran.status == 3
-    assert "not known on both sides: figures" in ran.words
+    assert "as one or both sides have no answer: figures" in ran.words
 
 
 def test_json_matches_its_schema(compare: Compare, run: Run) -> None:

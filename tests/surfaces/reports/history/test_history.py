@@ -175,7 +175,7 @@ def test_file_that_is_not_a_history_is_refused_with_one_line(run: Run, tmp_path:
 
 def test_slowdown_of_the_newest_entry_alone_may_be_an_outlier(history: History) -> None:
     text = history(slowdown_lines(after=1)).words
-    assert "% slower in the newest entry alone, an outlier or a move; the next entries decide" in text
+    assert "% slower in the newest entry alone, an outlier or a change; the next entries decide" in text
     assert "no move found" not in text
 
 

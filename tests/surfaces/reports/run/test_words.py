@@ -258,9 +258,9 @@ def test_memory_of_other_nodes_is_exact_bounded_or_unknown() -> None:
         )
     ]
     assert lines == [
-        "memory of other nodes: at most 12.0 MB (25.0%)",
-        "memory of other nodes: 12.0 MB (25.0%)",
-        "memory of other nodes: unknown: nobody counts",
+        "memory on other nodes: at most 12.0 MB (25.0%)",
+        "memory on other nodes: 12.0 MB (25.0%)",
+        "memory on other nodes: unknown (nobody counts)",
     ]
 
 
