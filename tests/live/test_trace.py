@@ -179,7 +179,7 @@ _AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 @pytest.mark.parametrize(
     ("prefix", "refusal", "words"),
-    [(_IN_NAMESPACE, "unshare", "by the host's PIDs"), (_AS_NOBODY, "ermission", "permission denied")],
+    [(_IN_NAMESPACE, "unshare", "the host's PIDs"), (_AS_NOBODY, "ermission", "permission denied")],
     ids=["a PID namespace", "no right to trace"],
 )
 def test_counters_are_used_where_nothing_can_be_traced(
