@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Counters = Callable[[Snapshot], Mapping[str, int | None] | None]  # by name; None if they are unknown
 
-_CUT_OFF = f"{INTERRUPTS} was cut off: the per-CPU rows at its end are missing"
+_CUT_OFF = f"{INTERRUPTS} was cut off: its last per-CPU rows are missing"
 
 
 def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:

@@ -180,7 +180,7 @@ def _pools(cores: Sequence[Core], preferences: Preferences) -> Iterator[Sequence
 
 
 def _equally_strong(cores: Sequence[Core]) -> Iterator[Sequence[Core]]:
-    """Yield for each strength the cores that count as equally strong, and are no stronger."""
+    """Yield for each strength the cores of that strength and those a little weaker, which count as equally strong."""
     for strength in {core.strength for core in cores}:
         minimum = [part * (1 - ALIKE.value) for part in strength]
         yield [

@@ -123,7 +123,7 @@ class RealTimeClock:
             if now != second:
                 return ClockReading(now * _NS_PER_S, earliest_ns, self._monotonic())
             earliest_ns = at_ns
-        raise OSError(None, f"{self.name} stands still")
+        raise OSError(None, f"{self.name} does not advance")
 
     def _second(self) -> int:
         try:

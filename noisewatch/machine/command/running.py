@@ -399,7 +399,7 @@ class StartedCommand:
             yield
 
     def _look_once(self) -> None:
-        """Look at the command; if a signal arrives during the look, look again."""
+        """Look at the command, once more if a signal arrives meanwhile."""
         self._has_news = True
         while self._has_news and not self._is_looking:
             self._has_news, self._is_looking = False, True

@@ -148,7 +148,7 @@ def default_runs(is_aa: bool, is_against: bool) -> int:
 
 
 def _fill_run(parser: ArgumentParser) -> None:
-    """Add the options of `noisewatch run`; the command starts after `--`, or at the first word that is no option."""
+    """Add the options of `noisewatch run`; the command starts after `--` or at the first word that is not an option."""
     add_cpus(parser)
     _add_command_of_run(parser)
     _add_repetitions(parser)

@@ -64,7 +64,7 @@ def test_start_of_a_second_lies_between_two_readings(tmp_path: Path) -> None:
 def test_clock_that_does_not_advance_is_an_error(tmp_path: Path) -> None:
     folder = _clocks(tmp_path, 0)
     clock = _TickingClock(tmp_path / "rtc0/since_epoch", 10 * _S)
-    with pytest.raises(OSError, match=r"rtc0 \(rtc_cmos\) stands still"):
+    with pytest.raises(OSError, match=r"rtc0 \(rtc_cmos\) does not advance"):
         RealTimeClock("rtc0", folder, clock, clock.sleep).read()
 
 
@@ -127,5 +127,5 @@ def test_malformed_answer_is_unknown(answer: Json) -> None:
 
 def test_unanswered_comparison_has_a_reason() -> None:
     assert read_clock_comparison(WrittenMachine(), dict) == f"{QUESTION}: not written down"
-    refused = WrittenMachine(answers={QUESTION: described_failure(OSError(None, "rtc0 stands still"))})
-    assert read_clock_comparison(refused, dict) == f"{QUESTION}: rtc0 stands still"
+    refused = WrittenMachine(answers={QUESTION: described_failure(OSError(None, "rtc0 does not advance"))})
+    assert read_clock_comparison(refused, dict) == f"{QUESTION}: rtc0 does not advance"

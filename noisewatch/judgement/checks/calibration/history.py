@@ -170,7 +170,7 @@ def _answer(
 ) -> Answer:
     """Return the answer on the figures of these natures: a new level or a drift fails or warns.
 
-    A few entries that differ are common among so many figures: they are information, except for the profile `strict`.
+    With this number of figures a few differing entries are common: information only, except in profile `strict`.
     """
     of_these = [figure for figure in Figure if TRAITS[figure].nature in natures]
     measured = development.entries[-1].figures
