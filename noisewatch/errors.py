@@ -93,18 +93,18 @@ class Absent(Unreadable):
 
 
 class Malformed(NoisewatchError):
-    """A text that violates its format: `/proc/interrupts:7: wanted 64 counts, found 'rubbish'`."""
+    """A text that violates its format: `/proc/interrupts:7: expected 64 counts, found 'rubbish'`."""
 
-    def __init__(self, wanted: str, actual: str, line: int | None = None, path: str = "") -> None:
-        fault = f"wanted {wanted}, found {quoted(actual)}"
+    def __init__(self, expected: str, actual: str, line: int | None = None, path: str = "") -> None:
+        fault = f"expected {expected}, found {quoted(actual)}"
         place = path if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {fault}" if place else fault)
-        self.wanted, self.actual, self.line, self.path = wanted, actual, line, path
+        self.expected, self.actual, self.line, self.path = expected, actual, line, path
         self.reason = fault if line is None else f"line {line}: {fault}"
 
     def at(self, path: str) -> Malformed:
         """Return a copy of the error with the path of the file."""
-        return Malformed(self.wanted, self.actual, self.line, path)
+        return Malformed(self.expected, self.actual, self.line, path)
 
 
 def system_reason(error: OSError) -> str:

@@ -157,7 +157,7 @@ def test_impossible_list_is_malformed(text: str) -> None:
 
 
 def test_malformed_list_is_quoted_completely() -> None:
-    with pytest.raises(Malformed, match="wanted a CPU list such as 0-3,8, found '0-3,x'"):
+    with pytest.raises(Malformed, match="expected a CPU list such as 0-3,8, found '0-3,x'"):
         parse_cpu_list("0-3,x\n")
 
 

@@ -39,10 +39,10 @@ def lines_of(text: str) -> list[str]:
     return lines
 
 
-def matched(match: re.Match[str] | None, wanted: str, text: str, line: int | None = None) -> re.Match[str]:
+def matched(match: re.Match[str] | None, expected: str, text: str, line: int | None = None) -> re.Match[str]:
     """Return the match of the text. Raise Malformed if there is none."""
     if match is None:
-        raise Malformed(wanted, text, line)
+        raise Malformed(expected, text, line)
     return match
 
 
@@ -128,12 +128,12 @@ def parse_word(text: str) -> str:
     return stripped
 
 
-def word_of(wanted: str, pattern: re.Pattern[str]) -> Callable[[str], str]:
+def word_of(expected: str, pattern: re.Pattern[str]) -> Callable[[str], str]:
     """Return a parser of a file's only word, which raises Malformed if the pattern does not match all of it."""
 
     def parse(text: str) -> str:
         word = parse_word(text)
-        return matched(pattern.fullmatch(word), wanted, word)[0]
+        return matched(pattern.fullmatch(word), expected, word)[0]
 
     return parse
 

@@ -260,7 +260,7 @@ WRITES_ONE = "noisewatch show --format machine"
 _MOST_KEYS = 100  # of a dotted key: the standard library's parser takes quadratic time
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = regex(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_KEYS}}}")
-_TOO_DEEP = "wanted facts in tables, found tables or lists nested too deeply"
+_TOO_DEEP = "expected facts in tables, found tables or lists nested too deeply"
 _AT_LINE = regex(r" \(at line (\d+), column \d+\)$")
 _AT_END = "(at end of document)"
 _FORMS = f'a text, a whole number, a list of these, {{ {AT_LEAST} = … }} or "{ANY}"'
@@ -268,7 +268,7 @@ _CLOSES = regex(r"""[\]}]|"{3}|'{3}""")  # the end of a statement of several lin
 
 
 def parse_description(content: bytes, file: str) -> WantedMachine:
-    """Parse a description. Raise UsageError for an error in it: `machine.toml:4: wanted …, found …`."""
+    """Parse a description. Raise UsageError for an error in it: `machine.toml:4: expected …, found …`."""
     text = decoded_toml(content, file)
     if _LONG_KEY.search(text):
         raise UsageError(f"{file}: {_TOO_DEEP}")
@@ -277,7 +277,7 @@ def parse_description(content: bytes, file: str) -> WantedMachine:
     except RecursionError:
         raise UsageError(f"{file}: {_TOO_DEEP}") from None
     if not facts:
-        raise UsageError(f"{file}:1: wanted at least one fact, found none (see `{WRITES_ONE}`)")
+        raise UsageError(f"{file}:1: expected at least one fact, found none (see `{WRITES_ONE}`)")
     return WantedMachine(file, facts, text)
 
 
@@ -287,7 +287,7 @@ def decoded_toml(content: bytes, file: str) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{file}:{line}: wanted UTF-8, found the byte 0x{content[error.start]:02x}") from error
+        raise UsageError(f"{file}:{line}: expected UTF-8, found the byte 0x{content[error.start]:02x}") from error
 
 
 def parsed_toml(text: str, file: str) -> dict[str, Any]:
@@ -301,7 +301,7 @@ def parsed_toml(text: str, file: str) -> dict[str, Any]:
         at = _AT_LINE.search(message)
         line = at[1] if at is not None else text.count("\n") + 1 if message.endswith(_AT_END) else None
         place = file if line is None else f"{file}:{line}"
-        raise UsageError(f"{place}: wanted TOML, found: {_AT_LINE.sub('', message)}") from error
+        raise UsageError(f"{place}: expected TOML, found: {_AT_LINE.sub('', message)}") from error
 
 
 def _facts(tables: dict[str, Any], text: str, file: str) -> Iterator[WantedFact]:
@@ -347,14 +347,14 @@ def _fact(class_name: str, name: str | None = None, *, value: Any) -> WantedFact
         return WantedFact(of_class, name, at_least=_least(name, value))
     values = value if isinstance(value, list) and value else [value]
     if ANY in values:
-        raise UsageError(f'wanted "{ANY}" alone or a list of values, found both in one list')
+        raise UsageError(f'expected "{ANY}" alone or a list of values, found both in one list')
     return WantedFact(of_class, name, tuple(map(_text, values)))
 
 
 def _no_table(name: str, value: Any) -> str:
     if name in set(FactClass):
-        return f"wanted facts below [{name}], found {name} = {_shown(value)}"
-    fault = f"wanted a table of {', '.join(f'[{fact_class}]' for fact_class in FactClass)}, found {quoted(name)}"
+        return f"expected facts below [{name}], found {name} = {_shown(value)}"
+    fault = f"expected a table of {', '.join(f'[{fact_class}]' for fact_class in FactClass)}, found {quoted(name)}"
     return fault + (_belongs(name) or _near(name, FactClass) or "")
 
 
@@ -377,18 +377,18 @@ def _text(value: Any) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise UsageError(f"wanted {_FORMS}, found {_shown(value)}")
+    raise UsageError(f"expected {_FORMS}, found {_shown(value)}")
 
 
 def _least(name: str, table: dict[str, Any]) -> str:
     if list(table) != [AT_LEAST]:
-        raise UsageError(f"wanted {_FORMS}, found {_shown(table)}")
+        raise UsageError(f"expected {_FORMS}, found {_shown(table)}")
     scale, value = scale_of(name), table[AT_LEAST]
     if scale is None:
-        raise UsageError(f"wanted a text or a list, as no {name} is more than another, found {_shown(table)}")
+        raise UsageError(f"expected a text or a list, as no {name} is more than another, found {_shown(table)}")
     text = value if isinstance(value, str) else str(value) if type(value) is int else ""
     if not scale.takes(text):
-        raise UsageError(f'wanted at least something such as "{scale.example}", found {_shown(value)}')
+        raise UsageError(f'expected at least something such as "{scale.example}", found {_shown(value)}')
     return text
 
 

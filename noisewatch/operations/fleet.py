@@ -73,7 +73,7 @@ def expected_hosts(text: str) -> tuple[str, ...]:
         raise UsageError(f"--expect {text}: no host is named")
     for host in hosts:
         if len(host.split()) > 1 or "[" in host:
-            raise UsageError(f"--expect: wanted hosts separated by commas or line ends, found {host[:80]!r}")
+            raise UsageError(f"--expect: expected hosts separated by commas or line ends, found {host[:80]!r}")
     return hosts
 
 
@@ -226,7 +226,7 @@ def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report
     """Parse the text of the file. Raise Unreadable if it is not a verdict."""
     verdict, findings = _parsed(path, text)
     if verdict.host is not None and not 0 < len(verdict.host.strip()) <= _LONGEST_HOST:
-        raise Unreadable(path, f"the host's name has {len(verdict.host)} characters, wanted 1 to {_LONGEST_HOST}")
+        raise Unreadable(path, f"the host's name has {len(verdict.host)} characters, expected 1 to {_LONGEST_HOST}")
     floor = next((floor for floor in verdict.noise_floor or () if floor.sample_ns == FLOOR_NS), None)
     causes = verdict.causes or ()
     noise = {} if floor is None else {Figure.NOISE_100MS: floor.cv_expected}

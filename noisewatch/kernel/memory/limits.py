@@ -174,6 +174,6 @@ def _sum_of(reader: Reader, path: str, names: tuple[str, ...]) -> int | None:
         return None
     values = [counts[name] for name in names if name in counts]
     if len(values) < len(names):
-        reader.note(path, f"wanted {', '.join(names)}, found {len(values)} of them")
+        reader.note(path, f"expected {', '.join(names)}, found {len(values)} of them")
         return None
     return sum(values)

@@ -111,7 +111,7 @@ static PyObject *native_reread(PyObject *module, PyObject *arguments) {
     struct content content = {0};
     int failed = shared.len < (Py_ssize_t)(PROGRESS_WORDS * sizeof *progress);
     if (failed)
-        PyErr_SetString(PyExc_ValueError, "wanted three words to tell the progress in");
+        PyErr_SetString(PyExc_ValueError, "expected three words to tell the progress in");
     PyObject *changed = failed ? NULL : PyList_New(0);
     for (Py_ssize_t at = 0; changed != NULL && at < PyList_Size(kept) && !progress[IS_GIVEN_UP]; at++) {
         progress[AT] = at;
@@ -218,7 +218,7 @@ static PyObject *native_counts(PyObject *module, PyObject *arguments) {
     const char *bytes = text.buf;
     int fits = begin >= 0 && begin <= end && end <= text.len && count >= 0;
     if (!fits)
-        PyErr_SetString(PyExc_ValueError, "wanted a part of the text");
+        PyErr_SetString(PyExc_ValueError, "expected a part of the text");
     PyObject *found = fits ? counts_in(bytes, bytes + begin, bytes + end, count) : NULL;
     PyBuffer_Release(&text);
     return found;

@@ -23,7 +23,7 @@ from noisewatch.text import clean
 _MOST_BYTES = 64 << 20  # a verdict on 1024 CPUs has 20 MB
 _MOST_LINE_BYTES = 8 << 20
 _NOT_OURS = (
-    "nothing to compare: wanted a verdict (preflight --format json), a calibration (calibrate --format json), a "
+    "nothing to compare: expected a verdict (preflight --format json), a calibration (calibrate --format json), a "
     "recording (record), or a receipt (run --output FILE.jsonl, or --format json)"
 )
 Document = Mapping[str, Any]

@@ -106,7 +106,7 @@ def _memory_nodes(wanted: str, snapshot: Snapshot) -> CpuSet | None:
     try:
         named = parse_cpu_list(wanted, max(known or (), default=None))
     except Malformed as error:
-        raise UsageError(f"--membind {wanted}: wanted {AUTO}, {NONE} or a list of nodes: {error}") from error
+        raise UsageError(f"--membind {wanted}: expected {AUTO}, {NONE} or a list of nodes: {error}") from error
     if not named:
         raise UsageError(f"--membind {wanted!r}: contains no node")
     if known is not None and not named <= known:  # the kernel silently accepts them if one node exists

@@ -171,7 +171,7 @@ def _value_texts(folder: Path, key: str, kind: str | None, name: str, value: Any
             return [f"={value}"]
     if kind is None:
         raise UsageError(f"there is no key {key!r}" + did_you_mean(key, KEYS, f"; valid keys: {', '.join(KEYS)}"))
-    raise UsageError(f"{key}{f' {name}' * bool(name)}: wanted {_TEXT if name else kind}, found {value!r}")
+    raise UsageError(f"{key}{f' {name}' * bool(name)}: expected {_TEXT if name else kind}, found {value!r}")
 
 
 def _find_nearest() -> _OptionsFile | None:
@@ -212,7 +212,7 @@ def _read_file(path: Path) -> _OptionsFile | None:
     tools = whole.get("tool")
     own = tools.get("noisewatch") if isinstance(tools, dict) else None
     if own is not None and not isinstance(own, dict):
-        raise UsageError(f"{path}: tool.noisewatch: wanted a table, found {own!r}")
+        raise UsageError(f"{path}: tool.noisewatch: expected a table, found {own!r}")
     return None if own is None else _OptionsFile(path, text, own, ("tool", "noisewatch"))
 
 

@@ -52,4 +52,4 @@ class Parser(ArgumentParser):
         hint = did_you_mean(str(value), action.choices)
         if isinstance(action, _SubParsersAction):
             raise ArgumentError(None, f"there is no command {quoted(value)}{hint}")
-        raise ArgumentError(action, f"wanted one of {', '.join(action.choices)}, found {quoted(value)}{hint}")
+        raise ArgumentError(action, f"expected one of {', '.join(action.choices)}, found {quoted(value)}{hint}")

@@ -103,7 +103,7 @@ def _parse_pairs(option: str, texts: Iterable[str], parse: Callable[[str, str], 
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign:
-            raise UsageError(f"{option} {text}: wanted CHECK=VALUE")
+            raise UsageError(f"{option} {text}: expected CHECK=VALUE")
         yield parse(name.strip(), value.strip())
 
 
@@ -124,7 +124,7 @@ def _parse_limit(name: str, value: str) -> tuple[tuple[str, str], float]:
     if not limits:
         raise UsageError(f"--limit {name}: this check has no limit")
     if limit_key not in limits:
-        raise UsageError(f"--limit {name}: wanted one of {', '.join(f'{check_id}.{key}' for key in limits)}")
+        raise UsageError(f"--limit {name}: expected one of {', '.join(f'{check_id}.{key}' for key in limits)}")
     return (check_id, limit_key), _parse_limit_value(name, value, limits[limit_key])
 
 
@@ -135,7 +135,7 @@ def _parse_limit_value(name: str, text: str, limit: Limit) -> float:
     value = parse_number(text, is_share)
     if value is None or (is_share and value > 1):
         example = "a share such as 2% or 0.02" if is_share else f"a number of {limit.unit}"
-        raise UsageError(f"--limit {name}: wanted {example}, found {text!r}")
+        raise UsageError(f"--limit {name}: expected {example}, found {text!r}")
     return value
 
 
@@ -146,7 +146,7 @@ def _unknown_name_message(option: str, name: str, kind: str, valid_names: Iterab
     if suggestions:
         hint = f"did you mean {' or '.join(suggestions)}?"
     else:
-        hint = f"wanted {', '.join(valid_names)}" if kind == "severity" else "`noisewatch explain` lists all"
+        hint = f"expected {', '.join(valid_names)}" if kind == "severity" else "`noisewatch explain` lists all"
     return f"{option} {name!r}: no such {kind}; {hint}".strip()
 
 

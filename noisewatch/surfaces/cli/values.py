@@ -30,7 +30,7 @@ def seconds(minimum: float) -> Callable[[str], float]:
         except ValueError:
             value = float("nan")
         if not minimum <= value <= _MAX_S:
-            raise ArgumentTypeError(f"wanted seconds from {minimum:g} to {_MAX_S:.0f}, found {text!r}")
+            raise ArgumentTypeError(f"expected seconds from {minimum:g} to {_MAX_S:.0f}, found {text!r}")
         return value
 
     return parse
@@ -42,7 +42,7 @@ def zero_or_seconds(minimum: float) -> Callable[[str], float]:
     def parse(text: str) -> float:
         value = seconds(0)(text)
         if 0 < value < minimum:
-            raise ArgumentTypeError(f"wanted 0 or at least {minimum:g} seconds, found {text!r}")
+            raise ArgumentTypeError(f"expected 0 or at least {minimum:g} seconds, found {text!r}")
         return value
 
     return parse
@@ -58,14 +58,14 @@ def kind_of_work(text: str) -> Work:
     try:
         return Work(text.strip())
     except ValueError:
-        raise ArgumentTypeError(f"wanted one of {', '.join(Work)}, found {text!r}") from None
+        raise ArgumentTypeError(f"expected one of {', '.join(Work)}, found {text!r}") from None
 
 
 def sample_length(text: str) -> int:
     """Parse a duration such as 100ms, 10us or 1s; return ns."""
     length_ns = parse_duration(text.strip()) or 0
     if not _MIN_SAMPLE_NS <= length_ns <= _MAX_SAMPLE_NS:
-        raise ArgumentTypeError(f"wanted a duration from 100us to 100s, such as 10ms, found {text!r}")
+        raise ArgumentTypeError(f"expected a duration from 100us to 100s, such as 10ms, found {text!r}")
     return round(length_ns)
 
 
@@ -82,7 +82,7 @@ def share(text: str) -> float:
     """Parse a share such as 2% or 0.02."""
     value = parse_number(text.strip(), is_share=True)
     if value is None or not 0 < value <= _MAX_SHARE:
-        raise ArgumentTypeError(f"wanted a share such as 5% or 0.05, found {text!r}")
+        raise ArgumentTypeError(f"expected a share such as 5% or 0.05, found {text!r}")
     return value
 
 
@@ -90,7 +90,7 @@ def chance(text: str) -> float:
     """Parse a chance above 50%, such as 90% or 0.9."""
     value = share(text)
     if not 0.5 < value < 1:
-        raise ArgumentTypeError(f"wanted a chance above 50% and below 100%, found {text!r}")
+        raise ArgumentTypeError(f"expected a chance above 50% and below 100%, found {text!r}")
     return value
 
 
@@ -101,7 +101,7 @@ def inflation(text: str) -> float:
     except ValueError:
         value = float("nan")
     if not 1 <= value <= _MAX_INFLATION:
-        raise ArgumentTypeError(f"wanted a factor of at least 1, such as 1.2, found {text!r}")
+        raise ArgumentTypeError(f"expected a factor of at least 1, such as 1.2, found {text!r}")
     return value
 
 
@@ -112,7 +112,7 @@ def whole_number(minimum: int, maximum: int, of: str = "") -> Callable[[str], in
         is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
         value = int(text) if is_number else -1
         if not minimum <= value <= maximum:
-            raise ArgumentTypeError(f"wanted a number{of} from {minimum} to {maximum}, found {text!r}")
+            raise ArgumentTypeError(f"expected a number{of} from {minimum} to {maximum}, found {text!r}")
         return value
 
     return parse
@@ -121,7 +121,7 @@ def whole_number(minimum: int, maximum: int, of: str = "") -> Callable[[str], in
 def core_count(text: str) -> int:
     """Parse a number of cores, 1 or more."""
     if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_CORE_DIGITS or int(text) < 1:
-        raise ArgumentTypeError(f"wanted a number of cores, at least 1, found {text!r}")
+        raise ArgumentTypeError(f"expected a number of cores, at least 1, found {text!r}")
     return int(text)
 
 
@@ -129,7 +129,7 @@ def age(text: str) -> float:
     """Parse an age such as 90min, 24h or 7d; return seconds."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?) ?(s|min|m|h|d)", text.strip())
     if match is None or not float(match[1]):
-        raise ArgumentTypeError(f"wanted an age such as 90min, 24h or 7d, found {text!r}")
+        raise ArgumentTypeError(f"expected an age such as 90min, 24h or 7d, found {text!r}")
     return float(match[1]) * _SECONDS_BY_UNIT[match[2]]
 
 
@@ -140,5 +140,5 @@ def words(text: str) -> tuple[str, ...]:
     except ValueError as error:
         raise ArgumentTypeError(f"{text!r}: {error}") from error
     if not words:
-        raise ArgumentTypeError("wanted a command, found none")
+        raise ArgumentTypeError("expected a command, found none")
     return words

@@ -101,8 +101,8 @@ _PERIOD_0 = {
 
 EXAMPLES = [
     Example("cpu-quota", "unknown", named="/proc/self/mounts: no such file", gone=("/proc/self/mounts",)),
-    Example("cpu-quota", "unknown", _PERIOD_0, "cpu/a/cpu.cfs_period_us: wanted a whole number"),
-    Example("cpu-quota", "unknown", {"/sys/fs/cgroup/cpu.max": "50000 0\n"}, "cpu.max: wanted a whole number"),
+    Example("cpu-quota", "unknown", _PERIOD_0, "cpu/a/cpu.cfs_period_us: expected a whole number"),
+    Example("cpu-quota", "unknown", {"/sys/fs/cgroup/cpu.max": "50000 0\n"}, "cpu.max: expected a whole number"),
     Example("threads-confined-to-isolated-cpus", "unknown", gone=_NO_KERNEL_THREADS, named="no kernel thread"),
     #
     Example("partition-invalid", "fail", _partition("isolated invalid (not exclusive)", "2"), "(not exclusive)", {2}),

@@ -116,7 +116,7 @@ EXAMPLES = [
     Example("irq-routed-to-target", "unknown", _NO_COLUMN_3, "no column for CPU 3"),
     Example("irq-routed-to-target", "unknown", device_table(columns=3), "no column for CPU 3"),
     *(
-        Example(id_, "unknown", device_table(f" 24: {counts} PCI-MSIX 0-edge eth0-rx-0"), "wanted 4 counts")
+        Example(id_, "unknown", device_table(f" 24: {counts} PCI-MSIX 0-edge eth0-rx-0"), "expected 4 counts")
         for counts in ("-500 0 0 0", "500 0 0 -1", "9" * 40 + " 0 0 0", "", "500 0")
         for id_ in ("irq-routed-to-target", "device-interrupts-on-target", "ipis-on-target")
     ),

@@ -45,7 +45,7 @@ def test_offline_cpus_have_no_row() -> None:
 def test_error_of_a_malformed_row_names_its_line() -> None:
     reader = reading({"/proc/stat": "cpu 1 2 3 4\ncpu0 1 2 3\n", "/proc/self/mounts": "proc /proc proc rw 0 0\n"})
     assert read_cpu_time(reader) is None
-    assert reader.reason_by_path["/proc/stat"].endswith("2: wanted 4 counts, found 'cpu0 1 2 3'")
+    assert reader.reason_by_path["/proc/stat"].endswith("2: expected 4 counts, found 'cpu0 1 2 3'")
 
 
 @pytest.mark.parametrize(

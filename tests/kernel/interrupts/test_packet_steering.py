@@ -20,7 +20,7 @@ def test_only_receive_queues_are_read() -> None:
 def test_malformed_mask_is_unknown_with_its_reason() -> None:
     reader = reading({_QUEUE: "rubbish\n"})
     assert read_packet_steering(reader).cpus_by_path == {_QUEUE: None}
-    assert "wanted a CPU mask" in reader.reason_by_path[_QUEUE]
+    assert "expected a CPU mask" in reader.reason_by_path[_QUEUE]
 
 
 def test_number_of_files_is_bounded() -> None:

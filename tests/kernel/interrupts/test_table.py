@@ -115,7 +115,7 @@ def test_error_of_a_malformed_row_names_file_line_and_text() -> None:
     sound = "LOC: " + "1 " * 64 + "timer\n"
     with pytest.raises(Malformed) as caught:
         parse_interrupts(f"{header}\n{sound * 5}RES: {'1 ' * 10}rubbish\n".encode())
-    assert str(caught.value.at(PATH)) == "/proc/interrupts:7: wanted 64 counts, found 'rubbish'"
+    assert str(caught.value.at(PATH)) == "/proc/interrupts:7: expected 64 counts, found 'rubbish'"
 
 
 def test_table_truncated_between_two_counts_is_malformed() -> None:
@@ -130,7 +130,7 @@ def test_table_truncated_between_two_counts_is_malformed() -> None:
 
 @pytest.mark.parametrize(
     ("files", "reason"),
-    [({PATH: "CPU0 CPU1\nLOC: 1 rubbish\n"}, "wanted 2 counts, found 'rubbish'"), ({}, "no such file")],
+    [({PATH: "CPU0 CPU1\nLOC: 1 rubbish\n"}, "expected 2 counts, found 'rubbish'"), ({}, "no such file")],
 )
 def test_missing_or_damaged_table_is_unknown_with_its_reason(files: Files, reason: str) -> None:
     reader = reading(files)

@@ -202,7 +202,7 @@ def test_optional_file_has_no_reason() -> None:
 def test_malformed_optional_file_has_a_reason() -> None:
     reader = reading({"/proc/x": "red"})
     assert reader.parsed("/proc/x", _refuse, expected=False) is None
-    assert reader.reason_by_path["/proc/x"].endswith("7: wanted a colour, found 'red'")
+    assert reader.reason_by_path["/proc/x"].endswith("7: expected a colour, found 'red'")
 
 
 def test_file_is_absent_only_if_the_kernel_denies_it() -> None:
@@ -222,6 +222,6 @@ def test_unanswered_question_is_none_with_the_reason() -> None:
 
 
 def test_error_names_the_expected_value_and_quotes_the_text_in_short() -> None:
-    assert str(Malformed("a number", "x" * 99, 3).at("/a")) == f"/a:3: wanted a number, found '{'x' * 40}…'"
-    assert str(Malformed("a number", "x")) == "wanted a number, found 'x'"
+    assert str(Malformed("a number", "x" * 99, 3).at("/a")) == f"/a:3: expected a number, found '{'x' * 40}…'"
+    assert str(Malformed("a number", "x")) == "expected a number, found 'x'"
     assert str(Unreadable("/a", "permission denied")) == "/a: permission denied"

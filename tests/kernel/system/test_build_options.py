@@ -95,7 +95,7 @@ def test_damaged_file_is_skipped_and_named_if_there_is_no_other() -> None:
 
 def test_damaged_file_in_boot_is_the_reason() -> None:
     _, reasons = _read({_BOOT: "rubbish\n"})
-    assert reasons[PACKED].startswith(f"{_BOOT}: wanted a line")
+    assert reasons[PACKED].startswith(f"{_BOOT}: expected a line")
 
 
 def test_options_are_unknown_without_any_file() -> None:

@@ -195,7 +195,7 @@ def test_damaged_place_may_have_contained_a_sign(path: str, text: str) -> None:
     metal = _METAL | {f"{PCI}/0000:00:1f.0/vendor": "0x8086\n"}
     assert _hypervisor_name(metal) == NONE
     hypervisor = _hypervisor(WrittenMachine({**BARE, **metal, path: text}))
-    assert (hypervisor.name, hypervisor.because.startswith(f"{path}: wanted")) == (None, True)
+    assert (hypervisor.name, hypervisor.because.startswith(f"{path}: expected")) == (None, True)
 
 
 def test_blank_names_of_the_firmware_are_not_damage() -> None:

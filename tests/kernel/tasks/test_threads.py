@@ -130,7 +130,7 @@ def test_process_with_a_malformed_stat_is_left_out_with_the_reason() -> None:
     tasks = TaskReader().read(reader, TARGET)
     assert tasks is not None
     assert not tasks.is_complete
-    assert "wanted `pid (name) state …`" in reader.reason_by_path["/proc/10/stat"]
+    assert "expected `pid (name) state …`" in reader.reason_by_path["/proc/10/stat"]
 
 
 def test_malformed_schedstat_is_named_in_the_reason() -> None:

@@ -1,4 +1,4 @@
-"""Comparison of a machine's fact with the wanted one: exactly, any of several, at least a value, or not comparable."""
+"""Whether a machine fact equals the expected one, is one of several, reaches a minimum, or cannot be compared."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_the_manual_page_is_well_formed() -> None:
 
 def test_help_and_error_name_the_same_minimum_of_settle(run: Run) -> None:
     error = run("calibrate", "--settle", "1").err
-    minimum = error.partition("wanted seconds from ")[2].partition(" ")[0]
+    minimum = error.partition("expected seconds from ")[2].partition(" ")[0]
     program = [sys.executable, "-m", "noisewatch", "calibrate", "--help"]
     text = subprocess.run(program, capture_output=True, text=True, check=True).stdout
     assert f"for SECONDS at most ({minimum} or more, " in " ".join(text.split())

@@ -59,7 +59,7 @@ def test_a_machine_matches_its_own_description(run: Run, description: Path) -> N
 def test_another_machine_is_unstable_and_each_fact_that_differs_is_named(run: Run, description: Path) -> None:
     finding = _judge(run, _OTHER_MACHINE, "--machine", description)
     assert (finding["status"], finding["exit"]) == ("fail", 1)
-    assert 'CPU model: wanted "A Processor @ 3.00GHz", found "B Processor @ 3.00GHz"' in finding["said"]
+    assert 'CPU model: expected "A Processor @ 3.00GHz", found "B Processor @ 3.00GHz"' in finding["said"]
     differing = [fact for fact in finding["evidence"]["facts"] if fact["is_met"] is False]
     assert differing == [
         {
@@ -89,10 +89,10 @@ def test_the_facts_that_differ_are_a_list_in_text(run: Run, description: Path) -
     lines = [line.strip() for line in verbose.out.splitlines()]
     at = next(number for number, line in enumerate(lines) if line.startswith("not the machine in machine.toml (2 of 1"))
     assert lines[at + 1 : at + 3] == [
-        'CPU model: wanted "A Processor @ 3.00GHz", found "B Processor @ 3.00GHz"',
-        'memory: wanted at least "15.6 GiB", found "7.63 GiB"',
+        'CPU model: expected "A Processor @ 3.00GHz", found "B Processor @ 3.00GHz"',
+        'memory: expected at least "15.6 GiB", found "7.63 GiB"',
     ]
-    assert verbose.words.count('memory: wanted at least "15.6 GiB", found "7.63 GiB"') == 2
+    assert verbose.words.count('memory: expected at least "15.6 GiB", found "7.63 GiB"') == 2
 
 
 def test_an_unreadable_fact_is_unknown_with_its_reason(run: Run, description: Path) -> None:
@@ -128,7 +128,7 @@ def test_the_options_file_names_a_description_relative_to_itself(run: Run, descr
     description.write_text("[hardware]\nnodes = 1.5\n")
     result = run("preflight", {}, "--sample", "0")
     assert (result.status, result.out) == (2, "")
-    assert "inner/machine.toml:2: wanted a text" in result.err
+    assert "inner/machine.toml:2: expected a text" in result.err
     assert f"(with options of {above}/noisewatch.toml)" in result.err
 
 
@@ -136,7 +136,7 @@ def test_the_options_file_names_a_description_relative_to_itself(run: Run, descr
 def test_the_options_file_must_name_a_file(run: Run, place: Path, value: str) -> None:
     Path("noisewatch.toml").write_text(f"machine = {value}\n")
     result = run("preflight", {}, "--sample", "0")
-    assert (result.status, "noisewatch.toml:1: machine: wanted the name of a file, found" in result.err) == (2, True)
+    assert (result.status, "noisewatch.toml:1: machine: expected the name of a file, found" in result.err) == (2, True)
 
 
 def test_a_recording_is_described_and_judged_by_its_known_facts(run: Run, place: Path) -> None:

@@ -129,19 +129,19 @@ def test_outside_of_a_repository_files_in_parent_folders_are_ignored(run: Run) -
     [
         ("profil = 'io'", "there is no key 'profil'; did you mean profile?"),
         ("xyz = 1", "there is no key 'xyz'; valid keys: profile"),
-        ("profile = 'quick'", "noisewatch.toml:1: profile: wanted one of micro, parallel"),
-        ("profile = [1]", "profile: wanted a text or a number, found [1]"),
-        ("strict = 'yes'", "strict: wanted true or false, found 'yes'"),
-        ("ignore = 'clock'", "ignore: wanted a list of names, found 'clock'"),
-        ("limit = 3", "limit: wanted a table, found 3"),
-        ("sample = 0.1", "noisewatch.toml:1: sample: wanted 0 or at least 0.5"),
+        ("profile = 'quick'", "noisewatch.toml:1: profile: expected one of micro, parallel"),
+        ("profile = [1]", "profile: expected a text or a number, found [1]"),
+        ("strict = 'yes'", "strict: expected true or false, found 'yes'"),
+        ("ignore = 'clock'", "ignore: expected a list of names, found 'clock'"),
+        ("limit = 3", "limit: expected a table, found 3"),
+        ("sample = 0.1", "noisewatch.toml:1: sample: expected 0 or at least 0.5"),
         ("ignore = ['clok']", "noisewatch.toml:1: ignore 'clok': no such check or area; did you mean clock"),
         ("[limit]\nnothing = 1", "noisewatch.toml:2: limit 'nothing': no such check"),
-        ("ignore = [3]", "ignore: wanted a list of names, found [3]"),
-        ("machine = 3", "machine: wanted the name of a file, found 3"),
-        ("[severity]\nturbo-enabled = true", "noisewatch.toml:2: severity turbo-enabled: wanted a text or a number"),
-        ("profile = ", "noisewatch.toml:1: wanted TOML, found: Invalid value"),
-        ("\n\xff", "noisewatch.toml:2: wanted UTF-8, found the byte 0xff"),
+        ("ignore = [3]", "ignore: expected a list of names, found [3]"),
+        ("machine = 3", "machine: expected the name of a file, found 3"),
+        ("[severity]\nturbo-enabled = true", "noisewatch.toml:2: severity turbo-enabled: expected a text or a number"),
+        ("profile = ", "noisewatch.toml:1: expected TOML, found: Invalid value"),
+        ("\n\xff", "noisewatch.toml:2: expected UTF-8, found the byte 0xff"),
     ],
 )
 def test_a_mistake_in_a_file_is_reported_with_its_name(run: Run, text: str, message: str) -> None:
@@ -171,13 +171,13 @@ busy-sibling.passes = "lots"
 """
 _MESSAGES = (
     (2, "there is no key 'profil'; did you mean profile?"),
-    (4, "at: wanted a duration from 100us to 100s, such as 10ms, found 'soon'"),
+    (4, "at: expected a duration from 100us to 100s, such as 10ms, found 'soon'"),
     (7, "ignore 'clok': no such check or area; did you mean clock"),
     (8, "ignore 'turbo-enabeld': no such check or area; did you mean turbo-enabled"),
-    (10, "strict: wanted true or false, found 'yes'"),
-    (11, "severity turbo-enabled 'grave': no such severity; wanted blocking, warning, information"),
+    (10, "strict: expected true or false, found 'yes'"),
+    (11, "severity turbo-enabled 'grave': no such severity; expected blocking, warning, information"),
     (14, "limit 'nothing': no such check; `noisewatch explain` lists all"),
-    (16, "limit busy-sibling.passes: wanted a share such as 2% or 0.02, found 'lots'"),
+    (16, "limit busy-sibling.passes: expected a share such as 2% or 0.02, found 'lots'"),
 )
 
 
@@ -196,7 +196,7 @@ def test_nagios_gets_all_mistakes_of_a_file_in_one_line(run: Run) -> None:
     Path("noisewatch.toml").write_text("strict = 3\nhistory = 3\n")
     result = run("preflight", _BOOSTED, "--format", "nagios")
     assert (result.status, result.out.count("\n"), result.err.count("\n")) == (3, 1, 2)
-    assert "strict: wanted true or false, found 3; " in result.out
+    assert "strict: expected true or false, found 3; " in result.out
 
 
 def test_a_mistake_on_the_command_line_does_not_name_the_file(run: Run) -> None:

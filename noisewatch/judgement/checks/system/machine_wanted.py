@@ -31,9 +31,9 @@ class _Comparison(Struct, frozen=True):
     reason: str | None = None
 
     def __str__(self) -> str:
-        """Return `memory: wanted at least "64 GiB", found "15.6 GiB"`."""
+        """Return `memory: expected at least "64 GiB", found "15.6 GiB"`."""
         name = self.wanted.name
-        return f"{name}: wanted {self.wanted}, found {in_quotes(shown(name, self.actual or ''))}"
+        return f"{name}: expected {self.wanted}, found {in_quotes(shown(name, self.actual or ''))}"
 
 
 @check(

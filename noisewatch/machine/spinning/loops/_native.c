@@ -12,7 +12,7 @@ static int64_t words_of(const Py_buffer *view, int64_t least) {
     int64_t count = (int64_t)(view->len / (Py_ssize_t)sizeof(int64_t));
     if (count >= least)
         return count;
-    PyErr_Format(PyExc_ValueError, "wanted a buffer of at least %lld words", (long long)least);
+    PyErr_Format(PyExc_ValueError, "expected a buffer of at least %lld words", (long long)least);
     return -1;
 }
 
@@ -77,7 +77,7 @@ static uint32_t lines_of(const Py_buffer *memory) {
     uint64_t line = LINK_WORDS * sizeof(uint32_t), lines = (uint64_t)memory->len / line;
     if (lines > 0 && lines <= UINT32_MAX && (lines & (lines - 1)) == 0 && lines * line == (uint64_t)memory->len)
         return (uint32_t)lines;
-    PyErr_SetString(PyExc_ValueError, "wanted a power of two of lines");
+    PyErr_SetString(PyExc_ValueError, "expected a power of two of lines");
     return 0;
 }
 

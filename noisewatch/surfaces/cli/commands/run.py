@@ -214,7 +214,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError("--on-unknown: only with --gate")
     max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= max_files < _MIN_OPEN_FILES:
-        minimum = f"wanted at least {_MIN_OPEN_FILES} (ulimit -n)"
+        minimum = f"expected at least {_MIN_OPEN_FILES} (ulimit -n)"
         raise UsageError(f"only {max_files} files may be open at once: {minimum}")
     if arguments.filtered is not None:
         if arguments.results is None:

@@ -51,7 +51,7 @@ def _check_options(arguments: Namespace) -> None:
     """Raise UsageError for names and moments that cannot be drawn."""
     for name in arguments.files:
         if Path(name).suffix.lower() not in (".svg", ".png"):
-            raise UsageError(f"{name}: wanted a name that ends in .svg or .png")
+            raise UsageError(f"{name}: expected a name that ends in .svg or .png")
     for option, value in (("--at", arguments.at), ("--from", arguments.begin_s), ("--to", arguments.end_s)):
         if value is not None and arguments.replay is None:
             raise UsageError(f"{option}: only a recording has earlier snapshots (--replay FILE)")
@@ -63,7 +63,7 @@ def _check_options(arguments: Namespace) -> None:
         raise UsageError(f"--to {arguments.end_s:g}: before --from {arguments.begin_s:g}")
     still = next((name for name in arguments.files if Path(name).suffix.lower() != ".svg"), None)
     if still is not None:
-        raise UsageError(f"{still}: wanted a name that ends in .svg for an animation; --at draws a single moment")
+        raise UsageError(f"{still}: expected a name that ends in .svg for an animation; --at draws a single moment")
 
 
 def _is_animated(arguments: Namespace) -> bool:
@@ -74,7 +74,7 @@ def _parse_size(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
     size = (int(match[1]), int(match[2])) if match is not None else (0, 0)
     if not all(0 < side <= _MAX_SIDE for side in size):
-        raise UsageError(f"--size {text}: wanted columns and lines such as 100x30")
+        raise UsageError(f"--size {text}: expected columns and lines such as 100x30")
     return size
 
 
@@ -85,7 +85,7 @@ def _parse_keys(text: str) -> list[str]:
     keys = [key for key in text.split(",") if key]
     for key in keys:
         if not is_key(key):
-            hint = did_you_mean(key, KEY_NAMES, "; wanted keys such as s, enter or question_mark,j")
+            hint = did_you_mean(key, KEY_NAMES, "; expected keys such as s, enter or question_mark,j")
             raise UsageError(f"--keys {key}: there is no such key{hint}")
     return keys
 

@@ -131,11 +131,11 @@ _OTHERS = b'[identity]\n"CPU model" = "B *"\n[hardware]\nmemory = { at_least = "
 EXAMPLES = [
     Example("not-the-machine-wanted", "not-applicable", named="no machine was requested"),
     Example(
-        "not-the-machine-wanted", "fail", named='CPU model: wanted "B *", found "A Processor', rules=_rules(_OTHERS)
+        "not-the-machine-wanted", "fail", named='CPU model: expected "B *", found "A Processor', rules=_rules(_OTHERS)
     ),
     Example(
         *("not-the-machine-wanted", "fail"),
-        named='memory: wanted at least "64 GiB", found "15.6 GiB"; unknown: CPU model (/proc/cpuinfo: no such file)',
+        named='memory: expected at least "64 GiB", found "15.6 GiB"; unknown: CPU model (/proc/cpuinfo: no such file)',
         gone=("/proc/cpuinfo",),
         rules=_rules(_OTHERS),
     ),

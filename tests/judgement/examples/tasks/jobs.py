@@ -68,7 +68,7 @@ _SCHEDULED = [
     ),
     Example("job-scheduled", "pass", {}, "users", gone=(BOOTED,), answers=_timer(1)),
     Example("job-scheduled", "unknown", {}, QUESTION, answers={QUESTION: None}),
-    Example("job-scheduled", "unknown", {}, "wanted the name", answers={QUESTION: [["$(reboot)", 5]]}),
+    Example("job-scheduled", "unknown", {}, "expected the name", answers={QUESTION: [["$(reboot)", 5]]}),
     Example("job-scheduled", "unknown", {}, CLOCK_QUESTION, answers={CLOCK_QUESTION: None}),
     Example("job-scheduled", "unknown", {}, CLOCK_QUESTION, answers={CLOCK_QUESTION: [1 << 60, 0]}),
     _crontab("20 15 * * *", "backup (/etc/cron.d/backup) in 8 min"),

@@ -206,7 +206,7 @@ def test_no_line_is_wider_than_the_terminal(history: History, monkeypatch: pytes
     [
         (("--why", "x"), "--why: only with `noisewatch history accept`"),
         (("accept",), "none.jsonl: nothing to accept: no entry of this machine yet"),
-        (("reject",), "wanted one of accept, found 'reject'"),
+        (("reject",), "expected one of accept, found 'reject'"),
     ],
 )
 def test_invalid_arguments_are_refused(run: Run, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
@@ -261,8 +261,8 @@ def test_the_history_of_named_cpus_is_shown(history: History) -> None:
     ("words", "line"),
     [
         (("--cpus", "5"), "no entry of CPU 5; there are entries of CPUs 0-1, CPUs 2-3"),
-        (("--cpus", "x"), "--cpus x: wanted a CPU list"),
-        (("--cpus", ""), "--cpus : wanted a CPU list"),
+        (("--cpus", "x"), "--cpus x: expected a CPU list"),
+        (("--cpus", ""), "--cpus : expected a CPU list"),
         (("accept", "--cpus", "2-3"), "--cpus: not with `noisewatch history accept`"),
     ],
 )

@@ -99,7 +99,7 @@ def test_at_selects_the_interval_of_a_picture(run: Run, tmp_path: Path, at: str,
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--keys", "s,foo"), "--keys foo: there is no such key; wanted keys such as s, enter or question_mark,j"),
+        (("--keys", "s,foo"), "--keys foo: there is no such key; expected keys such as s, enter or question_mark,j"),
         (("--keys", "esc"), "--keys esc: there is no such key; did you mean escape?"),
         (("--keys", "wait:x"), "--keys wait:x: there is no such key"),
         (("--at", "400"), "--at 400: the recording ends after 6.0 s"),
@@ -153,7 +153,7 @@ def test_an_invalid_time_range_is_rejected(run: Run, tmp_path: Path, options: tu
 
 def test_a_png_cannot_be_animated(run: Run, tmp_path: Path) -> None:
     result = run("screenshot", tmp_path / "demo.png", "--replay", _recording(tmp_path), "--from", "0")
-    assert (result.status, "demo.png: wanted a name that ends in .svg for an animation" in result.err) == (2, True)
+    assert (result.status, "demo.png: expected a name that ends in .svg for an animation" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize("option", ["--from", "--to"])
