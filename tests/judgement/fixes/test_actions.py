@@ -269,6 +269,12 @@ def test_several_processes_are_moved_with_all_threads_and_undo_restores_each_of_
     assert pids_of(both) == {7, 8, 9, 10}
 
 
+def test_the_processes_of_a_command_are_those_that_it_is_about() -> None:
+    about = Run(commands=(("chrt", "-o", "-p", "0", "450"), ("renice", "-n", "5", "-p", "451")))
+    assert pids_of(about) >= {450, 451}
+    assert pids_of(Run(commands=(("sysctl", "-w", "vm.swappiness=60"), ("head", "-n", "450")))) == frozenset()
+
+
 @given(st.lists(_FEW_CPUS | _RANGES, min_size=2, max_size=6, unique=True))
 def test_each_set_of_cpus_has_a_file_of_its_own_with_a_short_name(sets: list[frozenset[int]]) -> None:
     lasting = [at_boot(write_cpus(dict.fromkeys(cpus, "performance"), _GOVERNOR, {})) for cpus in sets]

@@ -16,13 +16,15 @@ def test_queue_runs_on_the_cpus_of_both_its_mask_and_the_common_mask() -> None:
         f"{WORKQUEUES}/bound/per_cpu": "1\n",
         f"{WORKQUEUES}/odd/cpumask": "0-3\n",
     }
-    queues = read_workqueues(reading(files))
+    reader = reading(files)
+    queues = read_workqueues(reader)
     assert {name: queues.allowed_to(name) for name in queues.own_by_queue} == {
         "raid": frozenset({1}),
         "writeback": frozenset({0, 1}),
         "odd": None,
     }
     assert queues.requested == frozenset(range(4))
+    assert list(reader.reason_by_path) == [f"{WORKQUEUES}/odd/cpumask"]
 
 
 def test_queues_are_not_read_without_the_common_mask() -> None:
@@ -41,7 +43,8 @@ def test_slice_without_the_file_sets_no_limit() -> None:
         "/sys/fs/cgroup/user.slice/pids.max": "max\n",
     }
     folder = "/sys/fs/cgroup"
-    assert read_services(reading(files)).groups == (
+    reader = reading(files)
+    assert read_services(reader).groups == (
         ServiceGroup(
             name="system.slice",
             folder=f"{folder}/system.slice",
@@ -51,6 +54,7 @@ def test_slice_without_the_file_sets_no_limit() -> None:
         ),
         ServiceGroup(name="user.slice", folder=f"{folder}/user.slice", has_limit=False, allowed=None, wanted=None),
     )
+    assert list(reader.reason_by_path) == ["/proc/self/mountinfo"]  # not the group without a limit
     missing_from_a_copy = read_services(reading(files, is_copy=True)).groups
     assert missing_from_a_copy is not None
     assert missing_from_a_copy[1].has_limit

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs
-from noisewatch.kernel.trace.runs import CpuPieces, parse_trace
+from noisewatch.kernel.trace.runs import CpuPieces, Thread, TracedSource, TracedTime, TraceWindow, parse_trace
 from noisewatch.kinds import Kind
 from noisewatch.model.calibration.gap_causes import longest_interruptions
-from noisewatch.model.trace.culprits import TracedCpu, culprits_of
+from noisewatch.model.trace.culprits import TracedCpu, culprits_of, threads_in
 from tests.written.trace import written_trace
 
 _MS = 1_000_000
@@ -181,3 +181,17 @@ def test_idle_time_ends_a_stretch() -> None:
 def test_only_the_longest_stretches_are_kept() -> None:
     pieces = _pieces(*((100 * number, 100 * number + number, _TICK) for number in range(1, 50)))
     assert [stretch[1] for stretch in _longest(pieces, 3)] == [49, 48, 47]
+
+
+def test_times_of_one_culprit_within_a_command_add_up() -> None:
+    thread = Thread(tid=7, name="cron", pid=7, is_kernel=False)
+    source = TracedSource(kind=Kind.THREAD, name="cron", thread=thread)
+    times = (
+        TracedTime(cpu=2, source=source, ns=300, count=3, begin_ns=500, end_ns=900, doubt_ns=10),
+        TracedTime(cpu=2, source=source, ns=100, count=2, begin_ns=100, end_ns=200, doubt_ns=5),
+        TracedTime(cpu=3, source=source, ns=1000, count=1, begin_ns=0, end_ns=1000),
+    )
+    window = TraceWindow(begin_ns=0, end_ns=1000, own_ns_by_cpu={}, times=times)
+    (culprit,) = threads_in(window, frozenset({2}))
+    assert (culprit.name, culprit.pid) == ("cron", 7)
+    assert (culprit.ns, culprit.count, culprit.begin_ns, culprit.end_ns, culprit.doubt_ns) == (400, 5, 100, 900, 15)
