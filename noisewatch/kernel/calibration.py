@@ -176,7 +176,7 @@ def read_calibration(
         slots = plan_slots(
             cpus,
             {cpu: topology[cpu].siblings or frozenset() for cpu in cpus if cpu in topology},
-            {cpu: _sharing_cache(cpu, cpus, topology) for cpu in cpus},
+            {cpu: _cpus_sharing_cache(cpu, cpus, topology) for cpu in cpus},
             round(options.seconds * 1e9),
             bool(options.command),
         )
@@ -190,7 +190,7 @@ def read_calibration(
         return error.reason
 
 
-def _sharing_cache(cpu: int, cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
+def _cpus_sharing_cache(cpu: int, cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
     """Return the CPUs in one last-level cache with `cpu`; `cpus` if unknown."""
     place = topology.get(cpu)
     sharing = place.last_level_cache if place is not None else None

@@ -80,10 +80,10 @@ def _text(device: Any) -> str:
     state = next((str(device.properties[key]) for key in _STATES if key in device.properties), None)
     if device.subsystem == "power_supply" and device.action == "change" and state is not None:
         change = "is now " + {"0": "without power", "1": "with power"}.get(state, state.lower())
-    return clean(f"{_named(device)} {change}")
+    return clean(f"{_device_name(device)} {change}")
 
 
-def _named(device: Any) -> str:
+def _device_name(device: Any) -> str:
     """Return the device's name: `CPU 7`, `network interface eth0`, `USB device 1-2 (Optical Mouse)`."""
     if device.subsystem == "cpu":
         return f"CPU {device.sys_name.removeprefix('cpu')}"

@@ -39,7 +39,7 @@ def lines_of(text: str) -> list[str]:
     return lines
 
 
-def matched(match: re.Match[str] | None, expected: str, text: str, line: int | None = None) -> re.Match[str]:
+def require_match(match: re.Match[str] | None, expected: str, text: str, line: int | None = None) -> re.Match[str]:
     """Return the match of the text. Raise Malformed if there is none."""
     if match is None:
         raise Malformed(expected, text, line)
@@ -133,7 +133,7 @@ def word_of(expected: str, pattern: re.Pattern[str]) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         word = parse_word(text)
-        return matched(pattern.fullmatch(word), expected, word)[0]
+        return require_match(pattern.fullmatch(word), expected, word)[0]
 
     return parse
 

@@ -74,7 +74,7 @@ class EarlierSnapshots:
         self.recurring = [(path, content) for path, content in content_by_path.items() if path in self._last]
         self._last = content_by_path.keys()
 
-    def parsed(self, path: str, content: bytes, parse: Callable[[str], T]) -> T:
+    def parse(self, path: str, content: bytes, parse: Callable[[str], T]) -> T:
         """Return the parsed content, from the cache if possible. Raise Malformed."""
         cached = self._parsed.get(path) or self._older.get(path)
         if cached is None or cached.content != content or cached.parse != parse:
@@ -126,14 +126,14 @@ def may_interrupt(path: str, cpus: Set[int] | None, release: tuple[int, int] | N
     """Return whether reading the file may interrupt one of `cpus` (None: any CPU); an unknown release may be old."""
     if not path.startswith(_FOLDERS):
         return False
-    for until, cpu in _intrusive_as(path):
+    for until, cpu in _match_intrusive(path):
         if (until is None or release is None or release < until) and (cpus is None or cpu is None or cpu in cpus):
             return True
     return False
 
 
 @lru_cache(maxsize=1 << 14)  # the same few files of each CPU in each snapshot
-def _intrusive_as(path: str) -> tuple[tuple[tuple[int, int] | None, int | None], ...]:
+def _match_intrusive(path: str) -> tuple[tuple[tuple[int, int] | None, int | None], ...]:
     """Return pairs of the first Linux without the interrupt (None: always) and the CPU (None: several)."""
     matches = ((read.until, read.words.fullmatch(path)) for read in INTRUSIVE)
     cpu_by_until = ((until, match.groupdict().get("cpu")) for until, match in matches if match is not None)
@@ -170,13 +170,13 @@ _MAY_BE_EMPTY = (
 def content_of(machine: Machine, path: str) -> bytes:
     """Return the file's content. Raise Unreadable, also for impossible content: values end with a line end."""
     content = machine.read_bytes(path)
-    reason = _why_unbelievable(path, content)
+    reason = _implausible_reason(path, content)
     if reason is not None:
         raise Unreadable(path, reason)
     return content
 
 
-def _why_unbelievable(path: str, content: bytes) -> str | None:
+def _implausible_reason(path: str, content: bytes) -> str | None:
     if not content:
         is_empty = path.startswith(("/proc/", "/sys/")) and not path.endswith(_MAY_BE_EMPTY)
         return "empty, as if hidden or not copied" if is_empty else None
@@ -194,7 +194,7 @@ def marker_folders(path: str) -> list[str]:
     return [folder for folder in (above, parent) if folder is not None]
 
 
-def is_hidden_as(error: Unreadable, folder: str) -> bool:
+def hides_content(error: Unreadable, folder: str) -> bool:
     """Return whether a folder that cannot be listed hides its content; a folder known not to exist does not."""
     return folder in _NEVER_EMPTY if isinstance(error, Absent) else not error.is_missing
 
@@ -235,7 +235,7 @@ class Reader:
 
     def bytes(self, path: str, expected: bool = True) -> bytes:
         """Return the file's content. Raise Unreadable."""
-        return _or_raised(self._content(path, expected))
+        return _raise_if_unreadable(self._content(path, expected))
 
     def text(self, path: str, expected: bool = True) -> str:
         """Return the file's content as text. Raise Unreadable."""
@@ -243,7 +243,7 @@ class Reader:
 
     def names(self, path: str, expected: bool = True) -> list[str]:
         """Return the directory's names. Raise Unreadable."""
-        return _or_raised(self._listing(path, expected))
+        return _raise_if_unreadable(self._listing(path, expected))
 
     def text_or_none(self, path: str, expected: bool = True) -> str | None:
         content = self._content(path, expected)
@@ -253,13 +253,13 @@ class Reader:
         names = self._listing(path, expected)
         return None if isinstance(names, Unreadable) else names
 
-    def parsed(self, path: str, parse: Callable[[str], T], expected: bool = True) -> T | None:
+    def parse(self, path: str, parse: Callable[[str], T], expected: bool = True) -> T | None:
         """Return the parsed file, or None, with the reason kept, if it cannot be read or is malformed."""
         content = self._content(path, expected)
         if isinstance(content, Unreadable):
             return None
         try:
-            return self.earlier.parsed(path, content, parse)
+            return self.earlier.parse(path, content, parse)
         except Malformed as error:
             self.note(path, error.reason)
             return None
@@ -278,12 +278,12 @@ class Reader:
         has_changed = False
         for at, content in self.machine.reread(files):
             has_changed, path = True, files[at][0]
-            is_believed = content is not None and _why_unbelievable(path, content) is None
+            is_believed = content is not None and _implausible_reason(path, content) is None
             ahead[path] = content if is_believed else None
         self._ahead |= {path: content for path, content in ahead.items() if content is not None}
         return not has_changed
 
-    def made_of_files(self, name: str, given: object, make: Callable[[], T]) -> T:
+    def make_or_reuse(self, name: str, given: object, make: Callable[[], T]) -> T:
         """Return the result of `make` from `given` and from the files and folders that it reads with this reader.
 
         The last result is reused if all of them are unchanged, which is checked in one call. `make` must not read
@@ -404,10 +404,10 @@ class Reader:
 
     def _is_hidden(self, folder: str) -> bool:
         names = self._listing(folder, expected=False)
-        return is_hidden_as(names, folder) if isinstance(names, Unreadable) else not names
+        return hides_content(names, folder) if isinstance(names, Unreadable) else not names
 
 
-def _or_raised(answer: T | Unreadable) -> T:
+def _raise_if_unreadable(answer: T | Unreadable) -> T:
     if isinstance(answer, Unreadable):
         raise answer.again()
     return answer

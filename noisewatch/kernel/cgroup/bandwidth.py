@@ -48,9 +48,9 @@ from noisewatch.kernel.cgroup.mounts import (
     find_hierarchy,
     folders_up,
     is_true_root,
+    outside_reason,
     parse_membership,
     read_cgroup_mounts,
-    why_outside,
 )
 from noisewatch.kernel.numbers import integer_from, is_count, lines_of, parse_flag
 from noisewatch.kernel.reader import Reader
@@ -121,7 +121,7 @@ _NEVER = QuotaThrottling(0, 0)
 def read_cgroup(reader: Reader) -> Cgroup:
     """Return the bandwidth limits of the observing process; its children, the benchmark among them, inherit them."""
     mounts = read_cgroup_mounts(reader)
-    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    membership = reader.parse(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
         return _INVISIBLE
     hierarchy = find_hierarchy(reader, mounts, membership, "cpu")
@@ -131,16 +131,16 @@ def read_cgroup(reader: Reader) -> Cgroup:
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
     levels = tuple(read_level(reader, folder, mount) for folder in folders_up(mount, path))
-    reason = why_outside(mount, path)
+    reason = outside_reason(mount, path)
     if reason is not None:
         reader.note(MEMBERSHIP, reason)
-    return _combined(mount.version, levels, reaches_root=reason is None)
+    return _combine_levels(mount.version, levels, reaches_root=reason is None)
 
 
 def read_levels(reader: Reader, membership_path: str) -> tuple[CgroupLevel, ...]:
     """Return the visible groups of another process."""
     mounts = read_cgroup_mounts(reader)
-    membership = reader.parsed(membership_path, parse_membership, expected=False)
+    membership = reader.parse(membership_path, parse_membership, expected=False)
     hierarchy = find_hierarchy(reader, mounts, membership, "cpu") if mounts and membership else None
     if hierarchy is None:
         return ()
@@ -149,11 +149,11 @@ def read_levels(reader: Reader, membership_path: str) -> tuple[CgroupLevel, ...]
     return tuple(read_level(reader, folder, mount) for folder in folders_up(mount, path))
 
 
-def _unlimited(folder: str) -> CgroupLevel:
+def _unlimited_level(folder: str) -> CgroupLevel:
     return CgroupLevel(folder, UNLIMITED, _NEVER)
 
 
-def _unknown(folder: str) -> CgroupLevel:
+def _unknown_level(folder: str) -> CgroupLevel:
     return CgroupLevel(folder, None, None)
 
 
@@ -162,24 +162,26 @@ def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
     names = reader.names_or_none(folder)
     controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False)
     if names is None:
-        return _unknown(folder)
+        return _unknown_level(folder)
     if folder == mount.folder and is_true_root(mount, names) and "cpu.max" not in names and controllers is not None:
-        return _unlimited(folder)
+        return _unlimited_level(folder)
     if controllers is not None and "cpu" not in controllers.split() and "cpu.max" not in names:
-        return _at_the_border(reader, _unlimited(folder), mount, names)
-    limit = reader.parsed(f"{folder}/cpu.max", parse_cpu_max)
+        return _hide_outside_container(reader, _unlimited_level(folder), mount, names)
+    limit = reader.parse(f"{folder}/cpu.max", parse_cpu_max)
     text = reader.text_or_none(f"{folder}/cpu.max")
     level = CgroupLevel(
         folder=folder,
         quota_share=limit[0] if limit is not None else None,
-        throttling=reader.parsed(f"{folder}/cpu.stat", parse_throttling),
+        throttling=reader.parse(f"{folder}/cpu.stat", parse_throttling),
         limit_text=text.strip() if text is not None else None,
         period_us=limit[1] if limit is not None else None,
     )
-    return _at_the_border(reader, level, mount, names)
+    return _hide_outside_container(reader, level, mount, names)
 
 
-def _at_the_border(reader: Reader, level: CgroupLevel, mount: CgroupMount, names: Collection[str]) -> CgroupLevel:
+def _hide_outside_container(
+    reader: Reader, level: CgroupLevel, mount: CgroupMount, names: Collection[str]
+) -> CgroupLevel:
     """Return the level with an unknown quota if it is a container's root: quotas outside it are not visible.
 
     A quota at the root itself stays.
@@ -196,15 +198,15 @@ def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
     """Return one level. A kernel without CONFIG_CFS_BANDWIDTH has no quota files, but always cpu.shares."""
     names = reader.names_or_none(folder)
     if names is None:
-        return _unknown(folder)
+        return _unknown_level(folder)
     if reader.is_absent(f"{folder}/cpu.cfs_quota_us") and "cpu.shares" in names:
-        return _at_the_border(reader, _unlimited(folder), mount, names)
-    throttling = reader.parsed(f"{folder}/cpu.stat", parse_throttling)
-    quota_us = reader.parsed(f"{folder}/cpu.cfs_quota_us", _parse_v1_quota_us)
+        return _hide_outside_container(reader, _unlimited_level(folder), mount, names)
+    throttling = reader.parse(f"{folder}/cpu.stat", parse_throttling)
+    quota_us = reader.parse(f"{folder}/cpu.cfs_quota_us", _parse_v1_quota_us)
     if quota_us is None or quota_us == _NO_QUOTA_US:
         level = CgroupLevel(folder, None if quota_us is None else UNLIMITED, throttling)
-        return _at_the_border(reader, level, mount, names)
-    period_us = reader.parsed(f"{folder}/cpu.cfs_period_us", _parse_period_us)
+        return _hide_outside_container(reader, level, mount, names)
+    period_us = reader.parse(f"{folder}/cpu.cfs_period_us", _parse_period_us)
     return CgroupLevel(
         folder=folder,
         quota_share=quota_us / period_us if period_us else None,
@@ -244,10 +246,10 @@ def parse_throttling(text: str) -> QuotaThrottling:
     return QuotaThrottling(counts["nr_throttled"], ns, counts.get("nr_periods"))
 
 
-def _combined(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool) -> Cgroup:
+def _combine_levels(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool) -> Cgroup:
     """Return the narrowest quota on the path: unknown if any level is, but known quotas still limit."""
     readable = [level for level in levels if level.quota_share is not None]
-    narrowest = min(readable, key=lambda level: level.quota_share or 0.0, default=_unlimited(""))
+    narrowest = min(readable, key=lambda level: level.quota_share or 0.0, default=_unlimited_level(""))
     is_complete = reaches_root and len(readable) == len(levels)
     is_limited = narrowest.quota_share != UNLIMITED
     periods = [level.throttling.periods if level.throttling is not None else None for level in levels]
@@ -337,7 +339,7 @@ def read_cpu_weights(reader: Reader, cgroup: Cgroup) -> CpuWeights | None:
         return None
     *inner, root = cgroup.folders
     if cgroup.version == 1:
-        shares = {folder: reader.parsed(f"{folder}/cpu.shares", _parse_shares) for folder in cgroup.folders}
+        shares = {folder: reader.parse(f"{folder}/cpu.shares", _parse_shares) for folder in cgroup.folders}
         levels = tuple(_read_weight(reader, folder, weight) for folder, weight in shares.items())
         is_true_root = "release_agent" in (reader.names_or_none(root) or ())  # which only that one has
         return CpuWeights(1, levels, cgroup.reaches_root and is_true_root)
@@ -368,4 +370,4 @@ def _read_or(reader: Reader, folder: str, name: str, parse: Callable[[str], T], 
     if reader.names_or_none(folder) is None:
         return None
     path = f"{folder}/{name}"
-    return default if reader.is_absent(path) else reader.parsed(path, parse)
+    return default if reader.is_absent(path) else reader.parse(path, parse)

@@ -27,9 +27,9 @@ from noisewatch.kernel.cgroup.mounts import (
     find_hierarchy,
     folders_up,
     is_true_root,
+    outside_reason,
     parse_membership,
     read_cgroup_mounts,
-    why_outside,
 )
 from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader, content_of
@@ -82,7 +82,7 @@ class Freezer(Struct, frozen=True):
 
     def read(self, machine: Machine) -> GroupFreeze:
         """Read the group's state. Raise Unreadable and Malformed."""
-        value = _parsed(machine, f"{self.folder}/{self.file}", self.parse)
+        value = _read_and_parse(machine, f"{self.folder}/{self.file}", self.parse)
         return GroupFreeze(self.folder, value) if isinstance(value, bool) else GroupFreeze(self.folder, False, value)
 
 
@@ -125,7 +125,7 @@ class FreezeReader:
 
     def look_again(self) -> FreezeLook:
         """Return the state of the last look's groups that still exist, whether or not the process lives."""
-        return FreezeLook(self._machine.now_ns(), tuple(self._last_of(self._freezers)))
+        return FreezeLook(self._machine.now_ns(), tuple(self._read_existing(self._freezers)))
 
     def enter(self, folder: str) -> None:
         """Expect the next process to be in this group of cgroup v2, which is not noisewatch's."""
@@ -141,7 +141,7 @@ class FreezeReader:
         if freezers is None:
             freezers = self._find(membership, content)
         before, self._freezers = self._freezers, freezers
-        yield from self._last_of(freezer for freezer in before if freezer not in freezers)
+        yield from self._read_existing(freezer for freezer in before if freezer not in freezers)
         for freezer in freezers:
             yield freezer.read(self._machine)
 
@@ -155,7 +155,7 @@ class FreezeReader:
         )
         return freezers
 
-    def _last_of(self, freezers: Iterable[Freezer]) -> Iterator[GroupFreeze]:
+    def _read_existing(self, freezers: Iterable[Freezer]) -> Iterator[GroupFreeze]:
         for freezer in freezers:
             try:
                 yield freezer.read(self._machine)
@@ -165,12 +165,12 @@ class FreezeReader:
 
 def parse_is_frozen(text: str) -> bool:
     """Return whether cgroup.events reports the group as frozen. Raise Malformed."""
-    return bool(_count_of("frozen", text))
+    return bool(_parse_count_named("frozen", text))
 
 
 def parse_frozen_ns(text: str) -> int:
     """Return the frozen time (ns) in cgroup.stat.local. Raise Malformed."""
-    return _count_of("frozen_usec", text) * NS_PER_US
+    return _parse_count_named("frozen_usec", text) * NS_PER_US
 
 
 def parse_freezer_state(text: str) -> bool:
@@ -181,7 +181,7 @@ def parse_freezer_state(text: str) -> bool:
     return state
 
 
-def _count_of(name: str, text: str) -> int:
+def _parse_count_named(name: str, text: str) -> int:
     for line in lines_of(text):
         key, _, count = line.partition(" ")
         if key == name and is_count(count):
@@ -189,7 +189,7 @@ def _count_of(name: str, text: str) -> int:
     raise Malformed(f"a line `{name} 0`", text[-40:])
 
 
-def _parsed(machine: Machine, path: str, parse: Callable[[str], _T]) -> _T:
+def _read_and_parse(machine: Machine, path: str, parse: Callable[[str], _T]) -> _T:
     text = content_of(machine, path).decode("utf-8", "replace")
     try:
         return parse(text)
@@ -197,12 +197,12 @@ def _parsed(machine: Machine, path: str, parse: Callable[[str], _T]) -> _T:
         raise Unreadable(path, error.reason) from error
 
 
-def entrances_of(reader: Reader, with_v2: bool = True) -> Iterator[str]:
+def entry_files(reader: Reader, with_v2: bool = True) -> Iterator[str]:
     """Yield the files that are written when a process is moved into one of this process's groups.
 
     A write shows that a process may have been moved out, frozen and moved back between two looks.
     """
-    mounts, own = read_cgroup_mounts(reader), reader.parsed(MEMBERSHIP, parse_membership)
+    mounts, own = read_cgroup_mounts(reader), reader.parse(MEMBERSHIP, parse_membership)
     if mounts is None or own is None:
         return
     hierarchies = (_V1, "cpu", *([_V2] if with_v2 else ()))
@@ -218,7 +218,7 @@ def entrances_of(reader: Reader, with_v2: bool = True) -> Iterator[str]:
 
 def quotas_of(reader: Reader, membership: str, path_by_controller: dict[str, str]) -> Iterator[Freezer]:
     """Yield the groups that may have a CPU quota and do not contain noisewatch itself."""
-    mounts, own = read_cgroup_mounts(reader), reader.parsed(MEMBERSHIP, parse_membership)
+    mounts, own = read_cgroup_mounts(reader), reader.parse(MEMBERSHIP, parse_membership)
     if mounts is None or own is None:
         return
     ours = find_hierarchy(reader, mounts, own, "cpu")
@@ -256,7 +256,7 @@ def _freezers_of(reader: Reader, membership: str, path_by_controller: dict[str, 
 
 
 def _freezers_in(reader: Reader, mount: CgroupMount, path: str) -> Iterator[Freezer]:
-    reason = why_outside(mount, path)
+    reason = outside_reason(mount, path)
     if reason is not None:
         raise Unreadable(mount.folder, reason)
     folder = f"{mount.folder}{path}".rstrip("/")
@@ -273,7 +273,7 @@ def _v2_freezers(reader: Reader, folder: str) -> Iterator[Freezer]:
     """Yield the freezable group of cgroup v2, if any: Linux before 5.2 has none. Raise Unreadable."""
     if "cgroup.freeze" not in reader.names(folder):
         return
-    has_frozen_time = reader.parsed(f"{folder}/cgroup.stat.local", parse_frozen_ns, expected=False) is not None
+    has_frozen_time = reader.parse(f"{folder}/cgroup.stat.local", parse_frozen_ns, expected=False) is not None
     if has_frozen_time:
         yield Freezer(folder, "cgroup.stat.local", parse_frozen_ns)
     else:

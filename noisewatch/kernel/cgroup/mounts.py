@@ -84,13 +84,13 @@ def parse_membership(text: str) -> dict[str, str]:
 
 def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
     """Return the mounted hierarchies, or None if the mounts cannot be read."""
-    own = reader.parsed(OWN_MOUNTS, parse_cgroup_mounts, expected=False)
-    mounts = own if own is not None else reader.parsed(MOUNTS, parse_cgroup_mounts, expected=False)
+    own = reader.parse(OWN_MOUNTS, parse_cgroup_mounts, expected=False)
+    mounts = own if own is not None else reader.parse(MOUNTS, parse_cgroup_mounts, expected=False)
     if mounts is None:
-        return reader.parsed(OWN_MOUNTS, parse_cgroup_mounts)  # for the reason
+        return reader.parse(OWN_MOUNTS, parse_cgroup_mounts)  # for the reason
     if not mounts:
         return mounts
-    roots = reader.parsed(MOUNT_ROOTS, parse_mount_roots) or {}
+    roots = reader.parse(MOUNT_ROOTS, parse_mount_roots) or {}
     return tuple(
         CgroupMount(mount.folder, mount.version, mount.controllers, roots.get(mount.folder)) for mount in mounts
     )
@@ -109,7 +109,7 @@ def find_hierarchy(
     else:
         fitting = [mount for mount in mounts if mount.version == 2 and "" in membership]
         path = membership.get("", "/")
-    placed = [(mount, _below(mount, path)) for mount in fitting]
+    placed = [(mount, _path_below_root(mount, path)) for mount in fitting]
     showing = [
         (mount, below)
         for mount, below in placed
@@ -118,7 +118,7 @@ def find_hierarchy(
     return next(iter(showing or placed), None)
 
 
-def _below(mount: CgroupMount, path: str) -> str:
+def _path_below_root(mount: CgroupMount, path: str) -> str:
     """Return the path relative to the mount's root: a container without a namespace has only its own part mounted."""
     root = (mount.root or "").rstrip("/")
     return path.removeprefix(root) or "/" if f"{path}/".startswith(f"{root}/") else path
@@ -132,7 +132,7 @@ def folders_up(mount: CgroupMount, path: str) -> list[str]:
     return ["/".join([mount.folder, *parts[:count]]) for count in range(len(parts), -1, -1)]
 
 
-def why_outside(mount: CgroupMount, path: str) -> str | None:
+def outside_reason(mount: CgroupMount, path: str) -> str | None:
     """Return why some groups of this process are not in the mounted part; None if all are."""
     if ".." in path.split("/") or path.endswith(" (deleted)"):
         return f"{path} is outside the mounted part of the hierarchy"

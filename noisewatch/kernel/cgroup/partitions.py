@@ -92,11 +92,11 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
     if root is None:
         return Partitions(None)
     if root == "":
-        return Partitions(frozenset() if _has_none(reader) else None)
+        return Partitions(frozenset() if _has_no_partitions(reader) else None)
     if is_inside_namespace(reader):
         reader.note(f"{root}/cpuset.cpus.isolated", "partitions outside this container are not visible")
         return Partitions(None)
-    listed = reader.parsed(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
+    listed = reader.parse(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
     if listed is None and not reader.names_or_none(root):
         reader.note(root, "nothing in it")
         return Partitions(None)
@@ -106,7 +106,7 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
         if earlier.folder not in by_folder:
             by_folder.update((partition.folder, partition) for partition in _read_partition(reader, earlier.folder)[1])
     place = previous.root if previous is not None else _read_root(reader, root)
-    isolated = listed if listed is not None or walk.gap_reason is not None else _isolated_by(by_folder.values())
+    isolated = listed if listed is not None or walk.gap_reason is not None else _isolated_cpus(by_folder.values())
     everything = tuple(by_folder[folder] for folder in sorted(by_folder))
     return Partitions(
         isolated=isolated,
@@ -117,12 +117,12 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
     )
 
 
-def _has_none(reader: Reader) -> bool:
+def _has_no_partitions(reader: Reader) -> bool:
     """Return whether there are no partitions although no cgroup v2 is mounted here (one may be, outside a chroot).
 
     Each process has a group in cgroup v2 once it was mounted, and version 1 may have taken the controller.
     """
-    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    membership = reader.parse(MEMBERSHIP, parse_membership)
     if membership is None:
         return reader.is_absent(MEMBERSHIP)
     if "" in membership and "cpuset" not in membership:
@@ -131,7 +131,7 @@ def _has_none(reader: Reader) -> bool:
     return True
 
 
-def _isolated_by(partitions: Iterable[Partition]) -> CpuSet | None:
+def _isolated_cpus(partitions: Iterable[Partition]) -> CpuSet | None:
     valid = [partition.has for partition in partitions if partition.kind == ISOLATED and not partition.invalid_reason]
     return None if None in valid else frozenset().union(*filter(None, valid))
 
@@ -216,12 +216,12 @@ class _Walk:
 
 def _read_partition(reader: Reader, folder: str) -> tuple[str | None, list[Partition]]:
     """Return the group's kind (None without the file), and the partition, if it is one."""
-    state = reader.parsed(f"{folder}/cpuset.cpus.partition", parse_partition_kind, expected=False)
+    state = reader.parse(f"{folder}/cpuset.cpus.partition", parse_partition_kind, expected=False)
     if state is None or state[0] == _MEMBER:
         return (state[0] if state is not None else None), []
     kind, invalid_reason = state
-    requested = reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False)
-    has = reader.parsed(f"{folder}/cpuset.cpus.effective", parse_cpu_list)
+    requested = reader.parse(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False)
+    has = reader.parse(f"{folder}/cpuset.cpus.effective", parse_cpu_list)
     return kind, [Partition(folder=folder, kind=kind, invalid_reason=invalid_reason, wanted=requested, has=has)]
 
 
@@ -232,7 +232,7 @@ _INTERFACES = ("cpuset.", "cgroup.", "notify_on_release", "release_agent", "task
 
 def read_unbalanced(reader: Reader, online: CpuSet | None) -> CpuSet | None:
     """Return the online CPUs that cgroup v1 excludes from load balancing, or None if unknown."""
-    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    membership = reader.parse(MEMBERSHIP, parse_membership)
     if membership is None:
         return frozenset() if reader.is_absent(MEMBERSHIP) else None
     if "cpuset" not in membership:
@@ -267,13 +267,13 @@ def _read_balanced(reader: Reader, root: str) -> CpuSet | None:
         if count > _MOST_GROUPS:
             reader.note(f"{root}/{BALANCE}", f"there are more than {_MOST_GROUPS} groups")
             return None
-        balances = reader.parsed(f"{folder}/{BALANCE}", parse_flag)
+        balances = reader.parse(f"{folder}/{BALANCE}", parse_flag)
         if balances is None:
             return None
         if balances:
-            cpus = reader.parsed(f"{folder}/cpuset.effective_cpus", parse_cpu_list, expected=False)
+            cpus = reader.parse(f"{folder}/cpuset.effective_cpus", parse_cpu_list, expected=False)
             if cpus is None:
-                cpus = reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list)
+                cpus = reader.parse(f"{folder}/cpuset.cpus", parse_cpu_list)
             if cpus is None:
                 return None
             balanced |= cpus

@@ -28,7 +28,7 @@ from msgspec import Struct
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.mounts import parse_cgroup_mounts
-from noisewatch.kernel.numbers import are_counts, lines_of, matched
+from noisewatch.kernel.numbers import are_counts, lines_of, require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS, is_served_by_lxcfs
 from noisewatch.patterns import regex
@@ -91,13 +91,13 @@ class CpuTime(Struct, frozen=True):
 def parse_cpu_time(text: str) -> Mapping[int, CpuTime]:
     """Return the time of each online CPU, by CPU number. Raise Malformed, also for a row that was cut short."""
     rows = [line for line in lines_of(text) if line.startswith("cpu")]
-    times = _times_in(rows) or _times_row_by_row(text)
+    times = _parse_rows_together(rows) or _parse_rows_singly(text)
     if not times:
         raise Malformed("a row for each CPU", text[:20], 1)
     return times
 
 
-def _times_in(rows: Sequence[str]) -> Mapping[int, CpuTime] | None:
+def _parse_rows_together(rows: Sequence[str]) -> Mapping[int, CpuTime] | None:
     """Parse all rows together, as there may be hundreds; return None if they have to be parsed one by one."""
     width = len(rows[0].split()) if rows else 0
     words = " ".join(rows).split()
@@ -116,7 +116,7 @@ def _times_in(rows: Sequence[str]) -> Mapping[int, CpuTime] | None:
     return {int(number): CpuTime(ticks[at : at + state_count]) for number, at in zip(numbers, begins, strict=True)}
 
 
-def _times_row_by_row(text: str) -> Mapping[int, CpuTime]:
+def _parse_rows_singly(text: str) -> Mapping[int, CpuTime]:
     times: dict[int, CpuTime] = {}
     field_count: int | None = None
     for number, line in enumerate(lines_of(text), start=1):
@@ -134,7 +134,7 @@ def _times_row_by_row(text: str) -> Mapping[int, CpuTime]:
 
 def read_cpu_time(reader: Reader) -> Mapping[int, CpuTime] | None:
     """Return the time of each online CPU, or None if /proc/stat is unreadable, or not the kernel's own."""
-    return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_cpu_time)
+    return None if is_served_by_lxcfs(reader, PATH) else reader.parse(PATH, parse_cpu_time)
 
 
 SCHEDSTAT = "/proc/schedstat"
@@ -159,7 +159,9 @@ def parse_run_time(text: str) -> Mapping[int, RunTime]:
     for number, line in enumerate(lines_of(text), start=1):
         if not line.startswith("cpu"):
             continue
-        match = matched(_SCHEDSTAT_ROW.fullmatch(line.strip()), "nine or twelve counts for each CPU", line, number)
+        match = require_match(
+            _SCHEDSTAT_ROW.fullmatch(line.strip()), "nine or twelve counts for each CPU", line, number
+        )
         times[int(match[1])] = RunTime(int(match[2]), int(match[3]))
     if not times:
         raise Malformed("a row for each CPU", text[:20], 1)
@@ -176,15 +178,15 @@ def parse_usage(text: str) -> Mapping[int, RunTime]:
 
 def read_run_time(reader: Reader) -> Mapping[int, RunTime] | None:
     """Return the run time of tasks by CPU, or None if the kernel does not report it."""
-    by_queue = reader.parsed(SCHEDSTAT, parse_run_time, expected=False)
+    by_queue = reader.parse(SCHEDSTAT, parse_run_time, expected=False)
     return by_queue if by_queue is not None else _read_usage(reader)
 
 
 def _read_usage(reader: Reader) -> Mapping[int, RunTime] | None:
     """Return the run time of all tasks from cpuacct's root; any other group only has its own."""
-    mounts = reader.parsed(OWN_MOUNTS, parse_cgroup_mounts, expected=False) or ()
+    mounts = reader.parse(OWN_MOUNTS, parse_cgroup_mounts, expected=False) or ()
     folders = [mount.folder for mount in mounts if mount.version == 1 and "cpuacct" in mount.controllers]
     for folder in folders:
         if _OF_ROOT in (reader.names_or_none(folder, expected=False) or ()):
-            return reader.parsed(f"{folder}/{CPUACCT}", parse_usage, expected=False)
+            return reader.parse(f"{folder}/{CPUACCT}", parse_usage, expected=False)
     return None

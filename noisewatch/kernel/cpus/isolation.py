@@ -42,7 +42,7 @@ def runtime_path(cpu: int) -> str:
 
 def read_fair_servers(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
     """Return the reserved time (ns a period) by CPU; a CPU is missing if the kernel has no server or hides it."""
-    runtimes = {cpu: reader.parsed(runtime_path(cpu), _parse_runtime_ns, expected=False) for cpu in sorted(cpus)}
+    runtimes = {cpu: reader.parse(runtime_path(cpu), _parse_runtime_ns, expected=False) for cpu in sorted(cpus)}
     return {cpu: runtime_ns for cpu, runtime_ns in runtimes.items() if runtime_ns is not None}
 
 
@@ -106,12 +106,12 @@ def read_isolation(
     if previous is not None:
         return replace(previous, partitions=read_partitions(reader, previous.partitions))
     options = read_command_line(reader)
-    nohz_full = reader.parsed(f"{CPUS}/nohz_full", parse_cpu_list)
+    nohz_full = reader.parse(f"{CPUS}/nohz_full", parse_cpu_list)
     if nohz_full is None and options is not None and reader.is_absent(f"{CPUS}/nohz_full"):
         nohz_full = frozenset()  # a kernel without CONFIG_NO_HZ_FULL has no such file
     requested = _read_requested(reader, options, last_cpu)
     return Isolation(
-        boot=reader.parsed(f"{CPUS}/isolated", parse_cpu_list),  # Linux 4.2
+        boot=reader.parse(f"{CPUS}/isolated", parse_cpu_list),  # Linux 4.2
         partitions=read_partitions(reader),
         nohz_full=nohz_full,
         rcu_nocbs=_rcu_nocbs(requested, nohz_full, config),

@@ -47,7 +47,7 @@ class Online(Struct, frozen=True):
 
 def read_online(reader: Reader) -> Online:
     """Return the online CPUs by the kernel's numbers."""
-    present = reader.parsed(f"{CPUS}/present", parse_cpu_list, expected=False)
+    present = reader.parse(f"{CPUS}/present", parse_cpu_list, expected=False)
     cover = cover_of(reader, LIST)
     if cover is not None:
         reader.note(LIST, cover)
@@ -60,9 +60,9 @@ def read_online(reader: Reader) -> Online:
 
 
 def _read_online(reader: Reader, present: CpuSet | None, is_covered: bool) -> Online:
-    listed = None if is_covered else reader.parsed(LIST, parse_nonempty_cpu_list)
+    listed = None if is_covered else reader.parse(LIST, parse_nonempty_cpu_list)
     flags = None if listed is not None else _read_flags(reader)
-    offline = reader.parsed(f"{CPUS}/offline", parse_cpu_list, expected=listed is not None)
+    offline = reader.parse(f"{CPUS}/offline", parse_cpu_list, expected=listed is not None)
     if listed is not None and offline is None:
         flags = _read_flags(reader)
     unplugged = frozenset(cpu for cpu, is_online in (flags or {}).items() if not is_online)
@@ -72,10 +72,10 @@ def _read_online(reader: Reader, present: CpuSet | None, is_covered: bool) -> On
         return Online(frozenset(flags) - unplugged, unplugged or offline, f"{CPUS}/cpuN/online")
     if present is not None and offline is not None and present - offline:
         return Online(present - offline, offline, f"{CPUS}/{{present,offline}}")
-    rows = None if cover_of(reader, STAT) else reader.parsed(STAT, parse_cpu_time, expected=False)
+    rows = None if cover_of(reader, STAT) else reader.parse(STAT, parse_cpu_time, expected=False)
     if rows is not None:
         return Online(frozenset(rows), offline, STAT)
-    processors = None if cover_of(reader, CPUINFO) else reader.parsed(CPUINFO, parse_processors, expected=False)
+    processors = None if cover_of(reader, CPUINFO) else reader.parse(CPUINFO, parse_processors, expected=False)
     return Online(processors, offline, CPUINFO if processors is not None else None)
 
 
@@ -100,7 +100,7 @@ def _read_flags(reader: Reader) -> dict[int, bool] | None:
     """
     flags: dict[int, bool] = {}
     for cpu in sorted(read_cpu_folders(reader)):
-        flag = reader.parsed(f"{CPUS}/cpu{cpu}/online", parse_flag, expected=False)
+        flag = reader.parse(f"{CPUS}/cpu{cpu}/online", parse_flag, expected=False)
         if flag is not None:
             flags[cpu] = flag
     if not flags:

@@ -50,7 +50,7 @@ def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: O
 
     allowed = _cpus(reader.ask(OWN_AFFINITY, ask))
     if allowed is None and online is not None and online.renumbered is not None:
-        return reader.parsed(OWN_STATUS, parse_allowed, expected=False)
+        return reader.parse(OWN_STATUS, parse_allowed, expected=False)
     return allowed
 
 

@@ -64,7 +64,7 @@ _CLEAR_GAP = 0.8  # cores of one kind differ by a few per cent (favoured cores),
 def read_hybrid_units(reader: Reader) -> Mapping[int, str] | None:
     """Return the unit that lists each CPU, empty if there are no units; None if the lists contradict each other."""
     unit_by_cpu: dict[int, str] = {}
-    lists = {path: reader.parsed(path, parse_cpu_list, expected=False) for path in HYBRID}
+    lists = {path: reader.parse(path, parse_cpu_list, expected=False) for path in HYBRID}
     for path, cpus in lists.items():
         shared = (cpus or frozenset()) & unit_by_cpu.keys()
         if shared:
@@ -100,7 +100,7 @@ def read_designs(
 
 def _read_part(reader: Reader, cpu: int) -> str | None:
     path = f"{CPUS}/cpu{cpu}/regs/identification/midr_el1"
-    register = reader.parsed(path, parse_hexadecimal, expected=False)
+    register = reader.parse(path, parse_hexadecimal, expected=False)
     return None if register is None else design(register >> 24 & 0xFF, register >> 4 & 0xFFF)
 
 
@@ -125,7 +125,7 @@ def read_firmware_scale(reader: Reader, cpus: Sequence[int], earlier: Mapping[in
     `earlier` values are not read again.
     """
     paths = {cpu: f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf" for cpu in cpus}
-    values = {cpu: earlier.get(cpu) or reader.parsed(path, parse_count, expected=False) for cpu, path in paths.items()}
+    values = {cpu: earlier.get(cpu) or reader.parse(path, parse_count, expected=False) for cpu, path in paths.items()}
     return {cpu: value for cpu, value in values.items() if value}
 
 
@@ -145,13 +145,13 @@ def read_kinds(
         return {cpu: PERFORMANCE if unit == _BIG else EFFICIENCY for cpu, unit in units.items()}
     folders = read_cpufreq_folders(reader, cpus)
     limits = {
-        cpu: reader.parsed(f"{folder}/cpuinfo_max_freq", parse_khz, expected=False) for cpu, folder in folders.items()
+        cpu: reader.parse(f"{folder}/cpuinfo_max_freq", parse_khz, expected=False) for cpu, folder in folders.items()
     }
-    strengths = (_positive(capacities), performance, _positive(limits))
+    strengths = (_positive_values(capacities), performance, _positive_values(limits))
     return kinds_of(cpus, [strength for strength in strengths if strength], designs)
 
 
-def _positive(values: Mapping[int, int | None]) -> Mapping[int, int]:
+def _positive_values(values: Mapping[int, int | None]) -> Mapping[int, int]:
     return {cpu: value for cpu, value in values.items() if value is not None and value > 0}
 
 
@@ -225,7 +225,7 @@ def read_topology(
     folders = read_cpu_folders(reader)
     cpus = sorted(folders if online is None else folders & online)
     nodes = _read_nodes(reader)
-    capacities = {cpu: reader.parsed(f"{CPUS}/cpu{cpu}/cpu_capacity", parse_count, expected=False) for cpu in cpus}
+    capacities = {cpu: reader.parse(f"{CPUS}/cpu{cpu}/cpu_capacity", parse_count, expected=False) for cpu in cpus}
     units = read_hybrid_units(reader)
     design_by_cpu = read_designs(reader, cpus, designs or {}, units)
     asked = {cpu: place.highest_performance for cpu, place in (earlier or {}).items() if place.highest_performance}
@@ -240,17 +240,17 @@ def read_topology(
         for cpu in cpus
     }
     return (
-        _without_siblings(reader, places) if folders == frozenset(places) and _lacks_threads(reader, places) else places
+        _clear_siblings(reader, places) if folders == frozenset(places) and _lacks_threads(reader, places) else places
     )
 
 
 def _lacks_threads(reader: Reader, places: Mapping[int, CpuPlace]) -> bool:
     """Return whether no CPU has a sibling although the scheduler counts a core with two threads."""
     are_alone = bool(places) and all(place.siblings == frozenset({cpu}) for cpu, place in places.items())
-    return are_alone and reader.parsed(_SMT, parse_flag, expected=False) is True
+    return are_alone and reader.parse(_SMT, parse_flag, expected=False) is True
 
 
-def _without_siblings(reader: Reader, places: Mapping[int, CpuPlace]) -> Mapping[int, CpuPlace]:
+def _clear_siblings(reader: Reader, places: Mapping[int, CpuPlace]) -> Mapping[int, CpuPlace]:
     for cpu in places:
         path = f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"
         reader.note(path, f"lists no sibling, like those of all CPUs, but {_SMT} is 1")
@@ -259,12 +259,12 @@ def _without_siblings(reader: Reader, places: Mapping[int, CpuPlace]) -> Mapping
 
 def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: int | None, kind: str | None) -> CpuPlace:
     folder = f"{CPUS}/cpu{cpu}/topology"
-    package = reader.parsed(f"{folder}/physical_package_id", integer_from(_UNDEFINED))
+    package = reader.parse(f"{folder}/physical_package_id", integer_from(_UNDEFINED))
     is_numbered = package is not None and package != _UNDEFINED
     cache, level = _read_last_level_cache(reader, cpu)
     return CpuPlace(
         cpu=cpu,
-        core=reader.parsed(f"{folder}/core_id", integer_from(_UNDEFINED)),
+        core=reader.parse(f"{folder}/core_id", integer_from(_UNDEFINED)),
         package=package if is_numbered else None,
         node=nodes[cpu] if cpu in nodes else _node_link(reader, cpu),
         siblings=_read_cpus(reader, folder, ("core_cpus", "thread_siblings")),
@@ -281,15 +281,15 @@ def _read_cpus(reader: Reader, folder: str, names: tuple[str, str], expected: bo
 
     Old kernels and lean copies have masks instead of lists.
     """
-    lists = [reader.parsed(f"{folder}/{name}_list", parse_nonempty_cpu_list, expected=False) for name in names]
+    lists = [reader.parse(f"{folder}/{name}_list", parse_nonempty_cpu_list, expected=False) for name in names]
     readable = [cpus for cpus in lists if cpus is not None]
     if readable:
         return frozenset().union(*readable)
-    masks = (reader.parsed(f"{folder}/{name}", parse_nonempty_cpu_mask, expected=False) for name in names)
+    masks = (reader.parse(f"{folder}/{name}", parse_nonempty_cpu_mask, expected=False) for name in names)
     cpus = next((cpus for cpus in masks if cpus is not None), None)
     if cpus is not None:
         return cpus
-    return reader.parsed(f"{folder}/{names[-1]}_list", parse_nonempty_cpu_list, expected)  # for the reason
+    return reader.parse(f"{folder}/{names[-1]}_list", parse_nonempty_cpu_list, expected)  # for the reason
 
 
 def _read_nodes(reader: Reader) -> dict[int, int]:
@@ -300,9 +300,9 @@ def _read_nodes(reader: Reader) -> dict[int, int]:
         match = _NODE.fullmatch(name)
         if match is None:
             continue
-        cpus = reader.parsed(f"{NODES}/{name}/cpulist", parse_cpu_list, expected=False)
+        cpus = reader.parse(f"{NODES}/{name}/cpulist", parse_cpu_list, expected=False)
         if cpus is None:
-            cpus = reader.parsed(f"{NODES}/{name}/cpumap", parse_cpu_mask, expected=False)
+            cpus = reader.parse(f"{NODES}/{name}/cpumap", parse_cpu_mask, expected=False)
         doubtful.update(node_by_cpu.keys() & (cpus or frozenset()))
         node_by_cpu.update(dict.fromkeys(cpus or (), int(match[1])))
     if doubtful:
@@ -330,10 +330,10 @@ def _read_last_level_cache(reader: Reader, cpu: int) -> tuple[CpuSet | None, int
     for name in reader.names_or_none(folder) or []:
         if not name.startswith("index"):
             continue
-        level = reader.parsed(f"{folder}/{name}/level", _parse_level)
+        level = reader.parse(f"{folder}/{name}/level", _parse_level)
         if level is None:
             return None, None
-        kind = reader.parsed(f"{folder}/{name}/type", parse_word, expected=False)
+        kind = reader.parse(f"{folder}/{name}/type", parse_word, expected=False)
         if kind != "Instruction":
             folder_by_level[level] = f"{folder}/{name}"
         if kind in _HOLD_DATA:
@@ -345,9 +345,9 @@ def _read_last_level_cache(reader: Reader, cpu: int) -> tuple[CpuSet | None, int
         return None, None
     level = max(folder_by_level)
     highest = folder_by_level[level]
-    shared = reader.parsed(f"{highest}/shared_cpu_list", parse_nonempty_cpu_list, expected=False)
+    shared = reader.parse(f"{highest}/shared_cpu_list", parse_nonempty_cpu_list, expected=False)
     if shared is None:
-        shared = reader.parsed(f"{highest}/shared_cpu_map", parse_nonempty_cpu_mask)  # before Linux 2.6.26
+        shared = reader.parse(f"{highest}/shared_cpu_map", parse_nonempty_cpu_mask)  # before Linux 2.6.26
     return shared, level
 
 
@@ -388,12 +388,12 @@ NAME = f"cpufreq/{_FILE}"
 
 def read_core_ranking(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
     """Return the rank of each of the CPUs that has one; most machines rank none."""
-    return reader.made_of_files("core ranking", cpus, lambda: _read_ranking(reader, cpus))
+    return reader.make_or_reuse("core ranking", cpus, lambda: _read_ranking(reader, cpus))
 
 
 def _read_ranking(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
     folders = read_cpufreq_folders(reader, sorted(cpus))
-    ranks = {cpu: reader.parsed(f"{folder}/{_FILE}", parse_count, expected=False) for cpu, folder in folders.items()}
+    ranks = {cpu: reader.parse(f"{folder}/{_FILE}", parse_count, expected=False) for cpu, folder in folders.items()}
     return {cpu: rank for cpu, rank in ranks.items() if rank is not None and rank > 0}
 
 
@@ -424,7 +424,7 @@ def _parse_size(text: str) -> str:
 
 
 def _read_size(reader: Reader, folder: str) -> str | None:
-    level = reader.parsed(f"{folder}/level", integer_from(1, 8), expected=False)
-    kind = reader.parsed(f"{folder}/type", parse_word, expected=False)
-    size = reader.parsed(f"{folder}/size", _parse_size, expected=False)
+    level = reader.parse(f"{folder}/level", integer_from(1, 8), expected=False)
+    kind = reader.parse(f"{folder}/type", parse_word, expected=False)
+    size = reader.parse(f"{folder}/size", _parse_size, expected=False)
     return None if level is None or kind not in _LETTERS or size is None else f"L{level}{_LETTERS[kind]} {size}"

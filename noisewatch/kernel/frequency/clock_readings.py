@@ -26,9 +26,9 @@ from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.frequency.heat import (
     PACKAGE_LABEL,
     ThermalThrottling,
-    asked_cpus,
     chip_folders,
     limited_path,
+    package_reading_cpus,
     parse_millidegrees,
 )
 from noisewatch.kernel.frequency.idle import StateTime, read_state_times
@@ -68,7 +68,9 @@ def read_packages(
     """Return the packages and cores now. On a live machine under observation, only housekeeping CPUs are asked."""
     spared = reader.spared
     packages = {place.package for place in topology.values() if place.package is not None}
-    left_alone = {package for package in packages if spared is not None and asked_cpus(package, topology) & target}
+    left_alone = {
+        package for package in packages if spared is not None and package_reading_cpus(package, topology) & target
+    }
     zones = package_zones(reader)
     domains = {domain.path: domain.package for domain in uncore.domains or ()}
     if spared is not None:
@@ -80,7 +82,7 @@ def read_packages(
             read_at_ns=now_ns,
             zones=tuple(read_zone(reader, path, package) for path, package in zones.items()),
             cores=tuple(_read_cores(reader, target, topology, spared is not None)),
-            uncore_khz_by_path={path: reader.parsed(f"{path}/current_freq_khz", parse_khz) for path in domains},
+            uncore_khz_by_path={path: reader.parse(f"{path}/current_freq_khz", parse_khz) for path in domains},
             spared=frozenset(left_alone),
         )
     finally:
@@ -95,7 +97,7 @@ def _read_cores(
     for cpu, place in topology.items():
         cpus_by_core.setdefault((place.package, place.core), set()).add(cpu)
     for folder in chip_folders(reader) or ():
-        if reader.parsed(f"{folder}/name", parse_word, expected=False) != "coretemp":
+        if reader.parse(f"{folder}/name", parse_word, expected=False) != "coretemp":
             continue
         package, number_by_core = _sensors_of(reader, folder)
         for core, number in list(number_by_core.items())[:_MOST_CORES]:
@@ -103,7 +105,7 @@ def _read_cores(
             if package is None or (spares_target and (not cpus or cpus & target)):
                 continue
             celsius, critical = (
-                reader.parsed(f"{folder}/temp{number}_{what}", parse_millidegrees, expected=what == "input")
+                reader.parse(f"{folder}/temp{number}_{what}", parse_millidegrees, expected=what == "input")
                 for what in ("input", "crit")
             )
             yield CoreHeat(
@@ -118,7 +120,7 @@ def _sensors_of(reader: Reader, folder: str) -> tuple[int | None, dict[int, int]
     """Return the package of the chip, and the number of each core's sensor."""
     matches = map(_LABEL.fullmatch, reader.names_or_none(folder) or ())
     numbers = [int(match[1]) for match in matches if match is not None]
-    labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}
+    labels = {number: reader.parse(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}
     packages = [int(match[1]) for label in labels.values() if (match := PACKAGE_LABEL.fullmatch(label or ""))]
     cores = {int(match[1]): number for number, label in labels.items() if (match := _CORE.fullmatch(label or ""))}
     return (packages[0] if packages else None), dict(sorted(cores.items()))
@@ -189,6 +191,6 @@ def read_clock_readings(
 
 def _read_throttled_time(reader: Reader, cpu: int, what: str) -> ThrottledTime:
     return ThrottledTime(
-        slowed_ms=reader.parsed(throttled_time_path(cpu, what), parse_count),
-        power_limit_count=reader.parsed(limited_path(cpu, what), parse_count, expected=False),
+        slowed_ms=reader.parse(throttled_time_path(cpu, what), parse_count),
+        power_limit_count=reader.parse(limited_path(cpu, what), parse_count, expected=False),
     )

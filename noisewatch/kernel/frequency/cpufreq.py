@@ -55,7 +55,7 @@ def read_cpufreq_folders(reader: Reader, cpus: Collection[int]) -> Mapping[int, 
 def read_any_driver(reader: Reader) -> str | None:
     """Return the driver of the first policy that reports one, or else of CPU 0."""
     folders = [*_policy_folders(reader), own_folder(0)]
-    drivers = (reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False) for folder in folders)
+    drivers = (reader.parse(f"{folder}/scaling_driver", parse_identifier, expected=False) for folder in folders)
     return next((driver for driver in drivers if driver is not None), None)
 
 
@@ -66,7 +66,7 @@ def _policy_folders(reader: Reader) -> list[str]:
 
 def _cpus_of(reader: Reader, folder: str) -> CpuSet:
     for name in ("related_cpus", "affected_cpus"):
-        cpus = reader.parsed(f"{folder}/{name}", parse_cpu_words, expected=False)
+        cpus = reader.parse(f"{folder}/{name}", parse_cpu_words, expected=False)
         if cpus:
             return cpus
     return frozenset()
@@ -150,7 +150,7 @@ def _read_settled(reader: Reader, cpus: CpuSet, undisturbed: CpuSet, first: Freq
         limits = {cpu: _read_limits(reader, cpu, folders.get(cpu), asked.get(cpu)) for cpu in sorted(cpus)}
         return Frequency(_read_driver(reader, cpus, folders), *turbo, limits, folders)
 
-    return reader.made_of_files("limits of clocks", (cpus, earlier_values), read)
+    return reader.make_or_reuse("limits of clocks", (cpus, earlier_values), read)
 
 
 def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequency | None) -> CpuFrequency:
@@ -159,12 +159,12 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
         return CpuFrequency(cpu)
 
     def khz(name: str, expected: bool = True) -> int | None:
-        return reader.parsed(f"{folder}/{name}", parse_khz, expected)
+        return reader.parse(f"{folder}/{name}", parse_khz, expected)
 
     lowest_khz, highest_khz = read_window(reader, f"{folder}/scaling_min_freq", f"{folder}/scaling_max_freq")
     limits = CpuFrequency(
         cpu,
-        driver=reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False),
+        driver=reader.parse(f"{folder}/scaling_driver", parse_identifier, expected=False),
         min_khz=lowest_khz,
         max_khz=highest_khz,
         hardware_min_khz=khz("cpuinfo_min_freq"),
@@ -179,7 +179,7 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
 
 def read_window(reader: Reader, min_path: str, max_path: str) -> tuple[int | None, int | None]:
     """Return the lowest and highest frequency (kHz) that a clock may have; both None if they contradict each other."""
-    lowest, highest = reader.parsed(min_path, parse_khz), reader.parsed(max_path, parse_khz)
+    lowest, highest = reader.parse(min_path, parse_khz), reader.parse(max_path, parse_khz)
     if highest == 0 or (lowest is not None and highest is not None and lowest > highest):
         for path in (min_path, max_path):
             reader.note(path, f"no clock is between {lowest} and {highest} kHz")
@@ -189,7 +189,7 @@ def read_window(reader: Reader, min_path: str, max_path: str) -> tuple[int | Non
 
 def _read_preference(reader: Reader, folder: str) -> str | None:
     path = f"{folder}/energy_performance_preference"
-    preference = reader.parsed(path, parse_preference, expected=False)
+    preference = reader.parse(path, parse_preference, expected=False)
     return NO_PREFERENCE if preference is None and reader.is_absent(path) else preference
 
 
@@ -203,7 +203,7 @@ def parse_preference(text: str) -> str:
 
 
 def _nominal_khz(reader: Reader, cpu: int) -> int | None:
-    mhz = reader.parsed(f"{CPUS}/cpu{cpu}/acpi_cppc/nominal_freq", integer_from(0, _MOST_MHZ), expected=False)
+    mhz = reader.parse(f"{CPUS}/cpu{cpu}/acpi_cppc/nominal_freq", integer_from(0, _MOST_MHZ), expected=False)
     return mhz * 1000 if mhz else None
 
 
@@ -214,8 +214,8 @@ def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_
     governor_path, current_path = f"{folder}/scaling_governor", f"{folder}/scaling_cur_freq"
     if not may_ask_current:
         reader.note(current_path, "not read: it would interrupt the CPU (Linux before 5.19)")
-    governor = reader.parsed(governor_path, parse_identifier)
-    current_khz = reader.parsed(current_path, parse_khz) if may_ask_current else None
+    governor = reader.parse(governor_path, parse_identifier)
+    current_khz = reader.parse(current_path, parse_khz) if may_ask_current else None
     if (governor, current_khz) == (limits.governor, limits.current_khz):
         return limits
     return replace(limits, governor=governor, current_khz=current_khz)
@@ -228,7 +228,7 @@ def _is_asking_harmless(reader: Reader, linux: tuple[int, int] | None) -> bool:
 
 def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> str | None:
     for folder in folders.values():
-        driver = reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False)
+        driver = reader.parse(f"{folder}/scaling_driver", parse_identifier, expected=False)
         if driver is not None:
             return driver
     is_absent = bool(cpus) and not folders and all(_is_without_cpufreq(reader, cpu) for cpu in cpus)
@@ -252,18 +252,18 @@ def _read_turbo(
     knob that exists and is neither 0 nor 1 leaves the answer open: the next knob may be stale or ignored.
     """
     no_turbo = f"{CPUS}/intel_pstate/no_turbo"
-    is_off = reader.parsed(no_turbo, parse_flag, expected=False)
+    is_off = reader.parse(no_turbo, parse_flag, expected=False)
     if is_off is not None:
         return ("off" if is_off else "on"), no_turbo, {}
     paths = [no_turbo]
     for name in own_names:
         path_by_cpu = {cpu: f"{folder}/{name}" for cpu, folder in folders.items()}
-        values = {cpu: reader.parsed(path, parse_flag, expected=False) for cpu, path in path_by_cpu.items()}
+        values = {cpu: reader.parse(path, parse_flag, expected=False) for cpu, path in path_by_cpu.items()}
         own = {cpu: value for cpu, value in values.items() if value is not None}
         if own and len(own) == len(cpus):
             return ("on" if any(own.values()) else "off"), f"{CPUS}/cpuN/cpufreq/{name}", own
         paths += path_by_cpu.values()
-    is_on = reader.parsed(_BOOST, parse_flag, expected=False)
+    is_on = reader.parse(_BOOST, parse_flag, expected=False)
     if is_on is None or any(path in reader.reason_by_path for path in paths):
         return None, None, {}
     return ("on" if is_on else "off"), _BOOST, {}

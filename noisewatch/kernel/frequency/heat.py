@@ -85,10 +85,10 @@ def read_cooling(reader: Reader) -> Cooling:
 
 
 def _read_device(reader: Reader, path: str) -> CoolingDevice | None:
-    kind = reader.parsed(f"{path}/type", parse_word)
+    kind = reader.parse(f"{path}/type", parse_word)
     if kind is not None and _COOLS_ELSEWHERE.fullmatch(kind) is not None:
         return None  # reading it may be slow too
-    return CoolingDevice(path, kind, reader.parsed(f"{path}/cur_state", _parser_of_states(kind)))
+    return CoolingDevice(path, kind, reader.parse(f"{path}/cur_state", _parser_of_states(kind)))
 
 
 def _parser_of_states(kind: str | None) -> Callable[[str], int]:
@@ -99,9 +99,7 @@ def _parser_of_states(kind: str | None) -> Callable[[str], int]:
 def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | None]:
     """Return the current states by path, of as many devices as can be read in each snapshot."""
     watched = [device for device in cooling.devices or () if device.kind is not None][:MOST_WATCHED]
-    return {
-        device.path: reader.parsed(f"{device.path}/cur_state", _parser_of_states(device.kind)) for device in watched
-    }
+    return {device.path: reader.parse(f"{device.path}/cur_state", _parser_of_states(device.kind)) for device in watched}
 
 
 class ThermalThrottling(Struct, frozen=True):
@@ -132,12 +130,12 @@ def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPl
     """Return the counters of the cores and packages of the target CPUs; of the first only, if it has none."""
     if not target:
         return ThermalThrottling({}, {})
-    return reader.made_of_files("throttling", (target, topology), lambda: _read_counters(reader, target, topology))
+    return reader.make_or_reuse("throttling", (target, topology), lambda: _read_counters(reader, target, topology))
 
 
 def _read_counters(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> ThermalThrottling:
     first = min(target)
-    if reader.parsed(throttle_path(first, "core"), parse_count) is None:
+    if reader.parse(throttle_path(first, "core"), parse_count) is None:
         return ThermalThrottling({first: None}, {first: None})
     cores = sorted({_first_of_core(cpu, target, topology) for cpu in target})
     asked, left = cores[:MOST_CORES], frozenset(cores[MOST_CORES:])
@@ -146,8 +144,8 @@ def _read_counters(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPla
         package = topology[cpu].package if cpu in topology else None
         packages.setdefault(~cpu if package is None else package, cpu)  # each CPU of an unknown core or package is read
     return ThermalThrottling(
-        {cpu: reader.parsed(throttle_path(cpu, "core"), parse_count) for cpu in asked},
-        {cpu: reader.parsed(throttle_path(cpu, "package"), parse_count) for cpu in packages.values()},
+        {cpu: reader.parse(throttle_path(cpu, "core"), parse_count) for cpu in asked},
+        {cpu: reader.parse(throttle_path(cpu, "package"), parse_count) for cpu in packages.values()},
         frozenset(cpu for cpu in target if _first_of_core(cpu, target, topology) in left),
         _read_limited(reader, "core", asked),
         _read_limited(reader, "package", list(packages.values())),
@@ -159,7 +157,7 @@ def _read_limited(reader: Reader, what: str, cpus: Sequence[int]) -> Mapping[int
     path_by_cpu = {cpu: limited_path(cpu, what) for cpu in cpus}
     if all(reader.is_absent(path) for path in path_by_cpu.values()):
         return {}
-    return {cpu: reader.parsed(path, parse_count) for cpu, path in path_by_cpu.items()}
+    return {cpu: reader.parse(path, parse_count) for cpu, path in path_by_cpu.items()}
 
 
 def cpus_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
@@ -229,7 +227,7 @@ def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
     sensors: list[Sensor] = []
     failed_paths: list[str] = []
     for folder in folders:
-        chip = reader.parsed(f"{folder}/name", _parse_chip, expected=False)
+        chip = reader.parse(f"{folder}/name", _parse_chip, expected=False)
         if chip is None:
             failed_paths.append(f"{folder}/name")
         elif _OF_PROCESSOR.fullmatch(chip):
@@ -250,11 +248,11 @@ def read_celsius(
 ) -> Mapping[str, float | None]:
     """Return the current temperatures by path, of sensors that can be read without interrupting a target CPU."""
     asked = [sensor.path for sensor in sensors.read or () if not _interrupts_any_of(target, sensor, topology)]
-    millidegrees = {path: reader.parsed(path, parse_millidegrees) for path in asked}
+    millidegrees = {path: reader.parse(path, parse_millidegrees) for path in asked}
     return {path: None if value is None else value / 1000 for path, value in millidegrees.items()}
 
 
-def asked_cpus(package: int | None, topology: Mapping[int, CpuPlace]) -> CpuSet:
+def package_reading_cpus(package: int | None, topology: Mapping[int, CpuPlace]) -> CpuSet:
     """Return the CPUs that are woken to read a package: the first to come online, with its core; none if unknown."""
     asked = min((cpu for cpu, place in topology.items() if place.package == package), default=None)
     return frozenset() if package is None or asked is None else (topology[asked].siblings or frozenset()) | {asked}
@@ -264,7 +262,7 @@ def _interrupts_any_of(target: CpuSet, sensor: Sensor, topology: Mapping[int, Cp
     """Return whether reading a sensor interrupts a target CPU."""
     if sensor.chip != _INTERRUPTS:
         return False
-    asked = asked_cpus(sensor.package, topology)
+    asked = package_reading_cpus(sensor.package, topology)
     return not asked or bool(asked & target)
 
 
@@ -273,7 +271,7 @@ def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int])
     matches = map(_FILE.fullmatch, reader.names_or_none(folder) or ())
     numbers = sorted({int(match[1]) for match in matches if match is not None})
     parse = _parse_coretemp_label if chip == _INTERRUPTS else parse_word
-    labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse, expected=False) for number in numbers}
+    labels = {number: reader.parse(f"{folder}/temp{number}_label", parse, expected=False) for number in numbers}
     chosen = _choose_numbers(labels, packages)
     sensors = [
         _read_sensor(reader, f"{folder}/temp{number}", chip, labels[number]) for number in chosen[:_MOST_SENSORS]
@@ -308,9 +306,9 @@ def _read_sensor(reader: Reader, path: str, chip: str, label: str | None) -> Sen
     may_ask = reader.spared is None or chip != _INTERRUPTS
     if not may_ask:
         reader.note(f"{path}_input", NOT_ASKED)
-    now = reader.parsed(f"{path}_input", parse_millidegrees) if may_ask else None
+    now = reader.parse(f"{path}_input", parse_millidegrees) if may_ask else None
     package = PACKAGE_LABEL.fullmatch(label or "")
-    critical = reader.parsed(f"{path}_crit", parse_millidegrees, expected=False) if may_ask else None
+    critical = reader.parse(f"{path}_crit", parse_millidegrees, expected=False) if may_ask else None
     return Sensor(
         path=f"{path}_input",
         chip=chip,

@@ -91,7 +91,7 @@ def read_idle(reader: Reader, target: CpuSet, previous: Idle | None = None) -> I
             else frozenset()
         )
     return Idle(
-        reader.made_of_files(
+        reader.make_or_reuse(
             "idle states",
             target,
             lambda: {cpu: CpuIdle(_read_states(reader, cpu), _read_limit(reader, cpu)) for cpu in sorted(target)},
@@ -119,18 +119,18 @@ def _state_numbers(names: Iterable[str]) -> list[int]:
 
 
 def _read_state(reader: Reader, folder: str, index: int) -> IdleState:
-    name = reader.parsed(f"{folder}/name", parse_word)
+    name = reader.parse(f"{folder}/name", parse_word)
     return IdleState(
         index=index,
         name=clean(name) if name is not None else None,
-        latency_us=reader.parsed(f"{folder}/latency", integer_from(0, MOST_UNSIGNED)),
-        is_disabled=reader.parsed(f"{folder}/disable", parse_flag),
+        latency_us=reader.parse(f"{folder}/latency", integer_from(0, MOST_UNSIGNED)),
+        is_disabled=reader.parse(f"{folder}/disable", parse_flag),
     )
 
 
 def _read_limit(reader: Reader, cpu: int) -> int | None:
     path = f"{CPUS}/cpu{cpu}/power/pm_qos_resume_latency_us"
-    limit_us = reader.parsed(path, parse_resume_latency)
+    limit_us = reader.parse(path, parse_resume_latency)
     return NO_LIMIT_US if limit_us is None and reader.is_absent(path) else limit_us
 
 
@@ -199,7 +199,7 @@ def _reread_times(reader: Reader, cpu: int, previous: tuple[StateTime, ...] | No
         return None
     folder = f"{CPUS}/cpu{cpu}/cpuidle"
     return tuple(
-        StateTime(state.index, state.name, reader.parsed(f"{folder}/state{state.index}/time", parse_count))
+        StateTime(state.index, state.name, reader.parse(f"{folder}/state{state.index}/time", parse_count))
         for state in states
     )
 
@@ -209,5 +209,5 @@ def _read_names(reader: Reader, cpu: int) -> tuple[StateTime, ...] | None:
     names = reader.names_or_none(folder)
     if names is None:
         return () if reader.is_absent(folder) else None
-    texts = {number: reader.parsed(f"{folder}/state{number}/name", parse_word) for number in _state_numbers(names)}
+    texts = {number: reader.parse(f"{folder}/state{number}/name", parse_word) for number in _state_numbers(names)}
     return tuple(StateTime(number, None if name is None else clean(name), None) for number, name in texts.items())

@@ -70,7 +70,7 @@ def _read_domain(reader: Reader, name: str, packages: frozenset[int]) -> UncoreD
     if match is None:
         return None
     path = f"{FOLDER}/{name}"
-    package = int(match[1]) if match[1] else reader.parsed(f"{path}/package_id", parse_count)
+    package = int(match[1]) if match[1] else reader.parse(f"{path}/package_id", parse_count)
     if packages and package is not None and package not in packages:
         return None
     return UncoreDomain(path, *read_window(reader, f"{path}/min_freq_khz", f"{path}/max_freq_khz"), package)
@@ -98,7 +98,7 @@ def parse_frequencies(text: str) -> tuple[int, ...]:
 
 def read_frequency_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
     """Return the caps by CPU; a missing CPU is known to have none."""
-    return reader.made_of_files("frequency caps", target, lambda: _read_caps(reader, target))
+    return reader.make_or_reuse("frequency caps", target, lambda: _read_caps(reader, target))
 
 
 def _read_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
@@ -107,11 +107,11 @@ def _read_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
     for cpu in sorted(target):
         folder = folders.get(cpu, own_folder(cpu))
         path = f"{folder}/bios_limit"
-        limit_khz = reader.parsed(path, parse_khz, expected=False)
+        limit_khz = reader.parse(path, parse_khz, expected=False)
         if limit_khz is None:
             if not reader.is_absent(path):
                 caps[cpu] = FrequencyCap(None, None)
             continue
-        table = reader.parsed(f"{folder}/scaling_available_frequencies", parse_frequencies, expected=False)
+        table = reader.parse(f"{folder}/scaling_available_frequencies", parse_frequencies, expected=False)
         caps[cpu] = FrequencyCap(limit_khz, max(table) if table else None)
     return caps

@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.frequency.heat import HWMON, chip_folders
-from noisewatch.kernel.numbers import matched, parse_count, parse_flag, parse_word, word_of
+from noisewatch.kernel.numbers import parse_count, parse_flag, parse_word, require_match, word_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 
@@ -60,11 +60,11 @@ def read_mains_power(reader: Reader) -> MainsPower:
     if not names:
         battery = _battery_without_driver(reader)
         return MainsPower(NO_SUPPLY if battery is None else None, battery)
-    supplies = {name: reader.parsed(f"{FOLDER}/{name}/type", _parse_kind) for name in names}
+    supplies = {name: reader.parse(f"{FOLDER}/{name}/type", _parse_kind) for name in names}
     maybe_batteries = [name for name, kind in supplies.items() if kind in ("Battery", "Unknown", None)]
     batteries = [name for name in maybe_batteries if not _is_of_a_device(reader, name)]
     status_by_path = {
-        path: reader.parsed(path, _parse_status) for path in (f"{FOLDER}/{name}/status" for name in batteries)
+        path: reader.parse(path, _parse_status) for path in (f"{FOLDER}/{name}/status" for name in batteries)
     }
     own = {name: kind for name, kind in supplies.items() if name not in maybe_batteries or name in batteries}
     power = (
@@ -80,7 +80,7 @@ def read_mains_power(reader: Reader) -> MainsPower:
 def _battery_without_driver(reader: Reader) -> str | None:
     """Return the folder of a battery that ACPI lists, whether or not drivers/acpi/battery.c has made a supply of it."""
     folders = (f"{_ACPI}/{name}" for name in reader.names_or_none(_ACPI, expected=False) or () if _BATTERY.match(name))
-    return next((folder for folder in folders if reader.parsed(f"{folder}/status", parse_count, False) != 0), None)
+    return next((folder for folder in folders if reader.parse(f"{folder}/status", parse_count, False) != 0), None)
 
 
 def _is_of_a_device(reader: Reader, name: str) -> bool:
@@ -99,7 +99,7 @@ def _by_adapters(reader: Reader, supplies: dict[str, str | None]) -> MainsPower 
     supply too, and usually empty.
     """
     adapters = [name for name, kind in supplies.items() if kind is not None and kind not in ("Battery", "UPS")]
-    online = {name: reader.parsed(f"{FOLDER}/{name}/online", parse_online) for name in adapters}
+    online = {name: reader.parse(f"{FOLDER}/{name}/online", parse_online) for name in adapters}
     for name, is_online in online.items():
         if is_online:
             return MainsPower(True, f"{FOLDER}/{name}/online")
@@ -146,11 +146,11 @@ class SupplyVoltage(Struct, frozen=True):
 def read_voltage_alarm(reader: Reader) -> VoltageAlarm:
     """Find the file that reports under-voltage."""
     folders = chip_folders(reader)
-    chips = {folder: reader.parsed(f"{folder}/name", parse_word, expected=False) for folder in folders or ()}
+    chips = {folder: reader.parse(f"{folder}/name", parse_word, expected=False) for folder in folders or ()}
     for folder, chip in chips.items():
         if chip == _VOLTAGE:
             return VoltageAlarm(f"{folder}/in0_lcrit_alarm")
-    flags = reader.parsed(FIRMWARE, parse_throttled, expected=False)
+    flags = reader.parse(FIRMWARE, parse_throttled, expected=False)
     if flags is not None or FIRMWARE in reader.reason_by_path:
         return VoltageAlarm(FIRMWARE)
     unnamed = next((f"{folder}/name" for folder, chip in chips.items() if chip is None), None)
@@ -162,12 +162,12 @@ def read_supply_voltage(reader: Reader, alarm: VoltageAlarm) -> SupplyVoltage:
     if alarm.path is None:
         return SupplyVoltage(None, None)
     if alarm.path != FIRMWARE:
-        is_low = reader.parsed(alarm.path, parse_flag)
+        is_low = reader.parse(alarm.path, parse_flag)
         return SupplyVoltage(is_low, is_low)
-    flags = reader.parsed(FIRMWARE, parse_throttled)
+    flags = reader.parse(FIRMWARE, parse_throttled)
     return SupplyVoltage(None, None) if flags is None else SupplyVoltage(bool(flags & _LOW), bool(flags & _WAS_LOW))
 
 
 def parse_throttled(text: str) -> int:
     """Parse the firmware's flags. Raise Malformed."""
-    return int(matched(_FLAGS.fullmatch(text.strip()), "a hexadecimal number", text.strip())[1], 16)
+    return int(require_match(_FLAGS.fullmatch(text.strip()), "a hexadecimal number", text.strip())[1], 16)

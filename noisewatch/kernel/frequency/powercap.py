@@ -60,7 +60,7 @@ class Zone(Struct, frozen=True):
     rated_uw: int | None
 
     @property
-    def is_firmwares(self) -> bool:
+    def is_firmware_zone(self) -> bool:
         """Whether this is the package's second zone, which has the firmware's limits."""
         return "-mmio:" in self.path
 
@@ -103,7 +103,7 @@ def package_zones(reader: Reader) -> dict[str, int]:
 def _named_zones(reader: Reader) -> Iterator[tuple[str, int | None]]:
     """Yield the folder of each zone of a whole package, and its package; None if the zone's name is unknown."""
     for name in filter(_ZONE.fullmatch, reader.names_or_none(FOLDER) or ()):
-        zone = reader.parsed(f"{FOLDER}/{name}/name", _parse_zone)
+        zone = reader.parse(f"{FOLDER}/{name}/name", _parse_zone)
         match = _PACKAGE_ZONE.fullmatch(zone or "")
         if match is not None or zone is None:
             yield f"{FOLDER}/{name}", None if match is None else int(match[1])
@@ -112,16 +112,16 @@ def _named_zones(reader: Reader) -> Iterator[tuple[str, int | None]]:
 def _constraints(reader: Reader, folder: str) -> Iterator[tuple[str | None, str]]:
     """Yield the name of each of the zone's constraints, and the start of its files' paths."""
     for start in (f"{folder}/constraint_{number}" for number in range(_MOST_CONSTRAINTS)):
-        yield reader.parsed(f"{start}_name", parse_word, expected=False), start
+        yield reader.parse(f"{start}_name", parse_word, expected=False), start
 
 
 def _read_limit(reader: Reader, folder: str, package: int, start: str) -> PowerLimit:
     return PowerLimit(
         path=f"{start}_power_limit_uw",
         package=package,
-        is_enabled=reader.parsed(f"{folder}/enabled", parse_flag),
-        limit_uw=reader.parsed(f"{start}_power_limit_uw", _parse_microwatts),
-        rated_uw=reader.parsed(f"{start}_max_power_uw", _parse_microwatts, expected=False) or None,
+        is_enabled=reader.parse(f"{folder}/enabled", parse_flag),
+        limit_uw=reader.parse(f"{start}_power_limit_uw", _parse_microwatts),
+        rated_uw=reader.parse(f"{start}_max_power_uw", _parse_microwatts, expected=False) or None,
     )
 
 
@@ -131,14 +131,14 @@ def read_zone(reader: Reader, folder: str, package: int) -> Zone:
 
     def microwatts(constraint: str, name: str, expected: bool = True) -> int | None:
         start = starts.get(constraint)
-        return None if start is None else reader.parsed(f"{start}_{name}", _parse_microwatts, expected)
+        return None if start is None else reader.parse(f"{start}_{name}", _parse_microwatts, expected)
 
     return Zone(
         path=folder,
         package=package,
-        is_enabled=reader.parsed(f"{folder}/enabled", parse_flag, expected=False),
-        energy_uj=reader.parsed(f"{folder}/energy_uj", parse_count),
-        range_uj=reader.parsed(f"{folder}/max_energy_range_uj", parse_count, expected=False),
+        is_enabled=reader.parse(f"{folder}/enabled", parse_flag, expected=False),
+        energy_uj=reader.parse(f"{folder}/energy_uj", parse_count),
+        range_uj=reader.parse(f"{folder}/max_energy_range_uj", parse_count, expected=False),
         long_limit_uw=microwatts("long_term", "power_limit_uw"),
         short_limit_uw=microwatts("short_term", "power_limit_uw"),
         rated_uw=microwatts("long_term", "max_power_uw", expected=False) or None,

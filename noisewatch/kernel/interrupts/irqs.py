@@ -86,7 +86,7 @@ def read_irqs(
         number: _read_irq(reader, number, rows.get(number, ""), release)
         for number in sorted(int(name) for name in names if is_count(name))
     }
-    return Irqs(reader.parsed(DEFAULT, parse_cpu_mask), _with_devices(reader, irqs, previous))
+    return Irqs(reader.parse(DEFAULT, parse_cpu_mask), _add_devices(reader, irqs, previous))
 
 
 def _read_irq(reader: Reader, number: int, description: str, release: str | None) -> Irq:
@@ -104,7 +104,7 @@ def _is_fixed(actions: tuple[str, ...], kind: Kind) -> bool:
     return actions in _KERNELS_OWN or kind != Kind.IRQ
 
 
-def _with_devices(reader: Reader, irqs: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:
+def _add_devices(reader: Reader, irqs: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:
     previous_irqs = previous.by_number if previous is not None else {}
     if _drivers(irqs) == _drivers(previous_irqs) and any(irq.device is not None for irq in previous_irqs.values()):
         return {number: replace(irq, device=previous_irqs[number].device) for number, irq in irqs.items()}
@@ -128,8 +128,8 @@ def _device(devices: Mapping[int, str] | None, number: int, actions: tuple[str, 
 
 def _read_affinity(reader: Reader, number: int) -> tuple[CpuSet | None, CpuSet | None]:
     folder = f"{FOLDER}/{number}"
-    allowed = reader.parsed(f"{folder}/smp_affinity_list", parse_nonempty_cpu_list)
-    effective = reader.parsed(f"{folder}/effective_affinity_list", parse_cpu_list, expected=False)
+    allowed = reader.parse(f"{folder}/smp_affinity_list", parse_nonempty_cpu_list)
+    effective = reader.parse(f"{folder}/effective_affinity_list", parse_cpu_list, expected=False)
     return allowed, effective
 
 

@@ -242,7 +242,7 @@ class InterruptRow(Struct, frozen=True, dict=True):
     total: int | None = None  # of the whole machine, if that is the only count
 
     @cached_property  # cached for all snapshots that share the row, which may have hundreds of counts
-    def has_come(self) -> bool:
+    def is_nonzero(self) -> bool:
         """Return whether any of the counts is above 0."""
         return self.counts is not None and any(self.counts)
 
@@ -308,7 +308,7 @@ def parse_interrupts(
 
 def _parse_all(text: bytes, release: tuple[int, int] | None) -> Interrupts:
     header, _, _ = text.partition(b"\n")
-    cpus = parse_header(_decoded(header))
+    cpus = parse_header(_decode(header))
     row_by_line: dict[int, InterruptRow] = {}
     number, begin = 1, len(header) + 1
     while begin < len(text):
@@ -338,15 +338,15 @@ def _parse_changed(text: bytes, previous: Interrupts) -> Interrupts | None:
 def _parse_row(text: bytes, begin: int, end: int, cpu_count: int, number: int) -> InterruptRow:
     """Parse the row from `begin` to `end`, in line `number` from 1."""
     colon = text.find(b":", begin, end)
-    label = _decoded(text[begin:colon]).strip() if colon >= 0 else ""
+    label = _decode(text[begin:colon]).strip() if colon >= 0 else ""
     plain = load_reading().counts(text, colon + 1, end, cpu_count) if label else None
     if plain is None or plain[1] == end:
-        return _parse_odd_row(_decoded(text[begin:end]), cpu_count, number)
+        return _parse_odd_row(_decode(text[begin:end]), cpu_count, number)
     counts, behind = plain
-    return _row(label, counts, _decoded(text[behind:end]))
+    return _row(label, counts, _decode(text[behind:end]))
 
 
-def _decoded(text: bytes) -> str:
+def _decode(text: bytes) -> str:
     return text.decode("utf-8", "replace")
 
 
@@ -465,4 +465,4 @@ def _all_counts(text: str, count: int) -> tuple[int, ...] | None:
 
 def read_softirqs(reader: Reader) -> Softirqs | None:
     """Return the table, or None if it cannot be read."""
-    return reader.parsed(SOFTIRQS, parse_softirqs)
+    return reader.parse(SOFTIRQS, parse_softirqs)

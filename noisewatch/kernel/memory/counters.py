@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.numbers import is_count, lines_of, matched
+from noisewatch.kernel.numbers import is_count, lines_of, require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.patterns import regex
@@ -42,7 +42,7 @@ def parse_meminfo(text: str) -> Mapping[str, int]:
     """Return the sizes by name. Raise Malformed."""
     sizes: dict[str, int] = {}
     for number, line in enumerate(lines_of(text), start=1):
-        match = matched(_SIZE.fullmatch(line.strip()), "`MemTotal: 16316412 kB`", line, number)
+        match = require_match(_SIZE.fullmatch(line.strip()), "`MemTotal: 16316412 kB`", line, number)
         sizes[match[1]] = int(match[2])
     if "MemTotal" not in sizes:
         raise Malformed("a line `MemTotal: 16316412 kB`", text[:20], 1)
@@ -67,8 +67,8 @@ def parse_vmstat(text: str) -> Mapping[str, int]:
 
 def read_memory(reader: Reader) -> Memory:
     """Return sizes and counters now."""
-    sizes = None if is_served_by_lxcfs(reader, MEMINFO) else reader.parsed(MEMINFO, parse_meminfo)
-    return Memory(sizes, reader.parsed(VMSTAT, parse_vmstat))
+    sizes = None if is_served_by_lxcfs(reader, MEMINFO) else reader.parse(MEMINFO, parse_meminfo)
+    return Memory(sizes, reader.parse(VMSTAT, parse_vmstat))
 
 
 PATH = "/proc/swaps"
@@ -92,7 +92,7 @@ def parse_swaps(text: str) -> tuple[Swap, ...]:
         raise Malformed("`Filename Type Size Used Priority`", text[:40], 1)
     swaps = []
     for number, line in enumerate(lines[1:], start=2):
-        match = matched(_LINE.fullmatch(line), "`/dev/dm-1 partition 999996 0 -2`", line, number)
+        match = require_match(_LINE.fullmatch(line), "`/dev/dm-1 partition 999996 0 -2`", line, number)
         path = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 8)), match[1])
         swaps.append(Swap(path, int(match[4]), int(match[2]), int(match[3])))
     return tuple(swaps)
@@ -100,4 +100,4 @@ def parse_swaps(text: str) -> tuple[Swap, ...]:
 
 def read_swaps(reader: Reader) -> tuple[Swap, ...] | None:
     """Return the swaps in use; None is unknown."""
-    return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_swaps, expected=False)
+    return None if is_served_by_lxcfs(reader, PATH) else reader.parse(PATH, parse_swaps, expected=False)

@@ -26,9 +26,9 @@ from noisewatch.kernel.cgroup.mounts import (
     find_hierarchy,
     folders_up,
     is_true_root,
+    outside_reason,
     parse_membership,
     read_cgroup_mounts,
-    why_outside,
 )
 from noisewatch.kernel.memory.counters import parse_vmstat
 from noisewatch.kernel.numbers import is_count, parse_count
@@ -66,7 +66,7 @@ _Level = tuple[MemoryLimit | None, str | None]  # the limit if there is one, and
 def read_memory_limits(reader: Reader) -> MemoryLimits:
     """Return the limits of the observing process, which its children, including the benchmark, inherit."""
     mounts = read_cgroup_mounts(reader)
-    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    membership = reader.parse(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
         return MemoryLimits((), MEMBERSHIP if membership is None else OWN_MOUNTS)
     hierarchy = find_hierarchy(reader, mounts, membership, "memory")
@@ -76,7 +76,7 @@ def read_memory_limits(reader: Reader) -> MemoryLimits:
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
     levels = [read_level(reader, folder, mount) for folder in folders_up(mount, path)]
-    reason = why_outside(mount, path)
+    reason = outside_reason(mount, path)
     if reason is not None:
         reader.note(MEMBERSHIP, reason)
         levels.append((None, MEMBERSHIP))
@@ -106,7 +106,7 @@ def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
 
 def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _Level:
     texts = {name: reader.text_or_none(f"{folder}/{name}") for name in ("memory.max", "memory.high")}
-    limits = {name: reader.parsed(f"{folder}/{name}", parse_limit) for name in texts}
+    limits = {name: reader.parse(f"{folder}/{name}", parse_limit) for name in texts}
     set_bytes = [limit for limit in limits.values() if limit is not None and limit < UNLIMITED]
     failed_path = next((f"{folder}/{name}" for name, limit in limits.items() if limit is None), None)
     if not set_bytes:
@@ -118,7 +118,7 @@ def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _L
     limit = MemoryLimit(
         folder=folder,
         limit_bytes=min(set_bytes),
-        used_bytes=reader.parsed(f"{folder}/memory.current", parse_count),
+        used_bytes=reader.parse(f"{folder}/memory.current", parse_count),
         cached_bytes=_sum_of(reader, f"{folder}/memory.stat", _CACHE_V2),
         hits=_read_hits(reader, folder),
         text_by_file={name: text.strip() for name, text in texts.items() if text is not None and text.strip() != "max"},
@@ -138,19 +138,19 @@ def _read_hits(reader: Reader, folder: str) -> int | None:
 
 
 def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
-    limit_bytes = reader.parsed(f"{folder}/memory.limit_in_bytes", parse_count)
+    limit_bytes = reader.parse(f"{folder}/memory.limit_in_bytes", parse_count)
     if limit_bytes is None:
         return None, f"{folder}/memory.limit_in_bytes"
     if limit_bytes >= UNLIMITED:
         is_root = folder != mount.folder or is_true_root(mount, reader.names_or_none(folder) or ())
         return (None, None) if is_root else _hidden_outside_container(reader, folder)
-    with_swap = reader.parsed(f"{folder}/memory.memsw.limit_in_bytes", parse_count, expected=False)
+    with_swap = reader.parse(f"{folder}/memory.memsw.limit_in_bytes", parse_count, expected=False)
     limit = MemoryLimit(
         folder=folder,
         limit_bytes=limit_bytes,
-        used_bytes=reader.parsed(f"{folder}/memory.usage_in_bytes", parse_count),
+        used_bytes=reader.parse(f"{folder}/memory.usage_in_bytes", parse_count),
         cached_bytes=_sum_of(reader, f"{folder}/memory.stat", _CACHE_V1),
-        hits=reader.parsed(f"{folder}/memory.failcnt", parse_count),
+        hits=reader.parse(f"{folder}/memory.failcnt", parse_count),
         text_by_file={
             **({} if with_swap is None else {"memory.memsw.limit_in_bytes": str(with_swap)}),
             "memory.limit_in_bytes": str(limit_bytes),
@@ -169,7 +169,7 @@ def parse_limit(text: str) -> int:
 
 def _sum_of(reader: Reader, path: str, names: tuple[str, ...]) -> int | None:
     """Return the sum of these counts of the file, or None if one is missing."""
-    counts = reader.parsed(path, parse_vmstat)  # names and counts, as there
+    counts = reader.parse(path, parse_vmstat)  # names and counts, as there
     if counts is None:
         return None
     values = [counts[name] for name in names if name in counts]

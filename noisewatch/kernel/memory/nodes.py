@@ -42,7 +42,7 @@ from msgspec import Struct
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_nonempty_cpu_list
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.cpus.topology import NODES, read_memory_nodes
-from noisewatch.kernel.numbers import are_counts, is_count, matched
+from noisewatch.kernel.numbers import are_counts, is_count, require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
 from noisewatch.patterns import regex
@@ -66,13 +66,13 @@ def read_nodes(reader: Reader) -> MemoryNodes:
     """Return the nodes now."""
     nodes = sorted(read_memory_nodes(reader) or ())
     distances = {node: row for node in nodes if (row := _read_distances(reader, node, nodes)) is not None}
-    with_memory = reader.parsed(HAS_MEMORY, parse_cpu_list, expected=False)
+    with_memory = reader.parse(HAS_MEMORY, parse_cpu_list, expected=False)
     return MemoryNodes(_read_with_memory(reader, nodes) if with_memory is None else with_memory, distances)
 
 
 def parse_total_kb(text: str) -> int:
     """Return the memory of a node. Raise Malformed."""
-    return int(matched(_TOTAL.search(text), "a line `Node 0 MemTotal: 32827292 kB`", text[:40])[1])
+    return int(require_match(_TOTAL.search(text), "a line `Node 0 MemTotal: 32827292 kB`", text[:40])[1])
 
 
 def parse_distances(text: str) -> tuple[int, ...]:
@@ -84,13 +84,13 @@ def parse_distances(text: str) -> tuple[int, ...]:
 
 
 def _read_distances(reader: Reader, node: int, nodes: list[int]) -> Mapping[int, int] | None:
-    distances = reader.parsed(f"{NODES}/node{node}/distance", parse_distances, expected=False)
+    distances = reader.parse(f"{NODES}/node{node}/distance", parse_distances, expected=False)
     return dict(zip(nodes, distances, strict=True)) if distances is not None and len(distances) == len(nodes) else None
 
 
 def _read_with_memory(reader: Reader, nodes: list[int]) -> frozenset[int] | None:
     """Return the nodes with memory by their meminfo, or None if one is unreadable."""
-    totals = {node: reader.parsed(f"{NODES}/node{node}/meminfo", parse_total_kb) for node in nodes}
+    totals = {node: reader.parse(f"{NODES}/node{node}/meminfo", parse_total_kb) for node in nodes}
     if not totals or None in totals.values():
         return None
     return frozenset(node for node, total in totals.items() if total)
@@ -145,12 +145,14 @@ def parse_policy(text: str) -> MemoryPolicy | None:
 
 def parse_allowed_nodes(status: str) -> CpuSet:
     """Return the nodes from which the cpuset allows memory, in /proc/PID/status. Raise Malformed."""
-    return parse_nonempty_cpu_list(matched(_ALLOWED.search(status), "a line `Mems_allowed_list: 0`", status[-20:])[1])
+    return parse_nonempty_cpu_list(
+        require_match(_ALLOWED.search(status), "a line `Mems_allowed_list: 0`", status[-20:])[1]
+    )
 
 
 def read_nodes_with_memory(reader: Reader) -> CpuSet | None:
     """Return the nodes that have memory, or None if the kernel does not list them."""
-    return reader.parsed(HAS_MEMORY, parse_nonempty_cpu_list, expected=False)
+    return reader.parse(HAS_MEMORY, parse_nonempty_cpu_list, expected=False)
 
 
 _COUNTS = "/proc/sys/vm/numa_stat"
@@ -186,7 +188,7 @@ def read_node_pages(reader: Reader, nodes: frozenset[int]) -> Mapping[int, NodeP
     pages_by_node: dict[int, NodePages] = {}
     for node in sorted(nodes):
         path = f"{NODES}/node{node}/numastat"
-        pages = reader.parsed(path, parse_numastat)
+        pages = reader.parse(path, parse_numastat)
         if pages is None:
             return f"{path}: {reader.reason_by_path.get(path, 'not read')}"
         pages_by_node[node] = pages

@@ -102,18 +102,18 @@ class Knobs(Struct, frozen=True):
     def word(self, path: str) -> str | None:
         """Return the file's text, or the word in brackets if there are several words; None is unknown, or absent."""
         text = self.text_by_path.get(path)
-        return None if text is None else _chosen(text) or text
+        return None if text is None else _selected_word(text) or text
 
 
-def _chosen(text: str) -> str | None:
+def _selected_word(text: str) -> str | None:
     return next((word[1:-1] for word in text.split() if word.startswith("[") and word.endswith("]")), None)
 
 
-def _choice(*words: str) -> Parse:
+def _choice_parser(*words: str) -> Parse:
     """Return a parser that accepts a file in which one of the words is in brackets."""
 
     def parse(text: str) -> None:
-        if _chosen(text) not in words:
+        if _selected_word(text) not in words:
             raise Malformed(f"one of {', '.join(words)} in brackets", text)
 
     return parse
@@ -149,8 +149,8 @@ PARSE: Mapping[str, Parse] = {
     Knob.STAT_INTERVAL: integer_from(0),
     Knob.ZONE_RECLAIM: integer_from(0, 7),  # three bits
     Knob.COMPACTION: integer_from(0, 100),
-    Knob.THP_ENABLED: _choice("always", "madvise", "never"),
-    Knob.THP_DEFRAG: _choice("always", "defer", "defer+madvise", "madvise", "never"),
+    Knob.THP_ENABLED: _choice_parser("always", "madvise", "never"),
+    Knob.THP_DEFRAG: _choice_parser("always", "defer", "defer+madvise", "madvise", "never"),
     Knob.KHUGEPAGED_SLEEP: integer_from(0, MOST_UNSIGNED),
     Knob.KSM_RUN: integer_from(0, 2),
     Knob.SCHED_EXT_STATE: parse_identifier,
@@ -163,7 +163,7 @@ PARSE: Mapping[str, Parse] = {
     Knob.PLATFORM_PROFILES: parse_identifiers,
     Knob.MACHINE_CHECK_INTERVAL: integer_from(0),
     Knob.MACHINE_CHECK_IGNORED: parse_flag,
-    Knob.LOCKDOWN: _choice("none", "integrity", "confidentiality"),
+    Knob.LOCKDOWN: _choice_parser("none", "integrity", "confidentiality"),
     Knob.SECURITY_MODULES: parse_word,
     Knob.CURSOR_BLINK: integer_from(-1, 1),  # -1 without a screen
     Knob.RPS_DEFAULT: parse_cpu_mask,

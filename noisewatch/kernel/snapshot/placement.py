@@ -70,9 +70,9 @@ def _read_place(reader: Reader, name: str, folder: str) -> DevicePlace:
     silent = None
     for place in _folders(reader, folder):
         path = f"{place}/numa_node"
-        node = reader.parsed(path, integer_from(_NODE_UNKNOWN), expected=False)
+        node = reader.parse(path, integer_from(_NODE_UNKNOWN), expected=False)
         if node is not None and node != _NODE_UNKNOWN:
-            cpus = reader.parsed(f"{place}/local_cpulist", parse_nonempty_cpu_list, expected=False)
+            cpus = reader.parse(f"{place}/local_cpulist", parse_nonempty_cpu_list, expected=False)
             return DevicePlace(name, node, cpus, path)
         silent = path if silent is None and node is not None else silent
     return DevicePlace(name, None, None, silent)

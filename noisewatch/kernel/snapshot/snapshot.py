@@ -96,7 +96,7 @@ from noisewatch.kernel.system.release import read_livepatches, read_release, rea
 from noisewatch.kernel.tasks.affinities import Services, Workqueues, read_services, read_workqueues
 from noisewatch.kernel.tasks.jobs import Jobs, read_jobs
 from noisewatch.kernel.tasks.machine_lock import MachineLock, read_machine_lock
-from noisewatch.kernel.tasks.own_process import OwnProcess, read_own_process, read_why_hidden
+from noisewatch.kernel.tasks.own_process import OwnProcess, read_hidepid_reason, read_own_process
 from noisewatch.kernel.tasks.run_status import RunStatus, commands_in, read_run_statuses
 from noisewatch.kernel.tasks.sessions import Sessions, read_sessions
 from noisewatch.kernel.tasks.task import Tasks
@@ -145,10 +145,10 @@ def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlac
         uncore=read_uncore(reader, packages),
         driver_khz=read_knobs(reader, dict.fromkeys(map(driver_clock_path, sorted(target)), parse_khz)),
     )
-    return _without_package(hardware, f"{CPUS}/cpu{unplaced[0]}/topology/physical_package_id") if unplaced else hardware
+    return _mark_incomplete(hardware, f"{CPUS}/cpu{unplaced[0]}/topology/physical_package_id") if unplaced else hardware
 
 
-def _without_package(hardware: Hardware, path: str) -> Hardware:
+def _mark_incomplete(hardware: Hardware, path: str) -> Hardware:
     """Return the hardware marked as incomplete, because a target CPU's package is unknown and may report nothing."""
     return replace(
         hardware,
@@ -289,7 +289,7 @@ def read_settings(
         memory_nodes=read_memory_nodes(reader),
         nodes_with_memory=read_nodes_with_memory(reader),
         swaps=read_swaps(reader),
-        why_processes_hidden=read_why_hidden(reader),
+        why_processes_hidden=read_hidepid_reason(reader),
     )
 
 

@@ -48,7 +48,7 @@ def read_boot_configuration(reader: Reader) -> BootConfiguration:
     """Return the active and the configured options."""
     active = read_command_line(reader)
     text_by_path: dict[str, str] = {}
-    more = _more_of_grub(reader)
+    more = _extra_grub_files(reader)
     if more is None:
         return BootConfiguration(relevant_options(active), None)
     for path in (GRUB, *more, KERNEL_INSTALL):
@@ -62,13 +62,13 @@ def read_boot_configuration(reader: Reader) -> BootConfiguration:
     grub: Mapping[str, str] = {}
     for path, text in text_by_path.items():
         grub = parse_grub(text, grub) if path != KERNEL_INSTALL else grub
-    configured = _joined([*grub.values(), text_by_path.get(KERNEL_INSTALL, "")])
+    configured = _join_options([*grub.values(), text_by_path.get(KERNEL_INSTALL, "")])
     if configured is None:
         reader.note(GRUB if KERNEL_INSTALL not in text_by_path else KERNEL_INSTALL, "no command line of a kernel")
     return BootConfiguration(relevant_options(active), relevant_options(configured), tuple(text_by_path))
 
 
-def _joined(words: Sequence[str]) -> Options | None:
+def _join_options(words: Sequence[str]) -> Options | None:
     """Return the options of all lines, or None if a kernel would reject one."""
     try:
         return parse_command_line(" ".join(word.replace("\n", " ") for word in words))
@@ -76,7 +76,7 @@ def _joined(words: Sequence[str]) -> Options | None:
         return None
 
 
-def _more_of_grub(reader: Reader) -> list[str] | None:
+def _extra_grub_files(reader: Reader) -> list[str] | None:
     """Return GRUB's further files, or None if their folder is unreadable."""
     try:
         names = reader.names(GRUB_FOLDER, expected=False)

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from noisewatch.errors import Malformed, Unreadable
-from noisewatch.kernel.numbers import lines_of, matched
+from noisewatch.kernel.numbers import lines_of, require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine.recording.privacy import TELLING_CONFIG, gunzip
 from noisewatch.patterns import regex
@@ -114,11 +114,13 @@ def parse_consoles(text: str) -> tuple[Console, ...]:
     """Return the consoles; there may be none. Raise Malformed."""
     consoles = []
     for number, line in enumerate(lines_of(text), start=1):
-        match = matched(_CONSOLE.fullmatch(line.strip()), "a line such as `ttyS0 -W- (EC p a) 4:64`", line, number)
+        match = require_match(
+            _CONSOLE.fullmatch(line.strip()), "a line such as `ttyS0 -W- (EC p a) 4:64`", line, number
+        )
         consoles.append(Console(clean(match["name"]), "E" in match["flags"]))
     return tuple(consoles)
 
 
 def read_consoles(reader: Reader) -> tuple[Console, ...] | None:
     """Return the consoles now; None is unknown."""
-    return reader.parsed(PATH, parse_consoles)
+    return reader.parse(PATH, parse_consoles)

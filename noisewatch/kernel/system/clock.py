@@ -93,7 +93,7 @@ class ClockSource(Struct, frozen=True):
 def read_clock_source(reader: Reader) -> ClockSource:
     """Return the clock source in use, and the available ones."""
     return ClockSource(
-        reader.parsed(CURRENT, parse_identifier), reader.parsed(AVAILABLE, parse_identifiers, expected=False)
+        reader.parse(CURRENT, parse_identifier), reader.parse(AVAILABLE, parse_identifiers, expected=False)
     )
 
 

@@ -72,7 +72,7 @@ def disk_of(name: str, disks: Iterable[str]) -> str:
 
 def read_disks(reader: Reader) -> Mapping[str, Disk] | None:
     """Return the disks by name; None is unknown."""
-    return None if is_served_by_lxcfs(reader, DISKSTATS) else reader.parsed(DISKSTATS, parse_diskstats)
+    return None if is_served_by_lxcfs(reader, DISKSTATS) else reader.parse(DISKSTATS, parse_diskstats)
 
 
 def parse_arrays(text: str) -> tuple[Array, ...]:
@@ -97,4 +97,4 @@ def read_arrays(reader: Reader) -> tuple[Array, ...] | None:
     """Return the arrays that are being checked or rebuilt; none on a kernel without arrays. None is unknown."""
     if reader.is_absent(MDSTAT):
         return ()
-    return reader.parsed(MDSTAT, parse_arrays)
+    return reader.parse(MDSTAT, parse_arrays)

@@ -80,7 +80,7 @@ def read_hardware_errors(reader: Reader, counters: ErrorCounters) -> HardwareErr
     controllers, ports = counters.controllers or (), counters.ports or ()
 
     def count(path: str, most: int) -> int | None:
-        return reader.parsed(path, integer_from(0, most))
+        return reader.parse(path, integer_from(0, most))
 
     return HardwareErrors(
         {name: count(f"{CONTROLLERS}/{name}/{CORRECTED}", MOST_UNSIGNED) for name in controllers},

@@ -153,7 +153,7 @@ def read_firmware(reader: Reader) -> Firmware:
     """Return the firmware's names."""
 
     def name(of: str) -> str | None:
-        return reader.parsed(f"{DMI}/{of}", _parse_name, expected=False) or None
+        return reader.parse(f"{DMI}/{of}", _parse_name, expected=False) or None
 
     return Firmware(
         vendor=name("sys_vendor"),
@@ -244,7 +244,7 @@ def _signs(
         name, sign = firmware.hypervisor
         yield Hypervisor(name, f"{DMI}: {sign}")
     yield from _xen_signs(reader)
-    for name in reader.parsed(AVAILABLE, parse_identifiers, expected=False) or ():
+    for name in reader.parse(AVAILABLE, parse_identifiers, expected=False) or ():
         for start, hypervisor in _HYPERVISOR_BY_CLOCK.items():
             if name.startswith(start):
                 yield Hypervisor(hypervisor, f"{AVAILABLE}: {clean(name)}")
@@ -254,7 +254,7 @@ def _signs(
     yield from _tree_signs(reader)
     yield from _sysinfo_signs(reader)
     yield from _cpuinfo_signs(cpuinfo, flags)
-    times = reader.parsed(CPU_TIME, parse_cpu_time, expected=False) or {}
+    times = reader.parse(CPU_TIME, parse_cpu_time, expected=False) or {}
     if any(time.steal_ns for time in times.values()):
         yield Hypervisor(UNIDENTIFIED, f"{CPU_TIME}: steal time since boot")
 
@@ -275,7 +275,7 @@ def _xen_signs(reader: Reader) -> Iterator[Hypervisor]:
     capabilities = reader.text_or_none(_DOM0, expected=False)
     if capabilities is not None and "control_d" in capabilities:
         yield Hypervisor("xen-dom0", f"{_DOM0}: control_d")
-    kind = reader.parsed(XEN_TYPE, parse_identifier, expected=False)
+    kind = reader.parse(XEN_TYPE, parse_identifier, expected=False)
     if kind is not None:
         yield Hypervisor(kind, XEN_TYPE)
     elif capabilities is not None:
@@ -290,10 +290,10 @@ def _pci_vendors(reader: Reader) -> Mapping[str, str]:
     path_by_vendor: dict[str, str] = {}
     for device in reader.names_or_none(PCI, expected=False) or []:
         for name in ("vendor", "subsystem_vendor"):
-            vendor = reader.parsed(f"{PCI}/{device}/{name}", _parse_vendor, expected=False)
+            vendor = reader.parse(f"{PCI}/{device}/{name}", _parse_vendor, expected=False)
             if vendor is not None and (vendor, name) != (_MICROSOFT, "subsystem_vendor"):
                 path_by_vendor.setdefault(vendor, PCI)
-    for vendor in reader.parsed(PCI_TABLE, _parse_pci_table, expected=False) or ():
+    for vendor in reader.parse(PCI_TABLE, _parse_pci_table, expected=False) or ():
         path_by_vendor.setdefault(vendor, PCI_TABLE)
     return path_by_vendor
 
@@ -305,7 +305,7 @@ def _tree_signs(reader: Reader) -> Iterator[Hypervisor]:
         name = next((name for word, name in _HYPERVISOR_BY_TREE.items() if word in text), UNIDENTIFIED)
         yield Hypervisor(name, path)
     path = f"{_TREE}/compatible"
-    for board in reader.parsed(path, _parse_boards, expected=False) or ():
+    for board in reader.parse(path, _parse_boards, expected=False) or ():
         if _GUEST_BOARDS.search(board):
             yield Hypervisor("qemu" if "qemu" in board else UNIDENTIFIED, f"{path}: {clean(board.strip())}")
     if any(name.startswith("fw-cfg") for name in reader.names_or_none(_TREE, expected=False) or []):

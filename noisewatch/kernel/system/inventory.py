@@ -101,7 +101,7 @@ def _read_memory_modules(reader: Reader) -> str | None:
 
 def _module(reader: Reader, folder: str) -> str | None:
     """Return size and type; empty for an empty slot."""
-    size_mb = reader.parsed(f"{folder}/size", integer_from(0), expected=False)
+    size_mb = reader.parse(f"{folder}/size", integer_from(0), expected=False)
     if size_mb is None:
         return None
     return f"{size_mb} MB {_named(reader, f'{folder}/dimm_mem_type') or ''}".rstrip() if size_mb else ""

@@ -113,7 +113,7 @@ def read_temporary_files(reader: Reader) -> str | None:
         return None
 
 
-def find_served(reader: Reader, folders: Iterable[str]) -> str | None:
+def find_served_type(reader: Reader, folders: Iterable[str]) -> str | None:
     """Return the type of the first file system at these folders that may be on a server, such as `nfs4`; else None."""
     mounts = reader.text_or_none(OWN_MOUNTS, expected=False) or ""
     kinds = (file_system_at(folder, mounts) for folder in folders)
@@ -125,7 +125,7 @@ def file_system_at(folder: str, mounts: str) -> str | None:
     file_system, longest = None, -1
     for line in lines_of(mounts):
         fields = line.split(" ")
-        place = _unescaped(fields[1]) if len(fields) > 2 else None
+        place = _unescape(fields[1]) if len(fields) > 2 else None
         if place is None or len(place) < longest:
             continue
         if folder == place or folder.startswith(place.rstrip("/") + "/"):
@@ -133,6 +133,6 @@ def file_system_at(folder: str, mounts: str) -> str | None:
     return file_system
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Return the text with octal escapes, as for blanks, replaced."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

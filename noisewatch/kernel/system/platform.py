@@ -51,7 +51,7 @@ def read_vulnerabilities(reader: Reader, options: Mapping[str, tuple[str, ...]] 
     silent = [f"{FOLDER}/{name}" for name, state in (states or {}).items() if state is None]
     return Vulnerabilities(
         None if states is None else {name: state for name, state in states.items() if state is not None},
-        None if options is None else choices_among(options),
+        None if options is None else mitigation_options(options),
         silent[0] if silent else None,
     )
 
@@ -64,7 +64,7 @@ def parse_state(text: str) -> str:
     return clean(stripped)
 
 
-def choices_among(options: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def mitigation_options(options: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """Return the options about mitigations, as written; `auto`, the default, is left out."""
     given = {name: values[-1] for name, values in options.items() if name in MITIGATION_OPTIONS and values}
     return tuple(clean(f"{name}={value}" if value else name) for name, value in given.items() if value != "auto")
@@ -81,7 +81,7 @@ def _read_states(reader: Reader) -> Mapping[str, str | None] | None:
     if not names:
         reader.note(FOLDER, "nothing in it")
         return None
-    return {clean(name): reader.parsed(f"{FOLDER}/{name}", parse_state) for name in names}
+    return {clean(name): reader.parse(f"{FOLDER}/{name}", parse_state) for name in names}
 
 
 __all__ = ["DMI", "NONE", "UNIDENTIFIED", "Platform", "read_platform"]
@@ -170,7 +170,7 @@ def _read_container(reader: Reader) -> str | None:
         return None
     if named is None and not reader.is_absent(_NAMED):
         return None
-    if reader.parsed(MEMBERSHIP, parse_membership, expected=False) is None and not reader.is_absent(MEMBERSHIP):
+    if reader.parse(MEMBERSHIP, parse_membership, expected=False) is None and not reader.is_absent(MEMBERSHIP):
         return None
     is_inside = is_inside_namespace(reader)
     return None if is_inside is None else UNIDENTIFIED if is_inside else NONE

@@ -19,7 +19,7 @@ import re
 from msgspec import Struct
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.numbers import lines_of, matched
+from noisewatch.kernel.numbers import lines_of, require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.patterns import regex
@@ -48,7 +48,7 @@ def parse_stall(text: str) -> Stall:
     """Return the totals of one file. Raise Malformed."""
     totals: dict[str, int] = {}
     for number, line in enumerate(lines_of(text), start=1):
-        match = matched(_ROW.fullmatch(line.strip()), "`some avg10=… total=…`", line, number)
+        match = require_match(_ROW.fullmatch(line.strip()), "`some avg10=… total=…`", line, number)
         totals[match[1]] = int(match[2]) * 1000
     if "some" not in totals:
         raise Malformed("`some avg10=… total=…`", text[:20], 1)
@@ -60,7 +60,7 @@ def read_pressure(reader: Reader) -> Pressure:
     if reader.names_or_none(FOLDER) is None:
         return Pressure(None, None, None)
     paths = [f"{FOLDER}/{resource}" for resource in RESOURCES]
-    return Pressure(*(None if is_served_by_lxcfs(reader, path) else reader.parsed(path, parse_stall) for path in paths))
+    return Pressure(*(None if is_served_by_lxcfs(reader, path) else reader.parse(path, parse_stall) for path in paths))
 
 
 PATH = "/proc/loadavg"
@@ -78,10 +78,10 @@ class LoadAverage(Struct, frozen=True):
 
 def parse_load_average(text: str) -> LoadAverage:
     """Return the averages, and the number of runnable tasks. Raise Malformed."""
-    match = matched(_LINE.fullmatch(text.strip()), "`0.52 0.58 0.59 3/1182 28916`", text.strip())
+    match = require_match(_LINE.fullmatch(text.strip()), "`0.52 0.58 0.59 3/1182 28916`", text.strip())
     return LoadAverage(float(match[1]), float(match[2]), float(match[3]), int(match[4]))
 
 
 def read_load_average(reader: Reader) -> LoadAverage | None:
     """Return the averages now; None is unknown."""
-    return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_load_average)
+    return None if is_served_by_lxcfs(reader, PATH) else reader.parse(PATH, parse_load_average)

@@ -167,12 +167,12 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def described_failure(error: OSError) -> Json:
+def describe_failure(error: OSError) -> Json:
     """Return as an answer why there is no comparison: a recording does not keep the reason of a refused question."""
     return {"reason": error.strerror or str(error)}
 
 
-def described_comparison(comparison: ClockComparison) -> Json:
+def describe_comparison(comparison: ClockComparison) -> Json:
     """Return the comparison as a recording keeps it."""
     readings = [[reading.reference_ns, reading.earliest_ns, reading.latest_ns] for reading in comparison.readings]
     return {"reference": comparison.reference, "readings": readings}

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 
 from noisewatch.errors import Absent, Malformed, Unreadable
-from noisewatch.kernel.numbers import matched, parse_flag, parse_word
+from noisewatch.kernel.numbers import parse_flag, parse_word, require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.machine.recording.privacy import RELEVANT_OPTIONS, is_command_line
@@ -32,24 +32,24 @@ _BUILD = regex(r"(?:^|\s)(#\d.*\S)\s*$")
 
 def read_release(reader: Reader) -> str | None:
     """Return the release, such as `6.1.0-18-amd64`."""
-    release = reader.parsed(RELEASE, parse_word, expected=False)
-    return release if release is not None else reader.parsed(VERSION, parse_version)
+    release = reader.parse(RELEASE, parse_word, expected=False)
+    return release if release is not None else reader.parse(VERSION, parse_version)
 
 
 def read_build(reader: Reader) -> str | None:
     """Return the build of the release: distributions publish several under one release."""
-    build = reader.parsed(BUILD, parse_build, expected=False)
-    return build if build is not None else reader.parsed(VERSION, parse_build, expected=False)
+    build = reader.parse(BUILD, parse_build, expected=False)
+    return build if build is not None else reader.parse(VERSION, parse_build, expected=False)
 
 
 def parse_build(text: str) -> str:
     """Return `#1 SMP PREEMPT_DYNAMIC …`, without compiler and host. Raise Malformed."""
-    return matched(_BUILD.search(text), "`#1 SMP …`", text.strip())[1]
+    return require_match(_BUILD.search(text), "`#1 SMP …`", text.strip())[1]
 
 
 def parse_version(text: str) -> str:
     """Return the release in /proc/version. Raise Malformed."""
-    return matched(re.match(r"Linux version (\S+)", text), "`Linux version …`", text.strip())[1]
+    return require_match(re.match(r"Linux version (\S+)", text), "`Linux version …`", text.strip())[1]
 
 
 def release_number(release: str | None) -> tuple[int, int] | None:
@@ -77,7 +77,7 @@ def parse_command_line(text: str) -> Mapping[str, tuple[str, ...]]:
 
 def read_command_line(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:
     """Return the options that the kernel was booted with, or None if they cannot be read."""
-    return reader.parsed(COMMAND_LINE, parse_command_line)
+    return reader.parse(COMMAND_LINE, parse_command_line)
 
 
 def relevant_options(options: Mapping[str, tuple[str, ...]] | None) -> Mapping[str, tuple[str, ...]] | None:
@@ -91,12 +91,12 @@ _UPTIME = regex(r"(\d{1,12}\.\d{1,9}) \d{1,15}\.\d{1,9}", re.ASCII)
 
 def parse_uptime(text: str) -> float:
     """Return the seconds since boot. Raise Malformed."""
-    return float(matched(_UPTIME.fullmatch(text.strip()), "two numbers of seconds", text.strip())[1])
+    return float(require_match(_UPTIME.fullmatch(text.strip()), "two numbers of seconds", text.strip())[1])
 
 
 def read_uptime(reader: Reader) -> float | None:
     """Return the seconds since boot, or None if they cannot be read, or are the container's own."""
-    return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_uptime)
+    return None if is_served_by_lxcfs(reader, PATH) else reader.parse(PATH, parse_uptime)
 
 
 FOLDER = "/sys/kernel/livepatch"
@@ -112,4 +112,4 @@ def read_livepatches(reader: Reader) -> Mapping[str, bool | None] | str | None:
         return NOT_SUPPORTED
     except Unreadable:
         return None
-    return {clean(name): reader.parsed(f"{FOLDER}/{name}/transition", parse_flag) for name in names}
+    return {clean(name): reader.parse(f"{FOLDER}/{name}/transition", parse_flag) for name in names}

@@ -27,7 +27,7 @@ from msgspec import Struct
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
-from noisewatch.kernel.numbers import are_counts, is_count, matched
+from noisewatch.kernel.numbers import are_counts, is_count, require_match
 from noisewatch.machine import Machine
 from noisewatch.patterns import regex
 from noisewatch.text import clean
@@ -115,18 +115,18 @@ def parse_schedstat(text: str) -> tuple[int, int]:
 
 def parse_allowed(status: str) -> CpuSet:
     """Return the CPUs that the thread may use. Raise Malformed."""
-    match = matched(_ALLOWED.search(f"\n{status}"), "a line `Cpus_allowed_list: 0-1`", status[-20:])
+    match = require_match(_ALLOWED.search(f"\n{status}"), "a line `Cpus_allowed_list: 0-1`", status[-20:])
     return parse_nonempty_cpu_list(match[1])
 
 
 def parse_tracer(status: str) -> int:
     """Return the thread that debugs this one, 0 if there is none. Raise Malformed."""
-    return int(matched(_TRACER.search(f"\n{status}"), "`TracerPid: 0`", status[:40])[1])
+    return int(require_match(_TRACER.search(f"\n{status}"), "`TracerPid: 0`", status[:40])[1])
 
 
 def parse_migrations(sched: str) -> int:
     """Return how often the thread moved from one CPU to another. Raise Malformed."""
-    return int(matched(_MIGRATIONS.search(f"\n{sched}"), "a line `se.nr_migrations : 36`", sched[-20:])[1])
+    return int(require_match(_MIGRATIONS.search(f"\n{sched}"), "a line `se.nr_migrations : 36`", sched[-20:])[1])
 
 
 def read_stat(read: Read, folder: str) -> ThreadStat:

@@ -147,7 +147,7 @@ def read_crontabs(reader: Reader) -> Crontabs:
     for path in [FILE, *_paths_in_folder(reader, failed_paths)]:
         if reader.is_absent(path):
             continue
-        entries = reader.parsed(path, parse_crontab)
+        entries = reader.parse(path, parse_crontab)
         if entries is None:
             failed_paths.append(path)
         else:

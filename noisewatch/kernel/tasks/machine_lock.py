@@ -15,7 +15,7 @@ import re
 from msgspec import Struct
 
 from noisewatch.errors import Absent, Malformed, Unreadable
-from noisewatch.kernel.numbers import matched
+from noisewatch.kernel.numbers import require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import ThreadStat, parse_stat
 from noisewatch.patterns import regex
@@ -59,7 +59,7 @@ def parse_lock(text: str) -> Owner | None:
     """Return the owner, or None for a released lock. Raise Malformed."""
     if not text.strip():
         return None
-    match = matched(_LINE.fullmatch(text), "`pid ticks namespace name`", text.strip())
+    match = require_match(_LINE.fullmatch(text), "`pid ticks namespace name`", text.strip())
     return Owner(int(match[1]), int(match[2]), int(match[3]), clean(match[4]))
 
 

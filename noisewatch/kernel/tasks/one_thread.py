@@ -58,12 +58,12 @@ class ThreadReader(Struct, frozen=True):
 
     def read_ahead(self, ran: Iterable[ThreadRecord]) -> None:
         """Read in one call the files needed for threads that ran, assuming that they stayed on their CPUs."""
-        paths = [f"{record.folder}/{name}" for record in ran for name in self._asked_of(record)]
+        paths = [f"{record.folder}/{name}" for record in ran for name in self._files_to_read(record)]
         for at, content in self.reader.machine.reread([(path, b"") for path in paths]):
             if content is not None:
                 self.ahead[paths[at]] = content
 
-    def _asked_of(self, record: ThreadRecord) -> Iterator[str]:
+    def _files_to_read(self, record: ThreadRecord) -> Iterator[str]:
         yield "stat"
         if record.task.cpu in self.target:
             yield "status"
@@ -80,7 +80,7 @@ class ThreadReader(Struct, frozen=True):
             self._add_up(record.task.pid, record.task.tid)
         return read_schedstat(self.reader.machine, folder)
 
-    def not_run(self, record: ThreadRecord) -> ThreadRecord:
+    def idle_record(self, record: ThreadRecord) -> ThreadRecord:
         """Return the record of a thread that has not run. Its affinity is read again if all affinities are.
 
         Another process may have changed the affinity while the thread slept, and a fix has to restore it.

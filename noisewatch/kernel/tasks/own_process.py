@@ -32,7 +32,7 @@ from msgspec import Struct
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.memory.nodes import MemoryPolicy, parse_allowed_nodes, read_memory_policy
-from noisewatch.kernel.numbers import is_count, lines_of, matched
+from noisewatch.kernel.numbers import is_count, lines_of, require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import MOUNTS, OWN_MOUNTS, parse_mounts
 from noisewatch.machine import Json
@@ -149,7 +149,7 @@ def parse_own_status(text: str) -> OwnStatus:
 
 def parse_seccomp_mode(text: str) -> int:
     """Return the mode. Raise Malformed, also if the line is missing: a kernel without seccomp is rare."""
-    return int(matched(_SECCOMP.search(text), "a line `Seccomp: 0`", text[-20:])[1])
+    return int(require_match(_SECCOMP.search(text), "a line `Seccomp: 0`", text[-20:])[1])
 
 
 def parse_limits(text: str) -> Mapping[str, float]:
@@ -168,15 +168,15 @@ def parse_limits(text: str) -> Mapping[str, float]:
 def read_own_process(reader: Reader) -> OwnProcess:
     """Return the inherited state of this process, which its children and its shell's children inherit too."""
     return OwnProcess(
-        scheduling=reader.parsed(STAT, parse_scheduling),
+        scheduling=reader.parse(STAT, parse_scheduling),
         parent=_parent(reader.ask(PARENT, ask_parent)),
-        personality=reader.parsed(PERSONALITY, parse_personality),
-        status=reader.parsed(STATUS, parse_own_status),
-        limits=reader.parsed(LIMITS, parse_limits),
+        personality=reader.parse(PERSONALITY, parse_personality),
+        status=reader.parse(STATUS, parse_own_status),
+        limits=reader.parse(LIMITS, parse_limits),
         environment=_environment(reader.ask(ENVIRONMENT, ask_environment)),
-        seccomp_mode=reader.parsed(STATUS, parse_seccomp_mode),
-        is_in_user_namespace=_negated(reader.ask(NAMESPACE, ask_is_machines_namespace)),
-        allowed_memory_nodes=reader.parsed(STATUS, parse_allowed_nodes),
+        seccomp_mode=reader.parse(STATUS, parse_seccomp_mode),
+        is_in_user_namespace=_negate(reader.ask(NAMESPACE, ask_is_machines_namespace)),
+        allowed_memory_nodes=reader.parse(STATUS, parse_allowed_nodes),
         memory_policy=read_memory_policy(reader),
     )
 
@@ -198,7 +198,7 @@ def ask_is_machines_namespace() -> Json:
         return True
 
 
-def _negated(answer: Json) -> bool | None:
+def _negate(answer: Json) -> bool | None:
     """Return the negated answer, or None for anything else, as in a damaged recording."""
     return not answer if isinstance(answer, bool) else None
 
@@ -244,7 +244,7 @@ def parse_hidepid(text: str) -> str | None:
     return hides[1] if hides is not None else None
 
 
-def read_why_hidden(reader: Reader) -> str | None:
+def read_hidepid_reason(reader: Reader) -> str | None:
     """Return why some processes may be hidden although kernel threads are visible; None if all are visible."""
     path = OWN_MOUNTS if reader.text_or_none(OWN_MOUNTS, expected=False) is not None else MOUNTS
     try:
@@ -253,6 +253,6 @@ def read_why_hidden(reader: Reader) -> str | None:
         return f"{OWN_MOUNTS}: does not show whether /proc hides processes"
     if value is None:
         return None
-    status = reader.parsed(STATUS, parse_own_status)
+    status = reader.parse(STATUS, parse_own_status)
     may_see_all = status is not None and bool(status.capabilities & _MAY_TRACE)
     return None if may_see_all else f"/proc is mounted with hidepid={value}, which may hide other users' processes"

@@ -98,7 +98,7 @@ def read_tracing(reader: Reader) -> Tracing:
 def _read_all(reader: Reader, folder: str, names_in_it: list[str]) -> Iterator[TraceInstance]:
     first = _read_instance(reader, folder)
     if PROFILE in names_in_it:
-        first = replace(first, is_profiling=reader.parsed(f"{folder}/{PROFILE}", parse_flag))
+        first = replace(first, is_profiling=reader.parse(f"{folder}/{PROFILE}", parse_flag))
     yield first
     if "instances" in names_in_it:
         own = f"{folder}/instances"
@@ -113,8 +113,8 @@ def _read_all(reader: Reader, folder: str, names_in_it: list[str]) -> Iterator[T
 def _read_instance(reader: Reader, folder: str) -> TraceInstance:
     return TraceInstance(
         folder,
-        reader.parsed(f"{folder}/current_tracer", parse_identifier),
-        reader.parsed(f"{folder}/set_event", parse_events),
+        reader.parse(f"{folder}/current_tracer", parse_identifier),
+        reader.parse(f"{folder}/set_event", parse_events),
     )
 
 
@@ -123,7 +123,7 @@ def _read_maker(reader: Reader, folder: str, name: str) -> Maker | None:
     if made is None:
         return None
     owner = Owner(*made, "noisewatch")
-    return Maker(owner, is_alive(reader, owner), reader.parsed(f"{folder}/tracing_cpumask", parse_cpu_mask, False))
+    return Maker(owner, is_alive(reader, owner), reader.parse(f"{folder}/tracing_cpumask", parse_cpu_mask, False))
 
 
 EVENT_SOURCES = "/sys/bus/event_source/devices"

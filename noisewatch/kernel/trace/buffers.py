@@ -26,8 +26,8 @@ from noisewatch.kernel.trace.events import (
     TraceFormat,
     events_of_senders,
     events_on_target,
+    list_uncovered,
     parse_trace_format,
-    uncovered,
 )
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.kinds import Tracer
@@ -75,7 +75,7 @@ class TraceBuffers:
                 self._stack.enter_context(Watcher(tracefs))
             self.target = self._stack.enter_context(own)
             self.senders = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
-            self.uncovered = uncovered(self._enabled())
+            self.uncovered = list_uncovered(self._enable_events())
 
             @cache
             def formats(name: str) -> TraceFormat | None:
@@ -102,7 +102,7 @@ class TraceBuffers:
         """Trace which thread starts which, too; return False if this kernel cannot."""
         return self.senders.enable(BIRTHS)
 
-    def _enabled(self) -> list[str]:
+    def _enable_events(self) -> list[str]:
         """Enable the events; return those that this kernel has. Raise CannotMeasure if an essential one is missing."""
         events = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
         traced = [name for name in events if self.target.enable(name, CONDITIONS.get(name))]

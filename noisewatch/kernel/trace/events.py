@@ -179,7 +179,7 @@ _EVENTS_BY_COVERAGE = {
 }
 
 
-def uncovered(traced: Iterable[str]) -> list[str]:
+def list_uncovered(traced: Iterable[str]) -> list[str]:
     """Return what a trace of these events does not cover."""
     return [what for what, names in _EVENTS_BY_COVERAGE.items() if not set(traced).intersection(names)]
 

@@ -51,7 +51,7 @@ class OwnThreads:
             if is_thread and parent in self.group:
                 self.group.add(tid)
 
-    def had(self, tid: int, at_ns: int) -> bool:
+    def is_own(self, tid: int, at_ns: int) -> bool:
         """Return whether the tid was the command's own at the time."""
         changes = self._then.get(tid)
         if changes is None:
@@ -105,11 +105,11 @@ class OwnStates:
         """Note that the thread leaves the CPU in this state."""
         self._events.append((at_ns, state & _ANY, tid, cpu))
 
-    def idle(self, cpu: int, at_ns: int) -> None:
+    def mark_idle(self, cpu: int, at_ns: int) -> None:
         """Note that the CPU is idle from `at_ns` on."""
         self._events.append((at_ns, _IDLE, 0, cpu))
 
-    def busy(self, cpu: int, at_ns: int) -> None:
+    def mark_busy(self, cpu: int, at_ns: int) -> None:
         """Note that the CPU is no longer idle."""
         self._events.append((at_ns, _BUSY, 0, cpu))
 

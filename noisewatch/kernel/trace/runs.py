@@ -116,7 +116,7 @@ def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
         return str(error)
 
 
-def untraced(reason: str) -> Json:
+def failed_trace(reason: str) -> Json:
     """Return the answer for a trace that failed, with the reason for a recording."""
     return {_UNTRACED: reason}
 

@@ -182,7 +182,7 @@ def test_chip_with_an_impossible_name_may_be_a_processors(name: str) -> None:
     reader = reading(_chip("hwmon0", name, temp1_input="1000") | _chip("hwmon1", "cpu_thermal", temp1_input="1000"))
     sensors = read_sensors(reader, _ANY)
     assert (len(sensors.read or ()), sensors.unread) == (1, f"{HWMON}/hwmon0/name")
-    assert "wanted" in reader.reason_by_path[f"{HWMON}/hwmon0/name"]
+    assert "expected" in reader.reason_by_path[f"{HWMON}/hwmon0/name"]
 
 
 @pytest.mark.parametrize("label", ["Package id x", "Pack", "core 1", "Core"])

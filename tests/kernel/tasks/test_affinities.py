@@ -17,7 +17,7 @@ def test_queue_runs_on_the_cpus_of_both_its_mask_and_the_common_mask() -> None:
         f"{WORKQUEUES}/odd/cpumask": "0-3\n",
     }
     queues = read_workqueues(reading(files))
-    assert {name: queues.allowed_to(name) for name in queues.own_by_queue} == {
+    assert {name: queues.allowed_cpus(name) for name in queues.own_by_queue} == {
         "raid": frozenset({1}),
         "writeback": frozenset({0, 1}),
         "odd": None,
