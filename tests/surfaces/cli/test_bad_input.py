@@ -137,7 +137,7 @@ _REFUSED = [
     ("RULES --ignore clok", "--ignore 'clok': no such check or area; did you mean clock"),
     ("RULES --select turbo", "did you mean turbo-enabled?"),
     ("RULES --severity turbo-enabled", "--severity turbo-enabled: expected CHECK=VALUE"),
-    ("RULES --severity turbo-enabled=grave", "--severity turbo-enabled 'grave': no such severity; wanted"),
+    ("RULES --severity turbo-enabled=grave", "--severity turbo-enabled 'grave': no such severity; expected"),
     ("RULES --severity turbo-enabled=blocked", "did you mean blocking?"),
     ("RULES --limit target-cpu-busy=2", "expected a share such as 2% or 0.02, found '2'"),
     ("RULES --limit target-cpu-busy=300%", "expected a share such as 2% or 0.02, found '300%'"),

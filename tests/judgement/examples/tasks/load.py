@@ -129,7 +129,7 @@ EXAMPLES = [
     Example("machine-locked", "unknown", _LOCKED | _HOLDER, "from here", answers={NAMESPACE: 4026532000}),
     Example("machine-locked", "unknown", _LOCKED | _HOLDER, "from here", answers={NAMESPACE: None}),
     Example("machine-locked", "not-applicable", {}, "no benchmark starts", is_copy=True),
-    Example("machine-locked", "unknown", {PATH: "rubbish"}, "wanted"),
+    Example("machine-locked", "unknown", {PATH: "rubbish"}, "expected"),
     #
     *_OTHERS,
     *_OWN,
