@@ -1,16 +1,16 @@
-"""Readings only for an open clock screen and for recordings: idle states, throttled time, heat, power, uncore clock.
+"""Readings for recordings and an open clock screen only: idle states, throttled time, heat, power, uncore clock.
 
     /sys/devices/system/cpu/cpuN/thermal_throttle/{core,package}_throttle_total_time_ms   30911    (Linux 5.6)
     …/{core,package}_power_limit_count                                                    7
 
-These counters of Intel processors are the kernel's own: reading them wakes no CPU. Cores and packages are read every
-five seconds, as that interrupts a CPU of the package:
+The kernel itself keeps these counters of Intel processors, so reading them wakes no CPU. Cores and packages are only
+read every five seconds, because that interrupts a CPU of the package:
 
     /sys/class/powercap/intel-rapl:0/energy_uj                                  62 1234 5678 (`powercap.py`)
     /sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/current_freq_khz   2400000
     /sys/class/hwmon/hwmon3/{temp2_label,temp2_input,temp2_crit}                Core 0, 68000, 100000
 
-A package is read on its CPU that came online first, a core on itself. Neither is read if that would wake a target CPU.
+A package is read on its first online CPU, a core on itself. Neither is read if that would wake a target CPU.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MOST_CORES = 256
 
 
 class CoreHeat(Struct, frozen=True):
-    """One core's sensor, in degrees Celsius. None is unknown."""
+    """One core's temperature and its critical limit, in degrees Celsius. None is unknown."""
 
     package: int
     core: int
@@ -53,7 +53,7 @@ class CoreHeat(Struct, frozen=True):
 
 
 class PackageReadings(Struct, frozen=True):
-    """The readings of one moment that interrupt no target CPU. `spared` are the packages that were not read."""
+    """Readings of packages and cores that interrupt no target CPU. `spared` are the packages that were not read."""
 
     read_at_ns: int
     zones: tuple[Zone, ...]
@@ -65,7 +65,7 @@ class PackageReadings(Struct, frozen=True):
 def read_packages(
     reader: Reader, now_ns: int, target: CpuSet, topology: Mapping[int, CpuPlace], uncore: Uncore
 ) -> PackageReadings:
-    """Return the packages and cores now. On a live machine under observation, only housekeeping CPUs are asked."""
+    """Read packages and cores. While the reader spares CPUs, no target CPU is interrupted."""
     spared = reader.spared
     packages = {place.package for place in topology.values() if place.package is not None}
     left_alone = {
@@ -92,7 +92,7 @@ def read_packages(
 def _read_cores(
     reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace], spares_target: bool
 ) -> Iterator[CoreHeat]:
-    """Yield the core temperatures of coretemp, which asks each core on itself."""
+    """Yield the core temperatures from coretemp, which interrupts each core to read it."""
     cpus_by_core: dict[tuple[int | None, int | None], set[int]] = {}
     for cpu, place in topology.items():
         cpus_by_core.setdefault((place.package, place.core), set()).add(cpu)
@@ -117,7 +117,7 @@ def _read_cores(
 
 
 def _sensors_of(reader: Reader, folder: str) -> tuple[int | None, dict[int, int]]:
-    """Return the package of the chip, and the number of each core's sensor."""
+    """Return the chip's package, or None if unknown, and each core's sensor number."""
     matches = map(_LABEL.fullmatch, reader.names_or_none(folder) or ())
     numbers = [int(match[1]) for match in matches if match is not None]
     labels = {number: reader.parse(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}
@@ -126,28 +126,28 @@ def _sensors_of(reader: Reader, folder: str) -> tuple[int | None, dict[int, int]
     return (packages[0] if packages else None), dict(sorted(cores.items()))
 
 
-PACKAGES_LAST_NS = 4_900_000_000  # five intervals; wake-ups are not exact
+PACKAGES_LAST_NS = 4_900_000_000  # just under five intervals, because wake-ups are not exact
 _WHATS = ("core", "package")
 
 
 class ThrottledTime(Struct, frozen=True):
-    """Throttled time of a core or a package since boot. None is unknown, or not counted by this processor."""
+    """The throttled time of a core or package since boot. None is unknown, or not counted by this processor."""
 
     slowed_ms: int | None
     power_limit_count: int | None
 
 
 class ClockReadings(Struct, frozen=True):
-    """The readings. The keys of `slowed_by_cpu` are the CPU that is read, and `core` or `package`."""
+    """All readings. A key of `slowed_by_cpu` is the CPU on which the counter is read, and `core` or `package`."""
 
     states_by_cpu: Mapping[int, tuple[StateTime, ...] | None]
     slowed_by_cpu: Mapping[tuple[int, str], ThrottledTime]
     packages: PackageReadings
-    packages_before: PackageReadings | None  # the previous reading
+    packages_before: PackageReadings | None  # from the previous reading
 
 
 def throttled_time_path(cpu: int, what: str) -> str:
-    """Return the path of the throttled time of the CPU's core or package."""
+    """Return the path of the throttled time of the CPU's core or package (`what`)."""
     return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_throttle_total_time_ms"
 
 
@@ -162,10 +162,10 @@ def read_clock_readings(
     previous: ClockReadings | None = None,
     most_cpus: int | None = None,
 ) -> ClockReadings:
-    """Return the readings now.
+    """Return the current readings.
 
-    `throttling` has the CPUs to read for their cores and packages. Idle states are read for at most `most_cpus`, target
-    CPUs first.
+    `throttling` determines which CPUs to read for their cores and packages. Idle states are read for at most
+    `most_cpus`, target CPUs first.
     """
     in_order = [*sorted(target & online), *sorted(online - target)]
     if previous is not None and 0 <= now_ns - previous.packages.read_at_ns < PACKAGES_LAST_NS:

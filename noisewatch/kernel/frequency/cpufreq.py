@@ -1,11 +1,11 @@
-"""The clock of each CPU and its limits: cpufreq.
+"""Each CPU's clock and its limits: cpufreq.
 
     /sys/devices/system/cpu/cpuN/cpufreq                       a link to ../cpufreq/policyM, which a copy may lack
     …/scaling_driver                                           acpi-cpufreq
     …/scaling_governor                                         performance
     …/{scaling_min_freq,scaling_max_freq,cpuinfo_min_freq,cpuinfo_max_freq,scaling_cur_freq}   kHz
     …/energy_performance_preference                            balance_performance
-    /sys/devices/system/cpu/cpufreq/policyM/related_cpus       0 1 2 3          (affected_cpus: those that are online)
+    /sys/devices/system/cpu/cpufreq/policyM/related_cpus       0 1 2 3          (affected_cpus: only online CPUs)
     /sys/devices/system/cpu/cpuN/acpi_cppc/nominal_freq        2600             MHz
 
 https://docs.kernel.org/admin-guide/pm/cpufreq.html
@@ -30,12 +30,12 @@ from noisewatch.patterns import regex
 POLICIES = f"{CPUS}/cpufreq"
 _POLICY = regex(r"policy[0-9]{1,5}")
 _BOOST = f"{CPUS}/cpufreq/boost"
-_OWN_KNOBS = ("boost", "cpb")  # of one CPU
-INTEL_DRIVERS = frozenset({"intel_pstate", "intel_cpufreq"})  # one module, active and passive
+_OWN_KNOBS = ("boost", "cpb")  # each controls one CPU
+INTEL_DRIVERS = frozenset({"intel_pstate", "intel_cpufreq"})  # one module in active and passive mode
 NO_DRIVER = "none"
 NO_PREFERENCE = "none"
 _PREFERENCE = regex(r"[a-z_]{2,40}|\d{1,3}", re.ASCII)
-_MOST_PREFERENCE = 255  # a byte of the register
+_MOST_PREFERENCE = 255  # one byte in the register
 _MOST_MHZ = 20_000
 
 
@@ -45,7 +45,7 @@ def own_folder(cpu: int) -> str:
 
 
 def read_cpufreq_folders(reader: Reader, cpus: Collection[int]) -> Mapping[int, str]:
-    """Return the folder of each CPU that has one."""
+    """Return each CPU's cpufreq folder, or its policy's. CPUs without a folder are left out."""
     own = {cpu for cpu in cpus if reader.names_or_none(own_folder(cpu), expected=False) is not None}
     policies = _policy_folders(reader) if len(own) < len(cpus) else []
     shared = {cpu: folder for folder in policies for cpu in _cpus_of(reader, folder)}
@@ -53,7 +53,7 @@ def read_cpufreq_folders(reader: Reader, cpus: Collection[int]) -> Mapping[int, 
 
 
 def read_any_driver(reader: Reader) -> str | None:
-    """Return the driver of the first policy that reports one, or else of CPU 0."""
+    """Return the driver of the first policy that reports one, else CPU 0's; None if unknown."""
     folders = [*_policy_folders(reader), own_folder(0)]
     drivers = (reader.parse(f"{folder}/scaling_driver", parse_identifier, expected=False) for folder in folders)
     return next((driver for driver in drivers if driver is not None), None)
@@ -82,23 +82,23 @@ class CpuFrequency(Struct, frozen=True):
     max_khz: int | None = None
     hardware_min_khz: int | None = None
     hardware_max_khz: int | None = None
-    base_khz: int | None = None  # without turbo: reported by intel_pstate, and by firmware with CPPC
-    energy_preference: str | None = None  # none if the driver accepts none
+    base_khz: int | None = None  # without turbo, as reported by intel_pstate, or by firmware with CPPC
+    energy_preference: str | None = None  # `none` if the driver accepts no preference
     driver: str | None = None
 
     @property
     def has_hwp(self) -> bool:
-        """Whether Intel's driver is known to let the processor choose the clock, and so accepts a preference."""
+        """Whether Intel's driver certainly lets the processor choose the clock (HWP): it accepts a preference."""
         return self.driver in INTEL_DRIVERS and self.energy_preference not in (None, NO_PREFERENCE)
 
 
 class Frequency(Struct, frozen=True):
-    """The driver (`none` if the kernel has none), turbo and each CPU's clock."""
+    """The driver (`none` if the kernel has no driver), turbo and each CPU's clock. None is unknown."""
 
     driver: str | None
     turbo: str | None  # on, off
-    turbo_path: str | None  # the file that reports it
-    turbo_by_cpu: Mapping[int, bool]  # if each CPU has its own knob, which outranks a global one
+    turbo_path: str | None  # the file that reports turbo
+    turbo_by_cpu: Mapping[int, bool]  # only if CPUs have knobs of their own, which outrank a global knob
     cpus: Mapping[int, CpuFrequency]
     folder_by_cpu: Mapping[int, str] = {}
 
@@ -113,9 +113,8 @@ def read_frequency(
 ) -> Frequency:
     """Return the clocks of `cpus`. Limits, which rarely change, are taken from `previous` if it has them.
 
-    `first` is from the previous snapshot: an unchanged clock keeps its record, and values that drivers read on the CPU
-    itself are not read again. The current frequency of the CPUs in `undisturbed` is not read if that would interrupt
-    them.
+    `first` is from the previous snapshot: an unchanged clock keeps its object, and values that drivers read on the CPU
+    itself are not read again. The current frequency of `undisturbed` CPUs is not read if that would interrupt them.
     """
     settled = previous or _read_settled(reader, cpus, undisturbed, first)
     has_all_folders = settled.folder_by_cpu.keys() == cpus
@@ -131,7 +130,7 @@ def read_frequency(
         earlier = first.cpus.get(cpu) if first is not None else None
         folder = folders.get(cpu)
         if folder is None:
-            reader.names_or_none(own_folder(cpu))  # for the reason
+            reader.names_or_none(own_folder(cpu))  # notes the reason
         limits = settled.cpus.get(cpu) or _read_limits(reader, cpu, folder, earlier if cpu in undisturbed else None)
         clock = _read_now(reader, limits, folder, is_harmless or cpu not in undisturbed)
         clocks[cpu] = earlier if earlier is not None and earlier == clock else clock
@@ -139,7 +138,7 @@ def read_frequency(
 
 
 def _read_settled(reader: Reader, cpus: CpuSet, undisturbed: CpuSet, first: Frequency | None) -> Frequency:
-    """Return all that rarely changes: everything except governors and current frequencies."""
+    """Return everything that rarely changes: all but governors and current frequencies."""
     earlier = first.cpus if first is not None else {}
     asked = {cpu: earlier[cpu] for cpu in sorted(undisturbed & earlier.keys())}
     earlier_values = tuple([(cpu, clock.base_khz, clock.energy_preference) for cpu, clock in asked.items()])
@@ -154,7 +153,7 @@ def _read_settled(reader: Reader, cpus: CpuSet, undisturbed: CpuSet, first: Freq
 
 
 def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequency | None) -> CpuFrequency:
-    """Return one CPU's limits; `asked` has the values already read from the CPU itself."""
+    """Return one CPU's limits. `asked` contains the values that were already read on the CPU, if any."""
     if folder is None:
         return CpuFrequency(cpu)
 
@@ -172,17 +171,17 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
         energy_preference=asked.energy_preference if asked is not None else _read_preference(reader, folder),
     )
     base_khz = asked.base_khz if asked is not None else khz("base_frequency", expected=False)
-    if base_khz is None and asked is None and not limits.has_hwp:  # with HWP cores of one nominal clock may differ
+    if base_khz is None and asked is None and not limits.has_hwp:  # with HWP, cores with one nominal clock may differ
         base_khz = _nominal_khz(reader, cpu)
     return replace(limits, base_khz=base_khz)
 
 
 def read_window(reader: Reader, min_path: str, max_path: str) -> tuple[int | None, int | None]:
-    """Return the lowest and highest frequency (kHz) that a clock may have; both None if they contradict each other."""
+    """Return a clock's lowest and highest allowed frequency (kHz); both None if they contradict each other."""
     lowest, highest = reader.parse(min_path, parse_khz), reader.parse(max_path, parse_khz)
     if highest == 0 or (lowest is not None and highest is not None and lowest > highest):
         for path in (min_path, max_path):
-            reader.note(path, f"no clock is between {lowest} and {highest} kHz")
+            reader.note(path, f"no frequency is between {lowest} and {highest} kHz")
         return None, None
     return lowest, highest
 
@@ -194,7 +193,7 @@ def _read_preference(reader: Reader, folder: str) -> str | None:
 
 
 def parse_preference(text: str) -> str:
-    """Return the preference, a word or a number. Raise Malformed."""
+    """Return the energy preference, a word or a number. Raise Malformed."""
     stripped = text.strip()
     is_one = _PREFERENCE.fullmatch(stripped) is not None
     if not is_one or (stripped.isdecimal() and int(stripped) > _MOST_PREFERENCE):
@@ -208,7 +207,7 @@ def _nominal_khz(reader: Reader, cpu: int) -> int | None:
 
 
 def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_current: bool) -> CpuFrequency:
-    """Return the limits with the governor and the frequency, which change at any time."""
+    """Return the limits together with the governor and frequency, which may change at any time."""
     if folder is None:
         return limits
     governor_path, current_path = f"{folder}/scaling_governor", f"{folder}/scaling_cur_freq"
@@ -222,7 +221,7 @@ def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_
 
 
 def _is_asking_harmless(reader: Reader, linux: tuple[int, int] | None) -> bool:
-    """Return whether the current frequency of any CPU can be read without interrupting it."""
+    """Return whether every CPU's current frequency can be read without interrupting the CPU."""
     return not reader.machine.is_live or not may_interrupt(f"{own_folder(0)}/scaling_cur_freq", None, linux)
 
 
@@ -236,7 +235,7 @@ def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> st
 
 
 def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
-    """Return whether the kernel shows the CPU's folder completely, without cpufreq in it."""
+    """Return whether the CPU's folder is fully visible and contains no cpufreq."""
     return reader.is_absent(own_folder(cpu)) and "topology" in (
         reader.names_or_none(f"{CPUS}/cpu{cpu}", expected=False) or []
     )
@@ -245,11 +244,11 @@ def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
 def _read_turbo(
     reader: Reader, cpus: CpuSet, folders: Mapping[int, str], own_names: Sequence[str]
 ) -> tuple[str | None, str | None, Mapping[int, bool]]:
-    """Return whether the clock may exceed its base frequency, the knob's path, and each CPU's own knob if it has one.
+    """Return whether turbo is on, the knob's path, and the values of per-CPU knobs if these decide.
 
     intel_pstate/no_turbo is the only inverted knob. The policies' boost (Linux 6.11) and AMD's cpb are per CPU, and
-    count as on if they are on for any of `cpus`; cpufreq/boost is global. `own_names` are the per-CPU knobs to read. A
-    knob that exists and is neither 0 nor 1 leaves the answer open: the next knob may be stale or ignored.
+    count as on if they are on for any of `cpus`; cpufreq/boost is global. `own_names` are the per-CPU knobs to read. If
+    a knob exists but is neither 0 nor 1, turbo is unknown (None): the next knob may be stale or ignored.
     """
     no_turbo = f"{CPUS}/intel_pstate/no_turbo"
     is_off = reader.parse(no_turbo, parse_flag, expected=False)

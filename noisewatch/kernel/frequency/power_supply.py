@@ -1,21 +1,21 @@
-"""The power supply of the machine: whether it is mains power, and whether the voltage is sufficient.
+"""The machine's power supply: whether it runs on mains power, and whether the voltage is sufficient.
 
     /sys/class/power_supply/AC/{type,online}          Mains, 1
     /sys/class/power_supply/BAT0/{type,status,scope}  Battery, Discharging   (scope Device: a mouse's battery)
-    /sys/bus/acpi/devices/PNP0C0A:00/status           31                     (a battery of ACPI; 0: not there)
+    /sys/bus/acpi/devices/PNP0C0A:00/status           31                     (an ACPI battery; 0: not present)
 
 https://docs.kernel.org/power/power_supply_class.html
 
-The firmware of a Raspberry Pi reports whether the voltage is too low:
+A Raspberry Pi's firmware reports whether the voltage is too low:
 
     /sys/class/hwmon/hwmon1/{name,in0_lcrit_alarm}            rpi_volt, 1
     /sys/devices/platform/soc/soc:firmware/get_throttled      50005          (hexadecimal)
 
-While the voltage is low the firmware lowers the clock, to 600 MHz mostly, and cpufreq does not show it. The alarm
-covers the last two seconds: drivers/hwmon/raspberrypi-hwmon.c (Linux 4.18) clears the firmware's sticky bits as often.
-get_throttled is of Raspberry Pi's own kernels. Its bit 0 is under-voltage now, bit 16 since boot:
-https://www.raspberrypi.com/documentation/computers/os.html#get_throttled. It is read only if hwmon has no such chip:
-kernels that have both log a warning with a stack trace when it is read.
+While the voltage is low the firmware lowers the clock, usually to 600 MHz, which cpufreq does not show. The alarm
+covers the last two seconds, because drivers/hwmon/raspberrypi-hwmon.c (Linux 4.18) clears the firmware's sticky bits
+every two seconds. Only Raspberry Pi's own kernels have get_throttled. Its bit 0 is under-voltage now, bit 16 since
+boot: https://www.raspberrypi.com/documentation/computers/os.html#get_throttled. It is only read if hwmon has no such
+chip: kernels that have both log a warning with a stack trace when it is read.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _POWERED_STATES = frozenset({"Charging", "Full", "Not charging"})
 
 
 class MainsPower(Struct, frozen=True):
-    """Whether the machine is on mains power; `none` without power supplies to read, None for unknown."""
+    """Whether the machine is on mains power: `none` if it lists no power supply, None if unknown."""
 
     is_on: bool | str | None
     source: str | None = None  # the file, or the folder of a battery without a driver
 
 
 def read_mains_power(reader: Reader) -> MainsPower:
-    """Return whether the machine is on mains: by a discharging battery, else by adapters, else by other batteries."""
+    """Determine whether the machine is on mains: from a discharging battery, else adapters, else other batteries."""
     try:
         names = reader.names(FOLDER)
     except Absent:
@@ -78,7 +78,7 @@ def read_mains_power(reader: Reader) -> MainsPower:
 
 
 def _battery_without_driver(reader: Reader) -> str | None:
-    """Return the folder of a battery that ACPI lists, whether or not drivers/acpi/battery.c has made a supply of it."""
+    """Return the folder of a battery that ACPI lists, even if drivers/acpi/battery.c is not loaded; else None."""
     folders = (f"{_ACPI}/{name}" for name in reader.names_or_none(_ACPI, expected=False) or () if _BATTERY.match(name))
     return next((folder for folder in folders if reader.parse(f"{folder}/status", parse_count, False) != 0), None)
 
@@ -93,10 +93,10 @@ def _by_status(status_by_path: dict[str, str | None], states: Set[str], is_on: b
 
 
 def _by_adapters(reader: Reader, supplies: dict[str, str | None]) -> MainsPower | None:
-    """Return mains power by the adapters, or None if they leave it open.
+    """Determine mains power from the adapters, or return None if they do not decide it.
 
-    One online adapter is enough. All offline means no mains only if one of them is of type Mains: a USB port is a
-    supply too, and usually empty.
+    One online adapter is enough. If all are offline, there is no mains power only if one is of type Mains: USB ports
+    are supplies too, and usually empty.
     """
     adapters = [name for name, kind in supplies.items() if kind is not None and kind not in ("Battery", "UPS")]
     online = {name: reader.parse(f"{FOLDER}/{name}/online", parse_online) for name in adapters}
@@ -118,7 +118,7 @@ def parse_online(text: str) -> int:
 
 
 def _without_source(supplies: dict[str, str | None]) -> MainsPower:
-    """Return mains power without an answer: NO_SUPPLY if there are only empty USB ports, otherwise unknown."""
+    """Return NO_SUPPLY if there are only empty USB ports, otherwise unknown."""
     kinds = set(supplies.values())
     return MainsPower(NO_SUPPLY if all(kind is not None and kind.startswith("USB") for kind in kinds) else None)
 
@@ -130,14 +130,14 @@ _LOW, _WAS_LOW = 1 << 0, 1 << 16
 
 
 class VoltageAlarm(Struct, frozen=True):
-    """The file that reports under-voltage, or None; `unread` is an unreadable path that might have named one."""
+    """The file that reports under-voltage, or None. `unread` is an unreadable path that might have led to one."""
 
     path: str | None
     unread: str | None = None
 
 
 class SupplyVoltage(Struct, frozen=True):
-    """Whether the voltage is too low now, and whether it was since boot; None is unknown."""
+    """Whether the voltage is too low now, and whether it has been since boot. None is unknown."""
 
     is_low: bool | None
     was_low: bool | None
@@ -158,7 +158,7 @@ def read_voltage_alarm(reader: Reader) -> VoltageAlarm:
 
 
 def read_supply_voltage(reader: Reader, alarm: VoltageAlarm) -> SupplyVoltage:
-    """Read from the alarm file whether the supply voltage is too low now, and whether it was since boot."""
+    """Read from the alarm's file whether the voltage is too low now, and whether it has been since boot."""
     if alarm.path is None:
         return SupplyVoltage(None, None)
     if alarm.path != FIRMWARE:

@@ -1,12 +1,12 @@
-r"""Free memory, the kernel's work to free more, and its swaps: /proc/meminfo, /proc/vmstat, /proc/swaps.
+r"""Free memory, counters of the kernel's work to free more, and swaps: /proc/meminfo, /proc/vmstat, /proc/swaps.
 
     MemTotal:       16316412 kB            pswpin 0
     MemAvailable:   12094228 kB            compact_stall 17
 
-https://docs.kernel.org/filesystems/proc.html#meminfo; the counters of vmstat are since boot, and of the whole host.
+https://docs.kernel.org/filesystems/proc.html#meminfo; vmstat counts since boot, for the whole host.
 
     Filename                 Type        Size      Used   Priority
-    /dev/dm-1                partition   999996    0      -2           below 0 the kernel has chosen it
+    /dev/dm-1                partition   999996    0      -2           (below 0: chosen by the kernel)
     /var/swap\040file        file        4096      0      5
 
 https://man7.org/linux/man-pages/man5/proc_swaps.5.html
@@ -32,7 +32,7 @@ _COUNTERS = regex(r"(?:[!-~]+ -?\d{1,20}\n)+", re.ASCII)
 
 
 class Memory(Struct, frozen=True):
-    """Sizes by their name in meminfo (kB, except counts of huge pages), counters by their name in vmstat."""
+    """The sizes in meminfo (kB, except counts of huge pages) and the counters in vmstat, by name; None is unknown."""
 
     kb_by_name: Mapping[str, int] | None
     count_by_name: Mapping[str, int] | None
@@ -51,7 +51,7 @@ def parse_meminfo(text: str) -> Mapping[str, int]:
 
 def parse_vmstat(text: str) -> Mapping[str, int]:
     """Return the counters by name. Raise Malformed."""
-    if _COUNTERS.fullmatch(text):  # all at once: 200 lines each second
+    if _COUNTERS.fullmatch(text):  # parse all at once: 200 lines each second
         words = text.split()
         return dict(zip(words[::2], map(int, words[1::2]), strict=True))
     counters: dict[str, int] = {}
@@ -66,7 +66,7 @@ def parse_vmstat(text: str) -> Mapping[str, int]:
 
 
 def read_memory(reader: Reader) -> Memory:
-    """Return sizes and counters now."""
+    """Return the current sizes and counters."""
     sizes = None if is_served_by_lxcfs(reader, MEMINFO) else reader.parse(MEMINFO, parse_meminfo)
     return Memory(sizes, reader.parse(VMSTAT, parse_vmstat))
 
@@ -77,7 +77,7 @@ _ESCAPED = regex(r"\\([0-3][0-7]{2})")
 
 
 class Swap(Struct, frozen=True):
-    """A device or a file that memory is swapped to."""
+    """A device or file to which memory is swapped."""
 
     path: str
     priority: int
@@ -99,5 +99,5 @@ def parse_swaps(text: str) -> tuple[Swap, ...]:
 
 
 def read_swaps(reader: Reader) -> tuple[Swap, ...] | None:
-    """Return the swaps in use; None is unknown."""
+    """Return the swaps in use, or None if unknown."""
     return None if is_served_by_lxcfs(reader, PATH) else reader.parse(PATH, parse_swaps, expected=False)

@@ -29,7 +29,7 @@ class Counters(Struct, frozen=True):
     reason_by_path: Mapping[str, str]
     earlier: EarlierSnapshots
 
-    def within(self, snapshot: Snapshot) -> Snapshot:
+    def merge_into(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with these counters and their time, with unchanged settings and without threads."""
         return replace(
             snapshot,

@@ -384,7 +384,7 @@ def _read(
     softirqs = read_softirqs(reader)
     online = read_online(reader)
     platform = previous.platform if previous is not None else read_platform(reader)
-    kept = _still_valid(previous, online, taken_at_ns)
+    kept = _reusable_settings(previous, online, taken_at_ns)
     if kept is None:
         reader.earlier.begin_settings()
     previous_isolation = previous.isolation if previous is not None and kept is not None else None
@@ -469,7 +469,7 @@ def _last_cpu(reader: Reader, online: Online) -> int | None:
     return max(cpus, default=None)
 
 
-def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Settings | None:
+def _reusable_settings(previous: Snapshot | None, online: Online, now_ns: int) -> Settings | None:
     if previous is None or previous.online.online != online.online:
         return None
     return previous.settings if now_ns - previous.settings.read_at_ns < SETTINGS_LAST_NS else None

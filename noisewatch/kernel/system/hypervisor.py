@@ -128,7 +128,7 @@ class Firmware(Struct, frozen=True):
         return next(((UNIDENTIFIED, name) for name in names if name and _NAMES_A_GUEST.search(name)), None)
 
     @property
-    def is_of_metal(self) -> bool:
+    def is_metal_product(self) -> bool:
         """Whether the product is a physical machine of a vendor of virtual ones."""
         return self.product is not None and _METAL_PRODUCT.search(self.product) is not None
 
@@ -137,12 +137,12 @@ class Firmware(Struct, frozen=True):
         """The machine's name, if the name and a maker are known and this maker only makes hardware."""
         makers = (self.vendor, self.board_vendor, self.chassis_vendor, self.bios_vendor)
         maker = next((name for name in makers if name is not None and name.startswith(_MAKERS)), None)
-        if self.product is None or self.hypervisor is not None or (maker is None and not self.is_of_metal):
+        if self.product is None or self.hypervisor is not None or (maker is None and not self.is_metal_product):
             return None
         return f"{maker or self.vendor or ''} {self.product}".strip()
 
     def _is_maker_of_metal(self, name: str) -> bool:
-        return self.is_of_metal and name.startswith(_ALSO_MAKE_METAL)
+        return self.is_metal_product and name.startswith(_ALSO_MAKE_METAL)
 
     def _is_chromebook(self, name: str) -> bool:
         """Return whether the name is of Google's laptops, whose firmware is coreboot, not of its virtual machines."""

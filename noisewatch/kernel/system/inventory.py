@@ -51,14 +51,14 @@ def read_inventory(reader: Reader, topology: Mapping[int, CpuPlace]) -> Inventor
     return Inventory(
         stepping_by_cpu=values_by_cpu(cpuinfo, _STEPPING, is_named=True),
         microcode_by_cpu=values_by_cpu(cpuinfo, ("microcode",), is_named=False),
-        bios=_named(reader, f"{DMI}/bios_version"),
-        bios_date=_named(reader, f"{DMI}/bios_date"),
+        bios=_read_name(reader, f"{DMI}/bios_version"),
+        bios_date=_read_name(reader, f"{DMI}/bios_date"),
         caches_by_cpu=_read_caches(reader, topology),
         memory_modules=_read_memory_modules(reader),
     )
 
 
-def _named(reader: Reader, path: str) -> str | None:
+def _read_name(reader: Reader, path: str) -> str | None:
     text = reader.text_or_none(path, expected=False)
     if text is None:
         return "none" if reader.is_absent(path) else None
@@ -70,10 +70,10 @@ def _read_caches(reader: Reader, topology: Mapping[int, CpuPlace]) -> Mapping[in
     by_place: dict[tuple[object, ...], str | None] = {}
     caches: dict[int, str | None] = {}
     for cpu, place in sorted(topology.items()):
-        lies = (place.kind, place.package, place.last_level_cache)
-        if lies not in by_place:
-            by_place[lies] = read_cache_sizes(reader, cpu)
-        caches[cpu] = by_place[lies]
+        key = (place.kind, place.package, place.last_level_cache)
+        if key not in by_place:
+            by_place[key] = read_cache_sizes(reader, cpu)
+        caches[cpu] = by_place[key]
     return caches
 
 
@@ -104,4 +104,4 @@ def _module(reader: Reader, folder: str) -> str | None:
     size_mb = reader.parse(f"{folder}/size", integer_from(0), expected=False)
     if size_mb is None:
         return None
-    return f"{size_mb} MB {_named(reader, f'{folder}/dimm_mem_type') or ''}".rstrip() if size_mb else ""
+    return f"{size_mb} MB {_read_name(reader, f'{folder}/dimm_mem_type') or ''}".rstrip() if size_mb else ""

@@ -205,7 +205,7 @@ def parse_start(text: str) -> int | None:
 def parse_records(text: str) -> Mapping[str, Trouble]:
     """Return the troubles in the kernel's own records; other text is skipped."""
     troubles = {kind: _sum_up(_matches(text, kind)) for kind in TROUBLES}
-    slow, switched_us = troubles[_SLOW_CLOCK_SOURCE], [us for _, us, _ in _records_with(text, _SWITCHED)]
+    slow, switched_us = troubles[_SLOW_CLOCK_SOURCE], [us for _, us, _ in _records_containing(text, _SWITCHED)]
     if slow is not None and slow.last_us < max(switched_us):  # an early one, until a better one was found
         troubles[_SLOW_CLOCK_SOURCE] = None
     return {kind: trouble for kind, trouble in troubles.items() if trouble is not None}
@@ -224,12 +224,12 @@ def _sum_up(records: Iterable[tuple[str, int, str | None]]) -> Trouble | None:
 
 def _matches(text: str, kind: str) -> Iterator[tuple[str, int, str | None]]:
     for words, pattern in TROUBLES[kind].items():
-        for sequence, us, line in _records_with(text, words):
+        for sequence, us, line in _records_containing(text, words):
             if (match := pattern.search(line)) is not None:
                 yield sequence, us, match.groupdict().get("culprit")
 
 
-def _records_with(text: str, words: str) -> Iterator[tuple[str, int, str]]:
+def _records_containing(text: str, words: str) -> Iterator[tuple[str, int, str]]:
     """Yield the sequence number, time (µs) and text of each record of the kernel's own that contains the words."""
     place = text.find(words)
     while place >= 0:

@@ -253,7 +253,7 @@ class RunWatch:
     def mark(self) -> Mark:
         """Return the current counters; call it right before and right after a repetition."""
         self._counters = read_counters(self.counting, self._counters)
-        return Mark(self._counters.within(self._snapshot), clock_offsets_now(), time.process_time_ns())
+        return Mark(self._counters.merge_into(self._snapshot), clock_offsets_now(), time.process_time_ns())
 
     def look(self) -> Interval:
         """Take a look and return the window since the last one."""

@@ -203,7 +203,7 @@ def test_chip_with_too_many_cores_is_unread() -> None:
     many = {f"temp{number}_{name}": "1" for number in range(9) for name in ("input", "crit")}
     reader = reading(_chip("hwmon0", "coretemp", **many))
     assert read_sensors(reader, _ANY).unread == f"{HWMON}/hwmon0"
-    assert reader.reason_by_path[f"{HWMON}/hwmon0"] == "more sensors than the 8 that are read"
+    assert reader.reason_by_path[f"{HWMON}/hwmon0"] == "only the first 8 of its 9 sensors are read"
 
 
 def test_package_without_a_sensor_is_unread_if_others_have_one() -> None:
