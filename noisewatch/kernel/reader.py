@@ -183,7 +183,7 @@ def _implausible_reason(path: str, content: bytes) -> str | None:
 
 
 def marker_folders(path: str) -> list[str]:
-    """Return the folders near the path that are only empty, or missing, if they are hidden."""
+    """Return the folders that would show, by being empty, that the path is hidden rather than absent."""
     above = next((folder for start, folder in _BELOW_NEVER_EMPTY if path.startswith(start)), None)
     if above is None and _OF_PROC.match(path) and path != _PROC_MARKER:
         above = _PROC_MARKER

@@ -1,9 +1,9 @@
-"""The parts of a machine, as readable by any user and constant while it runs.
+"""A machine's parts, as far as any user can read them and they do not change while it runs.
 
     /proc/cpuinfo        cpu family 6, model 85, stepping 7, microcode 0x5003604; CPU variant, CPU revision on ARM
     /sys/class/dmi/id/{bios_version,bios_date}                            2.19.1     06/14/2023
     /sys/devices/system/edac/mc/mc0/dimm0/{size,dimm_mem_type}            16384      Registered-DDR4       (size in MB)
-    /etc/machine-id      (never kept: a key is made of it, machine-id(5))
+    /etc/machine-id      (never kept, only a key derived from it, see machine-id(5))
 
 https://docs.kernel.org/admin-guide/abi-testing.html. Read once per run, and only to compare machines.
 """
@@ -32,9 +32,9 @@ _MOST_MODULES = 256
 
 
 class Inventory(Struct, frozen=True):
-    """The parts as comparable text; None is unknown, `none` is known to be absent.
+    """A machine's parts as comparable text. None is unknown, `none` is known to be absent.
 
-    Properties of processors are by CPU, because sockets may differ.
+    Processor properties are by CPU, because sockets may differ.
     """
 
     stepping_by_cpu: Mapping[int, str | None]
@@ -46,7 +46,7 @@ class Inventory(Struct, frozen=True):
 
 
 def read_inventory(reader: Reader, topology: Mapping[int, CpuPlace]) -> Inventory:
-    """Return the parts of the machine now."""
+    """Return the machine's parts."""
     cpuinfo = reader.text_or_none(CPUINFO)
     return Inventory(
         stepping_by_cpu=values_by_cpu(cpuinfo, _STEPPING, is_named=True),
@@ -66,7 +66,7 @@ def _read_name(reader: Reader, path: str) -> str | None:
 
 
 def _read_caches(reader: Reader, topology: Mapping[int, CpuPlace]) -> Mapping[int, str | None]:
-    """Return the cache sizes by CPU, read once for each kind of core below each last-level cache."""
+    """Return each CPU's cache sizes, read once for each kind of core and last-level cache."""
     by_place: dict[tuple[object, ...], str | None] = {}
     caches: dict[int, str | None] = {}
     for cpu, place in sorted(topology.items()):
@@ -78,7 +78,7 @@ def _read_caches(reader: Reader, topology: Mapping[int, CpuPlace]) -> Mapping[in
 
 
 def _read_memory_modules(reader: Reader) -> str | None:
-    """Return the memory modules that the memory controller's driver (EDAC) lists; most servers have one."""
+    """Return the memory modules, `none` without a driver that lists them (EDAC); most servers have a driver."""
     try:
         controllers = [name for name in reader.names(CONTROLLERS, expected=False) if _CONTROLLER.fullmatch(name)]
         folders = [
@@ -100,7 +100,7 @@ def _read_memory_modules(reader: Reader) -> str | None:
 
 
 def _module(reader: Reader, folder: str) -> str | None:
-    """Return size and type; empty for an empty slot."""
+    """Return the module's size and type; empty for an empty slot, None if unknown."""
     size_mb = reader.parse(f"{folder}/size", integer_from(0), expected=False)
     if size_mb is None:
         return None
