@@ -1,4 +1,4 @@
-"""Reads the threads of a command and its descendants, some ten times a second.
+"""Reads the threads of a command and its descendants about ten times a second.
 
 A thread with an unchanged schedstat has not run, so it has started nothing, and its other files need not be read. For a
 thread that was ready to run, stat is read first: this updates the run time, which without a tick is updated only once a
@@ -46,7 +46,7 @@ class ThreadLook(Struct, frozen=True):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the thread has a CPU, or is ready to run."""
+        """Whether the thread is running or ready to run."""
         return self.state == _READY
 
     @property
@@ -75,7 +75,7 @@ class CommandLook(Struct, frozen=True):
 
 
 def look_from(pid: int, stat: bytes, schedstat: bytes | None, folder: str, migrations: int | None = None) -> ThreadLook:
-    """Return the thread of the process, from its files. Raise Unreadable if they are malformed."""
+    """Return the thread's state from its files. Raise Unreadable if they are malformed."""
     try:
         parsed = parse_stat(stat.decode("utf-8", "replace"))
         ran_ns, waited_ns = thread_times(schedstat, parsed, folder)
@@ -210,13 +210,13 @@ class CommandThreadReader:
         return self._rotate(self._begins_with_ran) + self._rotate(not self._begins_with_ran)
 
     def _rotate(self, ran: bool) -> list[int]:
-        """Return the threads that ran, or did not, beginning after the last one read of this kind."""
+        """Return the threads that ran (or those that did not), beginning after the last one read of this kind."""
         tids = sorted(tid for tid, thread in self._threads.items() if thread.ran is ran)
         start = bisect(tids, self._last_in_turn[ran])
         return tids[start:] + tids[:start]
 
     def _reread(self, tids: Iterable[int]) -> None:
-        """Read known threads, and find descendants of those that ran."""
+        """Read known threads again. Look for descendants of the threads that ran."""
         listed = [tid for tid in tids if tid in self._threads]
         ran: dict[int, list[_Thread]] = {}
         for tid, stat, schedstat in self._read_changed(listed):
@@ -234,7 +234,7 @@ class CommandThreadReader:
             self._look_for_new(pid, threads)
 
     def _read_changed(self, tids: Sequence[int]) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-        """Yield each thread with its current stat and schedstat; None still has to be read."""
+        """Yield each thread with its current stat and schedstat, None if it still has to be read."""
         files: list[tuple[str, bytes]] = []
         for thread in map(self._threads.__getitem__, tids):
             if thread.is_asked_for_stat:
@@ -273,7 +273,7 @@ class CommandThreadReader:
         process.has_lost_some = True
 
     def _look_for_new(self, pid: int, ran: Sequence[_Thread]) -> None:
-        """Find threads and children started by the threads that ran."""
+        """Look for threads and children that were started by the threads that ran."""
         process = self._processes[pid]
         if process.has_lost_some or any(thread.look.thread_count != len(process.tids) for thread in ran):
             self._list_threads(pid, process)

@@ -1,4 +1,4 @@
-"""Reads the threads of a machine and their CPU time at a bounded cost.
+"""Reads a machine's threads and their CPU time at a bounded cost.
 
 If the read threads leave much time of target CPUs unexplained, the threads that used it are searched for. The run time
 of a CPU is known without reading threads: from /proc/stat in ticks, and from /proc/schedstat or cpuacct in nanoseconds,
@@ -31,7 +31,7 @@ _FEWEST_TICKS = 2  # the error of /proc/stat
 
 
 class TimeOfTasks(Struct, frozen=True):
-    """The counters of the CPUs' time at one moment; None is unknown."""
+    """The CPUs' time counters at one moment; None is unknown."""
 
     at_ns: int
     cpu_time: Mapping[int, CpuTime] | None
@@ -47,7 +47,7 @@ class MissingTime:
         self._length_ns = 0
 
     def begin(self, now: TimeOfTasks | None, target: CpuSet) -> None:
-        """Start with all time of tasks as missing: no thread has been read."""
+        """Begin a reading: all of the tasks' time is missing, because no thread has been read."""
         before, self._before, self._missing_ns, self._length_ns = self._before, now, {}, 0
         if before is None or now is None or now.at_ns <= before.at_ns:
             return
@@ -69,17 +69,17 @@ class MissingTime:
 
     @property
     def most_ns(self) -> int:
-        """The largest missing time of a CPU."""
+        """The largest missing time (ns) of any CPU."""
         return max(self._missing_ns.values(), default=0)
 
     @property
     def much_ns(self) -> int:
-        """The time (ns) of one thread that is worth a search."""
+        """The least time (ns) of a single thread that is worth a search."""
         return max(round(self._length_ns * MUCH), _FEWEST_TICKS * TICK_NS)
 
     @property
     def is_much(self) -> bool:
-        """Whether a CPU's missing time is enough for a thread worth reporting."""
+        """Whether some CPU's missing time could hide a thread that is worth reporting."""
         return self.most_ns >= self.much_ns
 
 
@@ -218,7 +218,7 @@ class TaskReader:
     def _search(
         self, threads: ThreadReader, order: Sequence[int], read_pids: Set[int]
     ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
-        """Read skipped or partly read processes with much CPU time, longest first, while much time is missing."""
+        """Read skipped or partly read processes, most CPU time first, as long as much time is missing."""
         if self._budget_ns is None or not self._is_worth_a_search():
             return
         started_ns = self._used_ns()
@@ -283,7 +283,7 @@ class TaskReader:
         return self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns
 
     def _batches(self, order: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the processes in order, in groups that fit the budget, of at least one."""
+        """Yield the processes in order, in batches of at least one that fit the budget."""
         some: list[int] = []
         threads = 0
         for pid in order:
@@ -329,7 +329,7 @@ class TaskReader:
         return sorted(self._hot, key=self._urgency) + turns + first[shorter:] + second[shorter:]
 
     def _urgency(self, pid: int) -> tuple[int, bool, bool, bool, int, int]:
-        """Return the sort key of prioritized processes."""
+        """Return the process's sort key among prioritized processes."""
         process = self._process_by_pid.get(pid, _NEW_PROCESS)
         is_due_again = process.read_in == self._number - 1 and not process.is_second_look
         return (
@@ -348,7 +348,7 @@ class TaskReader:
         return group[start:] + group[:start]
 
     def _changed_threads(self, threads: ThreadReader, pids: Iterable[int]) -> Mapping[int, _Changed]:
-        """Return by process the threads that have run or may have run; in a missing process, none has."""
+        """Return, by process, the threads that may have run. In processes that are left out, none has run."""
         changed: dict[int, dict[int, bytes | None]] = {}
         files: list[tuple[str, bytes]] = []
         owners: list[tuple[int, int]] = []
@@ -497,7 +497,7 @@ class TaskReader:
             self._hot[task.pid] = STAYS_HOT
 
     def _note_thread(self, thread: ThreadRecord, record: ThreadRecord | None, target: CpuSet) -> ThreadRecord:
-        """Return the thread; if it ran, prioritize its process for some time."""
+        """Return the thread's task. If it ran on a target CPU, prioritize its process for some time."""
         if thread.runs:
             pid = thread.task.pid
             before = (

@@ -1,4 +1,4 @@
-"""The active traces in the kernel's ring buffers: of function tracers or events.
+"""The kernel's active traces, of functions or events, in its ring buffers.
 
     /sys/kernel/tracing/current_tracer              nop              (or function, osnoise, …)
     /sys/kernel/tracing/set_event                   sched:sched_switch
@@ -50,7 +50,7 @@ class Maker(Struct, frozen=True):
 
 
 class TraceInstance(Struct, frozen=True):
-    """One ring buffer, and its active tracer and events; None is unknown."""
+    """One ring buffer with its active tracer and events; None is unknown."""
 
     folder: str
     tracer: str | None
@@ -60,7 +60,7 @@ class TraceInstance(Struct, frozen=True):
 
 
 class Tracing(Struct, frozen=True):
-    """All ring buffers; None is unknown, empty means that the kernel cannot trace."""
+    """All ring buffers. None is unknown; empty means that the kernel cannot trace."""
 
     instances: tuple[TraceInstance, ...] | None
 
@@ -131,7 +131,7 @@ _OF_PROCESSORS = ("cpu", "armv", "apple_")
 
 
 def read_event_sources(reader: Reader) -> frozenset[str] | None:
-    """Return the names; None is unknown."""
+    """Return the event sources' names, or None if unknown."""
     names = reader.names_or_none(EVENT_SOURCES)
     if names == []:
         reader.note(EVENT_SOURCES, "empty: not even the kernel's own counters")
@@ -139,5 +139,5 @@ def read_event_sources(reader: Reader) -> frozenset[str] | None:
 
 
 def counters_among(names: frozenset[str]) -> list[str]:
-    """Return the event sources that are counters of the processor."""
+    """Return the event sources that are processor counters."""
     return sorted(name for name in names if name.startswith(_OF_PROCESSORS))

@@ -74,12 +74,12 @@ class CommandTimes:
 
     @property
     def own_ns(self) -> int:
-        """The time (ns) that the command's threads ran on all the CPUs."""
+        """How long (ns) the command's threads ran on all traced CPUs."""
         return self._own_ns.total()
 
     @property
     def left_ns(self) -> int | None:
-        """When the last thread of the command's first process left its CPU for good; None if one may still run."""
+        """When the first process's last thread left its CPU for good; None if a thread may still run."""
         return max(self._ended_ns.values()) if self.own.group <= self._ended_ns.keys() else None
 
     def find_ends(self, trace: CpuTrace) -> None:
@@ -92,7 +92,7 @@ class CommandTimes:
                     del self._ended_ns[tid]
 
     def take_in(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
-        """Add the new events of a CPU; births until then have been added before."""
+        """Add a CPU's new events; births until `until_ns` must have been added before."""
         pieces, sources = trace.pieces, trace.sources
         if trace.lost_pieces:
             self.cut_cpus |= {trace.cpu}
@@ -190,7 +190,7 @@ class CommandTimes:
         self._threads[tid] = thread
 
     def _describe(self, source: Source, function: str | None) -> TracedSource:
-        """Return the source; a kernel thread has the name in /proc, which contains a worker's work."""
+        """Return the source with its function. Kernel threads get their name in /proc, which shows a worker's work."""
         threads = {str(tid): thread for tid, thread in self._threads.items() if tid == source.number}
         traced = parse_source([source.kind, clean(source.name), source.number, function], threads)
         thread = traced.thread
@@ -299,7 +299,7 @@ class TraceFollower:
         return times.window(_earliest(end_ns, times.left_ns), tuple(self._buffers.uncovered))
 
     def _lose_if_off(self) -> bool:
-        """Forget the owner of every CPU if tracing was switched off, and return whether it was."""
+        """Return whether tracing was switched off; if so, forget every CPU's owner."""
         is_off = not (self._buffers.target.is_writing and self._buffers.senders.is_writing)
         if is_off:
             for trace in self._traces.values():
@@ -307,7 +307,7 @@ class TraceFollower:
         return is_off
 
     def _missing_end(self, own: OwnThreads, end_ns: int) -> str | None:
-        """Return a message if, by the trace, an ended thread of the command is still on a CPU."""
+        """Return a message if the trace still shows an ended thread of the command on a CPU, else None."""
         until_ns = time.monotonic_ns() + _END_DEADLINE_NS
         while (unended := self._find_unended(own, end_ns)) and time.monotonic_ns() < until_ns:
             time.sleep(0.001)
@@ -350,13 +350,13 @@ class TraceFollower:
         self._sends.forget(self._read_ns)
 
     def _births_until(self, until_ns: int) -> list[Birth]:
-        """Return the births until then, in order of time. Some later births may not have been fetched yet."""
+        """Return the births until `until_ns`, in order of time. Later births may not have been fetched yet."""
         births = sorted(self._births)
         self._births[:] = [birth for birth in births if birth.at_ns > until_ns]
         return births[: len(births) - len(self._births)]
 
     def _trouble(self, times: CommandTimes) -> str | None:
-        """Return why the trace is incomplete, or None."""
+        """Return why the command's trace is incomplete, or None if it is complete."""
         if self._sends.is_damaged or (self._sends.lost_ns or 0) > times.began_ns:
             return _BIRTHS_LOST
         traces = self._traces.values()
