@@ -497,7 +497,7 @@ class TaskReader:
             self._hot[task.pid] = STAYS_HOT
 
     def _note_thread(self, thread: ThreadRecord, record: ThreadRecord | None, target: CpuSet) -> ThreadRecord:
-        """Return the thread's task. If it ran on a target CPU, prioritize its process for some time."""
+        """Return the thread's record. If it ran, count its time, and prioritize its process for some time."""
         if thread.runs:
             pid = thread.task.pid
             before = (

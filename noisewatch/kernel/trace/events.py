@@ -180,7 +180,7 @@ _EVENTS_BY_COVERAGE = {
 
 
 def list_uncovered(traced: Iterable[str]) -> list[str]:
-    """Return the kinds of interruption that a trace of these events does not cover."""
+    """Return what a trace of these events does not cover."""
     return [what for what, names in _EVENTS_BY_COVERAGE.items() if not set(traced).intersection(names)]
 
 
