@@ -1,7 +1,8 @@
-"""The results of a calibration: gaps and work samples of each CPU, the CPUs' speed before it, and the load during it.
+"""Calibration results: each CPU's gaps and work samples, its speed beforehand, and the load meanwhile.
 
-No file contains this: a live machine is measured, a recording replays its measurements, and a copied tree has none. On
-request, CPUs work before the calibration until their clocks are level, or busy processes load the machine during it.
+No file contains these results: a live machine is measured, a recording replays its measurements, and a copied tree has
+none. On request, CPUs work before the calibration until their clocks are stable, or busy processes load the machine
+during it.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ _KINDS = WORKING | {GAPS, *FETCH, COMMAND}
 
 
 class Gaps(Struct, frozen=True):
-    """Gaps: times in which the spinning loop did not run, in order of time, as equally long columns.
+    """Times in which the spinning loop did not run, in chronological order, as columns of equal length.
 
-    `switches` are the context switches in a gap: more than 0 means that another thread ran. `waited_ns` is the part
-    spent runnable, waiting for the CPU; -1 is unknown. Gaps that did not fit the buffer are only counted.
+    `switches` counts context switches in a gap: more than 0 means that another thread ran. `waited_ns` is how long the
+    loop's thread was runnable but waited for the CPU; -1 is unknown. Gaps that overflow the buffer are only counted.
     """
 
     start_ns: tuple[int, ...] = ()
@@ -66,12 +67,12 @@ class Gaps(Struct, frozen=True):
 
     @property
     def lost_to_threads_ns(self) -> int:
-        """The upper bound of time that other threads took: gaps with context switches, and gaps not recorded."""
+        """An upper bound of the time that other threads took: all gaps with context switches or without a record."""
         return sum(ns for ns, count in zip(self.length_ns, self.switches, strict=True) if count) + self.lost_ns
 
 
 class Samples(Struct, frozen=True):
-    """Repetitions of the same piece of work: the start and length of each."""
+    """The start and length (ns) of each repetition of one unit of work."""
 
     start_ns: tuple[int, ...] = ()
     length_ns: tuple[int, ...] = ()
@@ -81,36 +82,36 @@ _NO_SAMPLES = Samples()
 
 
 class CpuSamples(Struct, frozen=True):
-    """The measurements of one CPU's spinner. `trouble` is why they are incomplete."""
+    """The measurements of one CPU's spinner. `trouble` is why they are incomplete; None if they are complete."""
 
     cpu: int
     trouble: str | None
-    slots: tuple[Slot, ...] = ()  # the series measured, with begin and end
-    spun_ns: int = 0  # time of the search for gaps, including the gaps
+    slots: tuple[Slot, ...] = ()  # the measured series, with start and end
+    spun_ns: int = 0  # time spent looking for gaps, including the gaps
     iterations: int = 0
     gaps: Gaps = field(default_factory=Gaps)
-    spins: Samples = field(default_factory=Samples)  # times of the search for gaps
+    spins: Samples = field(default_factory=Samples)  # when the spinner looked for gaps
     samples_by_series: Mapping[str, Samples] = {}
     cycles: Samples = field(default_factory=Samples)  # lengths of a chain of dependent multiplications
     chain_length: int = 0
-    multiply_ns: int | None = None  # of the quickest such chain
-    add_ns: int | None = None  # and of as many additions
+    multiply_ns: int | None = None  # length of the quickest such chain
+    add_ns: int | None = None  # length of the quickest chain of as many additions
     locked_kb: int | None = None
     resident_kb: int | None = None
     spinner_tid: int | None = None  # the loop's own thread; None in older recordings
 
     @property
     def interpreted(self) -> Samples:
-        """The samples of interpreter work, present in every calibration without a command."""
+        """The samples of interpreter work. Every calibration without a command has some."""
         return self.samples_of(INTERPRETER)
 
     @property
     def commands(self) -> Samples:
-        """The runs of the user's command."""
+        """The runs of the user's command; empty without a command."""
         return self.samples_of(COMMAND)
 
     def samples_of(self, series: str) -> Samples:
-        """Return the samples of a series, empty if it was not measured."""
+        """Return the samples of a series; empty if the series was not measured."""
         return self.samples_by_series.get(series, _NO_SAMPLES)
 
 
@@ -127,26 +128,26 @@ class CalibrationSamples(Struct, frozen=True):
 
     @property
     def lost_share_by_cpu(self) -> Mapping[int, float]:
-        """The share of the gap-measuring time that other threads took; CPUs without gap-measuring time are missing."""
+        """The share of the search for gaps that other threads took, by CPU. CPUs that did not search are missing."""
         return {
             samples.cpu: samples.gaps.lost_to_threads_ns / samples.spun_ns for samples in self.cpus if samples.spun_ns
         }
 
     @property
     def looped_ns_by_cpu(self) -> Mapping[int, int]:
-        """The time (ns) in which loops ran on a CPU, without pauses for loops on other CPUs."""
+        """How long (ns) loops ran on each CPU, without the pauses for loops on other CPUs."""
         return {samples.cpu: sum(end_ns - begin_ns for _, begin_ns, end_ns in samples.slots) for samples in self.cpus}
 
     @property
     def is_native(self) -> bool:
-        """Whether the compiled core measured, rather than the one in Python."""
+        """Whether the compiled core measured rather than the Python one."""
         return self.core == NATIVE
 
 
 class CalibrationOptions(Struct, frozen=True):
-    """The options of a calibration of `seconds`; with `is_auto` it ends earlier once enough is measured.
+    """The options of a calibration that lasts `seconds`, or less if `is_auto` and `is_enough` accepts the samples.
 
-    What is enough depends on how the samples are judged, so the caller that judges them adds `is_enough`.
+    Callers provide `is_enough`, because it depends on how they judge the samples.
     """
 
     seconds: float
@@ -168,15 +169,15 @@ def read_calibration(
     options: CalibrationOptions,
     watch: Watch = ignore_progress,
 ) -> CalibrationSamples | str:
-    """Return the calibration of `cpus`, or the reason why there is none. Raise CannotMeasure if it failed midway."""
+    """Return the calibration of `cpus`, or the reason why there is none. Raise CannotMeasure if it fails midway."""
 
     def answer() -> Json:
-        from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate  # most judge without one
+        from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate  # seldom needed
 
         slots = plan_slots(
             cpus,
             {cpu: topology[cpu].siblings or frozenset() for cpu in cpus if cpu in topology},
-            {cpu: _sharing_cache(cpu, cpus, topology) for cpu in cpus},
+            {cpu: _cpus_sharing_cache(cpu, cpus, topology) for cpu in cpus},
             round(options.seconds * 1e9),
             bool(options.command),
         )
@@ -190,8 +191,8 @@ def read_calibration(
         return error.reason
 
 
-def _sharing_cache(cpu: int, cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """Return the CPUs in one last-level cache with `cpu`; `cpus` if unknown."""
+def _cpus_sharing_cache(cpu: int, cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
+    """Return the CPUs that share the last-level cache of `cpu`; `cpus` if unknown."""
     place = topology.get(cpu)
     sharing = place.last_level_cache if place is not None else None
     return cpus if sharing is None else sharing
@@ -304,7 +305,7 @@ _MOST_SHARE = 1_000_000
 
 
 class BusyLoad(Struct, frozen=True):
-    """`processes` busy processes, pinned to `cpus` in turn; each had `busy_share` of its CPU on average."""
+    """A load of `processes` busy processes, pinned to `cpus` in turn. Each had `busy_share` of its CPU on average."""
 
     cpus: CpuSet
     processes: int
@@ -326,7 +327,7 @@ def parse_busy_load(answer: Json) -> BusyLoad:
 
 
 def describe_load(load: BusyLoad) -> Json:
-    """Return the load as it is kept in a recording."""
+    """Return the load in the format of recordings."""
     return {
         "cpus": sorted(load.cpus),
         "processes": load.processes,
@@ -338,7 +339,7 @@ SETTLING_QUESTION = "settling"
 
 
 class CpuSpeeds(Struct, frozen=True):
-    """Time (ns) of one unit of work in each second, and its CPU cycles if they could be counted, else None."""
+    """The time (ns) of one unit of work in each second, and its CPU cycles; None if they could not be counted."""
 
     cpu: int
     times_ns: tuple[int, ...]
@@ -358,7 +359,7 @@ def parse_settling(answer: Json) -> tuple[CpuSpeeds, ...]:
 def _parse_speeds(fields: Json) -> CpuSpeeds:
     times = field_of(fields, "times_ns", list)
     if not all(type(ns) is int and ns > 0 for ns in times):
-        raise Malformed("times of a piece of work", str(times[:3]))
+        raise Malformed("times of a unit of work", str(times[:3]))
     multiply_ns, add_ns = field_of(fields, "multiply_ns", int), field_of(fields, "add_ns", int)
     has_chains = multiply_ns > 0 and add_ns > 0
     # an addition takes one cycle

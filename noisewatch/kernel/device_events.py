@@ -1,4 +1,4 @@
-"""Devices added, removed or changed on this host, as the kernel reports them (uevents), or udev if it runs.
+"""Devices added, removed or changed on this host: events from udev if it runs, else from the kernel (uevents).
 
     offline  cpu  cpu7          change  power_supply  AC          add  usb  1-2
 
@@ -37,19 +37,19 @@ _TEXT_BY_ACTION = {
     "unbind": "lost its driver",
     "move": "was renamed",
 }
-_MODELS = ("ID_MODEL_FROM_DATABASE", "ID_MODEL")  # of udev; the kernel alone names no model
+_MODELS = ("ID_MODEL_FROM_DATABASE", "ID_MODEL")  # from udev; the kernel reports no model
 _STATES = ("POWER_SUPPLY_ONLINE", "POWER_SUPPLY_STATUS")
 
 
 class DeviceEvent(Struct, frozen=True):
-    """An event with its text, `CPU 7 went offline`, and its subsystem, `cpu`."""
+    """A device event: its text, such as `CPU 7 went offline`, and its subsystem, such as `cpu`."""
 
     subsystem: str
     text: str
 
 
 class DeviceListener(Struct, frozen=True):
-    """A listener for device events, of udev or of the kernel itself."""
+    """A listener for device events from udev or the kernel."""
 
     _monitor: Any
     _last_text: dict[str, str] = {}  # by device
@@ -59,7 +59,7 @@ class DeviceListener(Struct, frozen=True):
         return int(self._monitor.fileno())
 
     def read(self) -> list[DeviceEvent]:
-        """Return the events since the last call, without repetitions: a battery reports each percent."""
+        """Return the events since the last call. Repeated changes are left out: a battery reports each percent."""
         return list(self._read())
 
     def _read(self) -> Iterator[DeviceEvent]:
@@ -80,10 +80,10 @@ def _text(device: Any) -> str:
     state = next((str(device.properties[key]) for key in _STATES if key in device.properties), None)
     if device.subsystem == "power_supply" and device.action == "change" and state is not None:
         change = "is now " + {"0": "without power", "1": "with power"}.get(state, state.lower())
-    return clean(f"{_named(device)} {change}")
+    return clean(f"{_device_name(device)} {change}")
 
 
-def _named(device: Any) -> str:
+def _device_name(device: Any) -> str:
     """Return the device's name: `CPU 7`, `network interface eth0`, `USB device 1-2 (Optical Mouse)`."""
     if device.subsystem == "cpu":
         return f"CPU {device.sys_name.removeprefix('cpu')}"
@@ -95,7 +95,7 @@ def _named(device: Any) -> str:
 
 
 def listen() -> DeviceListener | str:
-    """Start to listen, or return the reason why that is not possible."""
+    """Start listening for device events, or return why that is impossible."""
     try:
         import pyudev
 

@@ -1,4 +1,4 @@
-"""Counts, files with one number or one word, and fields of JSON answers, which may come from a damaged recording."""
+"""Parsers of counts, of files with one number or word, and of JSON answers' fields, which may be damaged."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from noisewatch.machine import Json
 
 _BLANKS = " \t"
 _LONGEST_WORD = 4096  # a page, the maximum size of a sysfs file
-_MOST_DIGITS = 20  # of the kernel's largest type, 64 bits without a sign
-MOST_INT, MOST_UNSIGNED = 2**31 - 1, 2**32 - 1  # of the types that most settings have
+_MOST_DIGITS = 20  # the kernel's largest type, unsigned 64 bits
+MOST_INT, MOST_UNSIGNED = 2**31 - 1, 2**32 - 1  # the largest values of most settings' types
 
 
 def is_count(word: str) -> bool:
-    """Return whether the word is a count that a kernel can have."""
+    """Return whether the word is a whole number of at least 0 that fits the kernel's types."""
     return word.isascii() and word.isdecimal() and len(word) <= _MOST_DIGITS
 
 
 def are_counts(words: Sequence[str]) -> bool:
-    """Return whether all words are counts. They are checked together: a table may have a million."""
+    """Return whether all words are counts; fast, because a table may have a million."""
     together = "".join(words)
     is_decimal = not words or (together.isascii() and together.isdecimal())
     return is_decimal and all(words) and max(map(len, words), default=0) <= _MOST_DIGITS
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines as the kernel ends them: a name may contain other characters that Python takes for line ends.
+    """Split the text into lines at newlines only: names may contain other characters that Python treats as line ends.
 
-    Trailing blank lines, added by an editor, a mail or a copy, are dropped. A blank text is one line, and not a table.
+    Trailing blank lines, which an editor, mail or copy may add, are dropped. A blank text has one line, an empty text
+    none.
     """
     lines = text.split("\n") if text else []
     while len(lines) > 1 and not lines[-1].strip(_BLANKS):
@@ -39,8 +40,8 @@ def lines_of(text: str) -> list[str]:
     return lines
 
 
-def matched(match: re.Match[str] | None, expected: str, text: str, line: int | None = None) -> re.Match[str]:
-    """Return the match of the text. Raise Malformed if there is none."""
+def require_match(match: re.Match[str] | None, expected: str, text: str, line: int | None = None) -> re.Match[str]:
+    """Return the match. Raise Malformed if it is None."""
     if match is None:
         raise Malformed(expected, text, line)
     return match
@@ -54,7 +55,7 @@ def parse_integer(text: str) -> int:
     return int(stripped)
 
 
-@cache  # the same parser for the same range, for the cache in EarlierSnapshots
+@cache  # EarlierSnapshots compares parsers, so equal ranges need the same one
 def integer_from(least: int, most: int = MOST_INT) -> Callable[[str], int]:
     """Return a parser of a file's only whole number, which raises Malformed outside the range."""
 
@@ -71,7 +72,7 @@ parse_khz = integer_from(0, 20_000_000)  # twice the clock record of any core, u
 
 
 def parse_count(text: str) -> int:
-    """Return the file's only number, at least 0. Raise Malformed."""
+    """Return the file's only number, a count. Raise Malformed."""
     stripped = text.strip()
     if not is_count(stripped):
         raise Malformed("a number from 0 on", stripped)
@@ -79,7 +80,7 @@ def parse_count(text: str) -> int:
 
 
 def parse_hexadecimal(text: str) -> int:
-    """Return the file's only number, which begins with 0x. Raise Malformed."""
+    """Return the file's only number, hexadecimal with 0x. Raise Malformed."""
     stripped = text.strip()
     if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", stripped) is None:
         raise Malformed("a number such as 0x410fd0c0", stripped)
@@ -95,9 +96,9 @@ def parse_flag(text: str) -> bool:
 
 
 def bare(text: str) -> str:
-    """Return the text without surrounding blanks and line ends, or the one NUL that a file may have (nohz_full).
+    """Return the text without surrounding blanks, line ends and the single NUL that a file may have (nohz_full).
 
-    Raise Malformed for further NULs, which replace lost characters.
+    Raise Malformed if there are more NULs, which replace lost characters.
     """
     if text.count("\0") > 1:
         raise Malformed("no NULs", text)
@@ -105,7 +106,7 @@ def bare(text: str) -> str:
 
 
 def parse_identifier(text: str) -> str:
-    """Return the file's only name, of letters (at least one), digits and `_.+-`: safe in a command. Raise Malformed.
+    """Return the file's only name: letters (at least one), digits and `_.+-`, safe in a command. Raise Malformed.
 
     Some names begin with a digit: `9p`, `32k_counter`.
     """
@@ -116,12 +117,12 @@ def parse_identifier(text: str) -> str:
 
 
 def parse_identifiers(text: str) -> tuple[str, ...]:
-    """Return the file's names, at least one and at most a page of them. Raise Malformed."""
+    """Return the names in the file's only line. Raise Malformed if there are none."""
     return tuple(map(parse_identifier, parse_word(text).split()))
 
 
 def parse_word(text: str) -> str:
-    """Return the file's only line. Raise Malformed if it is empty, or there are several."""
+    """Return the file's only line. Raise Malformed if it is empty or too long, or if there are several lines."""
     stripped = bare(text)
     if not stripped or "\n" in stripped or len(stripped) > _LONGEST_WORD:
         raise Malformed("a word", stripped)
@@ -129,11 +130,11 @@ def parse_word(text: str) -> str:
 
 
 def word_of(expected: str, pattern: re.Pattern[str]) -> Callable[[str], str]:
-    """Return a parser of a file's only word, which raises Malformed if the pattern does not match all of it."""
+    """Return a parser of a file's only line, which raises Malformed unless the pattern matches the whole line."""
 
     def parse(text: str) -> str:
         word = parse_word(text)
-        return matched(pattern.fullmatch(word), expected, word)[0]
+        return require_match(pattern.fullmatch(word), expected, word)[0]
 
     return parse
 
@@ -144,7 +145,7 @@ T = TypeVar("T")
 
 
 def field_of(answer: Json, name: str, kind: type[T]) -> T:
-    """Return the field, of exactly this type. Raise Malformed."""
+    """Return the answer's field. Raise Malformed unless it has exactly this type."""
     value: Any = answer.get(name) if isinstance(answer, dict) else None
     if type(value) is not kind:
         raise Malformed(f"{name} in the answer", str(value))
@@ -152,7 +153,7 @@ def field_of(answer: Json, name: str, kind: type[T]) -> T:
 
 
 def count_of(answer: Json, name: str) -> int:
-    """Return the field, a whole number of at least 0. Raise Malformed."""
+    """Return the answer's field, a whole number of at least 0. Raise Malformed."""
     value = field_of(answer, name, int)
     if not is_count_in(value):
         raise Malformed(f"{name} in the answer", str(value))

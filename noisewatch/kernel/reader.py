@@ -1,6 +1,6 @@
-"""One snapshot's reading of a machine: each file is read once and parsed only if changed; spared CPUs stay undisturbed.
+"""Reading a machine for one snapshot: each file once, parsed only if it has changed, without disturbing spared CPUs.
 
-Each failure is kept with its reason. A file is absent if it is missing while other files exist; if all are missing, it
+The reason of each failure is kept. A file is absent if it is missing while other files exist; if all are missing, it
 may be hidden.
 
 Docker covers files of /proc with /dev/null, which reads as empty, and folders such as /sys/firmware with empty ones; a
@@ -25,68 +25,66 @@ T = TypeVar("T")
 
 
 class _Parsed(Struct):
-    """A file's content with its parsed value."""
-
     content: bytes
     parse: Callable[[str], object]
     value: object
 
 
 class ReadInputs(Struct):
-    """The inputs of a value made of many files: all answers read for it, and the notes."""
+    """A value made from many files, with its inputs: the contents and names read for it, and the noted failures."""
 
     given: object
     spared: Spared | None
-    answer_by_path: dict[str, bytes | Unreadable] = {}  # of files
-    names_by_path: dict[str, list[str] | Unreadable] = {}  # of folders
+    answer_by_path: dict[str, bytes | Unreadable] = {}  # the files' contents
+    names_by_path: dict[str, list[str] | Unreadable] = {}  # the folders' names
     notes: list[tuple[str, str]] = []
     value: object = None
 
 
 def is_same(answer: object, earlier: object) -> bool:
-    """Return whether a file or folder has the same content, or is unreadable for the same reason."""
+    """Return whether two readings of a file or folder are equal, or unreadable for the same reason."""
     if isinstance(answer, Unreadable) and isinstance(earlier, Unreadable):
         return type(answer) is type(earlier) and answer.reason == earlier.reason
     return answer == earlier
 
 
 class EarlierSnapshots:
-    """The recurring files, with their contents and parsed values. No unchanged content is parsed twice."""
+    """Contents and parsed values from earlier snapshots, so that unchanged content is not parsed again."""
 
     def __init__(self) -> None:
-        self.recurring: list[tuple[str, bytes]] = []  # the files of the last two snapshots, in their order
-        self.harmless: Set[str] = frozenset()  # the paths of files reread in one call ...
-        self.spared: Spared | None = None  # ... because they interrupt none of these
+        self.recurring: list[tuple[str, bytes]] = []  # files that both of the last two snapshots read, in order
+        self.harmless: Set[str] = frozenset()  # paths of files that were reread in one call ...
+        self.spared: Spared | None = None  # ... because reading them interrupts none of these CPUs
         self._last: Set[str] = frozenset()
-        self._parsed: dict[str, _Parsed] = {}  # since the settings were read
-        self._older: dict[str, _Parsed] = {}  # since they were read before that
+        self._parsed: dict[str, _Parsed] = {}  # since settings were last read
+        self._older: dict[str, _Parsed] = {}  # between the last two readings of settings
         self.making_by_name: dict[str, ReadInputs] = {}
 
     def begin_settings(self) -> None:
-        """Begin to read settings. Values not read since the last time are forgotten: groups come and go."""
+        """Begin reading settings, and forget values that were not read since the last time: groups come and go."""
         self._older, self._parsed = self._parsed, {}
 
     def take_in(self, content_by_path: Mapping[str, bytes]) -> None:
-        """Keep the contents read by a snapshot.
+        """Keep a snapshot's contents.
 
-        Files that interrupt a CPU, read only when a run begins, never recur.
+        Files whose reading interrupts a CPU never recur, because they are only read when a run begins.
         """
         self.recurring = [(path, content) for path, content in content_by_path.items() if path in self._last]
         self._last = content_by_path.keys()
 
-    def parsed(self, path: str, content: bytes, parse: Callable[[str], T]) -> T:
-        """Return the parsed content, from the cache if possible. Raise Malformed."""
+    def parse(self, path: str, content: bytes, parse: Callable[[str], T]) -> T:
+        """Parse the content, or return its cached value. Raise Malformed."""
         cached = self._parsed.get(path) or self._older.get(path)
         if cached is None or cached.content != content or cached.parse != parse:
             cached = _Parsed(content, parse, parse(content.decode("utf-8", "replace")))
         self._parsed[path] = cached
-        return cached.value  # type: ignore[return-value]  # that of the same parser
+        return cached.value  # type: ignore[return-value]  # from the same parser
 
 
 class IntrusiveRead(Struct, frozen=True):
-    """A pattern of files; one without a CPU group concerns several CPUs.
+    """A pattern of files whose reading interrupts a CPU, or several if the pattern has no group `cpu`.
 
-    `until` is the first Linux without the interrupt.
+    `until` is the first Linux without the interrupt; None if there is none.
     """
 
     words: re.Pattern[str]
@@ -94,9 +92,9 @@ class IntrusiveRead(Struct, frozen=True):
 
 
 # Files whose reading interrupts a CPU, because the kernel reads the value on that CPU. They are read when a run begins
-# or on request, never of a CPU on which a benchmark may run. From the kernel's source:
+# or on request, but never for a CPU on which a benchmark may run. From the kernel's source:
 #   arch/x86/kernel/cpu/aperfmperf.c     arch_freq_get_on_cpu: smp_call_function_single, and 10 ms of sleep, up to 5.18
-#   arch/x86/kernel/cpu/proc.c           show_cpuinfo asks that of each CPU
+#   arch/x86/kernel/cpu/proc.c           show_cpuinfo does so on each CPU
 #   drivers/cpufreq/cpufreq.c            show_cpuinfo_cur_freq asks the driver: acpi-cpufreq and powernow-k8 on the CPU
 #   drivers/cpufreq/intel_pstate.c       show_base_frequency, intel_pstate_get_epp: rdmsrl_on_cpu
 #   drivers/acpi/cppc_acpi.c             cppc_get_perf_caps, with arch/x86/kernel/acpi/cppc.c cpc_read_ffh
@@ -106,7 +104,7 @@ class IntrusiveRead(Struct, frozen=True):
 #   drivers/hwmon/coretemp.c             show_temp: rdmsr_on_cpu; only the chip's name identifies its files (heat.py)
 #   drivers/thermal/intel/x86_pkg_temp_thermal.c                     sys_get_curr_temp: rdmsr_on_cpu
 #   arch/x86/kernel/msr.c                /dev/cpu/N/msr: rdmsr_safe_on_cpu
-TICK_SAMPLES_CLOCKS_SINCE = (5, 19)  # commit 7d84c1ebf9dd: since then x86 counts clocks at the tick
+TICK_SAMPLES_CLOCKS_SINCE = (5, 19)  # commit 7d84c1ebf9dd: x86 samples clocks at the tick
 _CPU = "/sys/devices/system/cpu/cpu(?P<cpu>[0-9]+)"
 INTRUSIVE = (
     IntrusiveRead(regex(f"{_CPU}/cpufreq/scaling_cur_freq"), TICK_SAMPLES_CLOCKS_SINCE),
@@ -123,33 +121,32 @@ _FOLDERS = ("/sys/devices/system/cpu/", "/sys/class/", "/dev/cpu/", "/proc/cpuin
 
 
 def may_interrupt(path: str, cpus: Set[int] | None, release: tuple[int, int] | None) -> bool:
-    """Return whether reading the file may interrupt one of `cpus` (None: any CPU); an unknown release may be old."""
+    """Return whether reading the file may interrupt one of `cpus` (None: any CPU). An unknown release may be old."""
     if not path.startswith(_FOLDERS):
         return False
-    for until, cpu in _intrusive_as(path):
+    for until, cpu in _match_intrusive(path):
         if (until is None or release is None or release < until) and (cpus is None or cpu is None or cpu in cpus):
             return True
     return False
 
 
 @lru_cache(maxsize=1 << 14)  # the same few files of each CPU in each snapshot
-def _intrusive_as(path: str) -> tuple[tuple[tuple[int, int] | None, int | None], ...]:
-    """Return pairs of the first Linux without the interrupt (None: always) and the CPU (None: several)."""
+def _match_intrusive(path: str) -> tuple[tuple[tuple[int, int] | None, int | None], ...]:
+    """Return the interrupts as pairs: the first Linux without it (None: all have it), and the CPU (None: several)."""
     matches = ((read.until, read.words.fullmatch(path)) for read in INTRUSIVE)
     cpu_by_until = ((until, match.groupdict().get("cpu")) for until, match in matches if match is not None)
     return tuple((until, int(cpu) if cpu is not None else None) for until, cpu in cpu_by_until)
 
 
-# Never empty on any Linux.
 _NEVER_EMPTY = (
     *("/proc/sys/kernel", "/proc/sys/vm", "/proc/sys/net/core", "/proc/sys/net", "/proc/sys"),
     *("/sys/devices/system/cpu", "/sys/devices/system", "/sys/devices", "/sys/class", "/sys/bus"),
     *("/sys/firmware", "/sys/kernel", "/sys"),
 )
 _BELOW_NEVER_EMPTY = tuple((f"{folder}/", folder) for folder in _NEVER_EMPTY)
-_PROC_MARKER = "/proc/sys"  # the other files of /proc exist if it does
-_OF_PROC = regex(r"/proc/(?!\d|self/|thread-self/)")  # files of processes come and go
-# Truncated, their content would have another meaning. Parsers detect truncation of larger tables.
+_PROC_MARKER = "/proc/sys"  # if it exists, so do the other files of /proc
+_OF_PROC = regex(r"/proc/(?!\d|self/|thread-self/)")  # without processes' files, which come and go
+# If these were truncated, they would have another meaning. Parsers detect truncated tables.
 _VALUES = (
     "/sys/",
     *(f"/proc/{name}" for name in ("sys/", "1/comm", "cmdline", "consoles", "loadavg", "uptime", "version")),
@@ -168,15 +165,15 @@ _MAY_BE_EMPTY = (
 
 
 def content_of(machine: Machine, path: str) -> bytes:
-    """Return the file's content. Raise Unreadable, also for impossible content: values end with a line end."""
+    """Return the file's content. Raise Unreadable, also if it is empty or truncated: values end with a newline."""
     content = machine.read_bytes(path)
-    reason = _why_unbelievable(path, content)
+    reason = _implausible_reason(path, content)
     if reason is not None:
         raise Unreadable(path, reason)
     return content
 
 
-def _why_unbelievable(path: str, content: bytes) -> str | None:
+def _implausible_reason(path: str, content: bytes) -> str | None:
     if not content:
         is_empty = path.startswith(("/proc/", "/sys/")) and not path.endswith(_MAY_BE_EMPTY)
         return "empty, as if hidden or not copied" if is_empty else None
@@ -186,7 +183,7 @@ def _why_unbelievable(path: str, content: bytes) -> str | None:
 
 
 def marker_folders(path: str) -> list[str]:
-    """Return the folders that are never empty if the path is really absent."""
+    """Return the folders that would show, by being empty, that the path is hidden rather than absent."""
     above = next((folder for start, folder in _BELOW_NEVER_EMPTY if path.startswith(start)), None)
     if above is None and _OF_PROC.match(path) and path != _PROC_MARKER:
         above = _PROC_MARKER
@@ -194,21 +191,21 @@ def marker_folders(path: str) -> list[str]:
     return [folder for folder in (above, parent) if folder is not None]
 
 
-def is_hidden_as(error: Unreadable, folder: str) -> bool:
-    """Return whether a folder that cannot be listed hides its content; a folder known not to exist does not."""
+def hides_content(error: Unreadable, folder: str) -> bool:
+    """Return whether an unlistable folder hides its content: not if it is absent, unless it exists on every Linux."""
     return folder in _NEVER_EMPTY if isinstance(error, Absent) else not error.is_missing
 
 
-_Bytes = bytes  # which a method is called too
+_Bytes = bytes  # Reader has a method of this name
 _Content = bytes | Unreadable
 
 NOT_ASKED = "not read while a benchmark may run: it would interrupt the CPU"
 
 
 class Spared(Struct, frozen=True):
-    """The CPUs that must not be interrupted (None: all), and the Linux release that decides what interrupts.
+    """The CPUs that must not be interrupted (None: all), and the Linux release, which decides what interrupts them.
 
-    Paths with a prefix in `answered_elsewhere` are known to be read on other CPUs.
+    The kernel reads files with a prefix in `answered_elsewhere` on other CPUs.
     """
 
     cpus: Set[int] | None
@@ -217,9 +214,9 @@ class Spared(Struct, frozen=True):
 
 
 class Reader:
-    """A reader of a machine for one snapshot, through which all sources read.
+    """A reader of a machine for one snapshot; everything is read through it.
 
-    `expected=False` marks a file as one of several sources of a value: its absence is not reported, unreadability is.
+    `expected=False` is for a file that is one of several sources: its absence is not noted, but unreadability is.
     """
 
     def __init__(self, machine: Machine, earlier: EarlierSnapshots | None = None) -> None:
@@ -228,14 +225,14 @@ class Reader:
         self.spared: Spared | None = None
         self.reason_by_path: dict[str, str] = {}
         self.asked: set[str] = set()
-        self._ahead: dict[str, bytes] = {}  # read ahead, not requested so far
+        self._ahead: dict[str, bytes] = {}  # read ahead, but not requested so far
         self._content_by_path: dict[str, _Content] = {}
         self._names_by_path: dict[str, list[str] | Unreadable] = {}
         self._making: ReadInputs | None = None
 
     def bytes(self, path: str, expected: bool = True) -> bytes:
         """Return the file's content. Raise Unreadable."""
-        return _or_raised(self._content(path, expected))
+        return _raise_if_unreadable(self._content(path, expected))
 
     def text(self, path: str, expected: bool = True) -> str:
         """Return the file's content as text. Raise Unreadable."""
@@ -243,7 +240,7 @@ class Reader:
 
     def names(self, path: str, expected: bool = True) -> list[str]:
         """Return the directory's names. Raise Unreadable."""
-        return _or_raised(self._listing(path, expected))
+        return _raise_if_unreadable(self._listing(path, expected))
 
     def text_or_none(self, path: str, expected: bool = True) -> str | None:
         content = self._content(path, expected)
@@ -253,19 +250,19 @@ class Reader:
         names = self._listing(path, expected)
         return None if isinstance(names, Unreadable) else names
 
-    def parsed(self, path: str, parse: Callable[[str], T], expected: bool = True) -> T | None:
-        """Return the parsed file, or None, with the reason kept, if it cannot be read or is malformed."""
+    def parse(self, path: str, parse: Callable[[str], T], expected: bool = True) -> T | None:
+        """Parse the file. Return None, and note the reason, if it is unreadable or malformed."""
         content = self._content(path, expected)
         if isinstance(content, Unreadable):
             return None
         try:
-            return self.earlier.parsed(path, content, parse)
+            return self.earlier.parse(path, content, parse)
         except Malformed as error:
             self.note(path, error.reason)
             return None
 
     def reread(self) -> None:
-        """Reread in one call the files of the last two snapshots, except those that interrupt a CPU."""
+        """Reread, in one call, the files that both of the last two snapshots read, unless this interrupts a CPU."""
         earlier = self.earlier
         harmless = earlier.harmless if earlier.spared == self.spared else frozenset()
         files = [file for file in earlier.recurring if file[0] in harmless or not self._is_intrusive(file[0])]
@@ -273,21 +270,21 @@ class Reader:
         self._reread(files)
 
     def _reread(self, files: Sequence[tuple[str, _Bytes | None]]) -> bool:
-        """Return whether all of the accepted files are unchanged, and absent ones still absent."""
+        """Reread the files, and return whether all are unchanged: those with None must still be absent."""
         ahead = dict(files)
         has_changed = False
         for at, content in self.machine.reread(files):
             has_changed, path = True, files[at][0]
-            is_believed = content is not None and _why_unbelievable(path, content) is None
+            is_believed = content is not None and _implausible_reason(path, content) is None
             ahead[path] = content if is_believed else None
         self._ahead |= {path: content for path, content in ahead.items() if content is not None}
         return not has_changed
 
-    def made_of_files(self, name: str, given: object, make: Callable[[], T]) -> T:
-        """Return the result of `make` from `given` and from the files and folders that it reads with this reader.
+    def make_or_reuse(self, name: str, given: object, make: Callable[[], T]) -> T:
+        """Return the result of `make`, or its last result if its inputs are unchanged.
 
-        The last result is reused if all of them are unchanged, which is checked in one call. `make` must not read
-        anything else from the machine.
+        The inputs are `given`, and the files and folders that `make` reads with this reader; they are checked in one
+        call. `make` must not read anything else from the machine.
         """
         made = self.earlier.making_by_name.get(name)
         if made is None or made.given != given or not self._is_unchanged(made):
@@ -299,10 +296,10 @@ class Reader:
             self.earlier.making_by_name[name] = made
         for path, reason in made.notes:
             self.note(path, reason)
-        return made.value  # type: ignore[return-value]  # that of the same name
+        return made.value  # type: ignore[return-value]  # made under the same name
 
     def _is_unchanged(self, made: ReadInputs) -> bool:
-        """Return whether all files and folders of a result are unchanged; those not read yet are reread in one call."""
+        """Return whether a result's files and folders are unchanged; files not read so far are reread in one call."""
         answers, at_hand = made.answer_by_path, self._ahead | self._content_by_path
         files = [
             (path, answer if isinstance(answer, bytes) else None)
@@ -322,16 +319,16 @@ class Reader:
         return all(is_same(self._content(path, False), answers[path]) for path in answers.keys() - reread.keys())
 
     def end(self) -> None:
-        """Hand this snapshot's contents to the next one."""
+        """Keep this snapshot's contents for the next one."""
         contents = self._content_by_path.items()
         self.earlier.take_in({path: content for path, content in contents if isinstance(content, bytes)})
 
     def is_absent(self, path: str) -> bool:
-        """Return whether the kernel itself reports that there is no such file or directory."""
+        """Return whether the file certainly does not exist, rather than being hidden."""
         return isinstance(self._content(path, expected=False), Absent)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json | None:
-        """Return the answer to a question that no file answers, or None, with the reason kept, if there is none."""
+        """Ask the machine what no file contains. Return None, and note the reason, if there is no answer."""
         self.asked.add(question)
         try:
             return self.machine.ask(question, answer)
@@ -340,7 +337,7 @@ class Reader:
             return None
 
     def note(self, path: str, reason: str) -> None:
-        """Keep the reason why `path` could not be read."""
+        """Keep the reason why `path` could not be read, unless it already has one."""
         self.reason_by_path.setdefault(path, reason)
         if self._making is not None:
             self._making.notes.append((path, reason))
@@ -362,7 +359,7 @@ class Reader:
             )
         if self._making is not None:
             self._making.answer_by_path[path] = content
-            if isinstance(content, Absent):  # doubted if its folder is hidden, even if its absence was known before
+            if isinstance(content, Absent):  # its absence depends on these folders, even if it was cached
                 for folder in marker_folders(path):
                     self._listing(folder, expected=False)
         return content
@@ -376,9 +373,9 @@ class Reader:
     def _read_once(
         self, kept: dict[str, T | Unreadable], path: str, read: Callable[[str], T], expected: bool
     ) -> T | Unreadable:
-        """Return the answer, read at most once.
+        """Return the content or error, reading at most once.
 
-        The raised error itself is not kept, because it references its frames.
+        A copy of the error is kept, because the raised error references its frames.
         """
         if path not in kept:
             self.asked.add(path)
@@ -396,7 +393,7 @@ class Reader:
         return answer
 
     def _absent_or_unknown(self, absent: Absent) -> Unreadable:
-        """Return the error as absence if that is certain, or as unknown if everything around the path is hidden too."""
+        """Return the error as absence if that is certain, but as unknown if everything around the path is hidden."""
         hidden = next((folder for folder in marker_folders(absent.path) if self._is_hidden(folder)), None)
         if hidden is None:
             return absent.again()
@@ -404,10 +401,10 @@ class Reader:
 
     def _is_hidden(self, folder: str) -> bool:
         names = self._listing(folder, expected=False)
-        return is_hidden_as(names, folder) if isinstance(names, Unreadable) else not names
+        return hides_content(names, folder) if isinstance(names, Unreadable) else not names
 
 
-def _or_raised(answer: T | Unreadable) -> T:
+def _raise_if_unreadable(answer: T | Unreadable) -> T:
     if isinstance(answer, Unreadable):
         raise answer.again()
     return answer

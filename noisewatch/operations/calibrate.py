@@ -28,7 +28,7 @@ from noisewatch.kernel.calibration import (
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.collector import TraceCollector
-from noisewatch.kernel.trace.runs import NOT_TRACED, Trace, read_trace, untraced
+from noisewatch.kernel.trace.runs import NOT_TRACED, Trace, failed_trace, read_trace
 from noisewatch.machine import Json, Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.spinning.calibration.buffer import CalibrationBuffer
@@ -338,7 +338,7 @@ class TraceBeside:
     def trace(self, machine: Machine) -> Trace | str:
         """Return the trace of this calibration, or the recorded one."""
         collector = self._collector
-        return read_trace(machine, collector.result if collector is not None else lambda: untraced(self._reason))
+        return read_trace(machine, collector.result if collector is not None else lambda: failed_trace(self._reason))
 
 
 def cpus_for_load(snapshot: Snapshot) -> CpuSet:

@@ -25,8 +25,8 @@ from noisewatch.kernel.system.reference_clock import (
     ClockComparison,
     ClockReading,
     ReferenceClock,
-    described_comparison,
-    described_failure,
+    describe_comparison,
+    describe_failure,
     read_clock_comparison,
     reference_clock,
 )
@@ -80,9 +80,9 @@ class ClockRateWatch(Struct):
 
     def _answer(self) -> Json:
         try:
-            return described_comparison(self._compared())
+            return describe_comparison(self._compared())
         except OSError as error:
-            return described_failure(error)
+            return describe_failure(error)
 
     def _compared(self) -> ClockComparison:
         """Read the clock again and compare; measure once more if the rate is wrong.

@@ -15,7 +15,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.collector import TraceCollector
-from noisewatch.kernel.trace.runs import Trace, read_trace, untraced
+from noisewatch.kernel.trace.runs import Trace, failed_trace, read_trace
 from noisewatch.kinds import Kind, Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
@@ -185,7 +185,7 @@ def _traced(
         kept.close()
         reason = str(error)
         _let_time_pass(options.seconds, listener, lambda: None)
-        return read_trace(machine, lambda: untraced(reason))
+        return read_trace(machine, lambda: failed_trace(reason))
     _let_time_pass(options.seconds, listener, collector.drain)
     return read_trace(machine, collector.result)
 

@@ -39,7 +39,7 @@ class _Maker:
         reader.spared = spared
         if asks_before:
             reader.text_or_none(f"{_FOLDER}/a")
-        value = reader.made_of_files("it", argument, lambda: self._derive(reader))
+        value = reader.make_or_reuse("it", argument, lambda: self._derive(reader))
         reader.end()
         self.reasons = reader.reason_by_path
         if self._machine.has_next:
@@ -48,8 +48,8 @@ class _Maker:
 
     def _derive(self, reader: Reader) -> list[object]:
         self.times += 1
-        values = [reader.parsed(path, parse_count) for path in (f"{_FOLDER}/a", f"{_FOLDER}/wrong", _MISSING)]
-        return [*values, reader.parsed(_ASKS_A_CPU, parse_count), reader.names_or_none(_FOLDER)]
+        values = [reader.parse(path, parse_count) for path in (f"{_FOLDER}/a", f"{_FOLDER}/wrong", _MISSING)]
+        return [*values, reader.parse(_ASKS_A_CPU, parse_count), reader.names_or_none(_FOLDER)]
 
 
 _BEFORE = [1, None, None, 6, ["a", "power", "wrong"]]
@@ -107,8 +107,8 @@ def test_known_absence_is_doubted_if_its_folder_is_hidden_later() -> None:
     machine, earlier = _Rereading(_FILES, without(_FILES, "/proc/sys/x")), EarlierSnapshots()
     before = Reader(machine, earlier)
     assert before.text_or_none(_MISSING, expected=False) is None
-    assert before.made_of_files("it", None, lambda: before.is_absent(_MISSING))
+    assert before.make_or_reuse("it", None, lambda: before.is_absent(_MISSING))
     machine.advance()
     after = Reader(machine, earlier)
-    assert not after.made_of_files("it", None, lambda: after.is_absent(_MISSING))
+    assert not after.make_or_reuse("it", None, lambda: after.is_absent(_MISSING))
     assert after.reason_by_path[_MISSING] == "no such file, and /proc/sys is empty"

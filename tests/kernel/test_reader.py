@@ -97,16 +97,16 @@ def test_unchanged_file_is_parsed_once(second: str, times: int) -> None:
         return int(text)
 
     machine, earlier = WrittenMachine({"/proc/a": "1\n"}, {"/proc/a": second}), EarlierSnapshots()
-    assert Reader(machine, earlier).parsed("/proc/a", parse) == 1
+    assert Reader(machine, earlier).parse("/proc/a", parse) == 1
     machine.advance()
-    assert Reader(machine, earlier).parsed("/proc/a", parse) == int(second)
+    assert Reader(machine, earlier).parse("/proc/a", parse) == int(second)
     assert len(parsed) == times
 
 
 def test_another_parser_of_the_same_file_is_called() -> None:
     machine, earlier = WrittenMachine({"/proc/a": "1\n"}), EarlierSnapshots()
-    assert Reader(machine, earlier).parsed("/proc/a", int) == 1
-    assert Reader(machine, earlier).parsed("/proc/a", str) == "1\n"
+    assert Reader(machine, earlier).parse("/proc/a", int) == 1
+    assert Reader(machine, earlier).parse("/proc/a", str) == "1\n"
 
 
 def _group(pid: int, threads: dict[int, int]) -> dict[str, str]:
@@ -183,11 +183,11 @@ def test_value_of_a_file_that_is_no_longer_requested_is_forgotten() -> None:
     parsed: list[str] = []
     for _ in range(3):
         earlier.begin_settings()
-        earlier.parsed("/sys/stays", b"1", parsed.append)
-    earlier.parsed("/sys/goes", b"2", parsed.append)
+        earlier.parse("/sys/stays", b"1", parsed.append)
+    earlier.parse("/sys/goes", b"2", parsed.append)
     for _ in range(2):
         earlier.begin_settings()
-    earlier.parsed("/sys/goes", b"2", parsed.append)
+    earlier.parse("/sys/goes", b"2", parsed.append)
     assert parsed == ["1", "2", "2"]
 
 

@@ -98,7 +98,7 @@ def repeat(
         if at in (mark % len(moments) for mark in marks):
             assert last is not None
             counters = read_counters(machine, counters)
-            snapshot_by_moment[at] = counters.within(last)
+            snapshot_by_moment[at] = counters.merge_into(last)
         if machine.has_next:
             machine.advance()
     begin_at, end_at = sorted(snapshot_by_moment)

@@ -10,13 +10,13 @@
                              nr_throttled 12
                              throttled_time 600000000  (ns)
 
-A group counts the effects of its own quota, not its parents'. The time is summed over all CPUs on which it was stopped.
+A group only counts the effects of its own quota, not its parents'. The time is the sum over all CPUs.
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html (CPU), https://docs.kernel.org/scheduler/sched-bwc.html
 
-The CPU quotas of processes that use the target CPUs are read too; they may be in other cgroups than this process.
+The quotas of processes that use the target CPUs are read too, because they may be in other cgroups than noisewatch:
 
-    /proc/4711/cgroup    0::/docker/4f…     then cpu.max and cpu.stat from there up, as for our own
+    /proc/4711/cgroup    0::/docker/4f…     then cpu.max and cpu.stat from there up, as for our own cgroup
 
 https://man7.org/linux/man-pages/man7/cgroups.7.html
 
@@ -25,7 +25,7 @@ The weights, from this process's own cgroup up to the root, decide its share of 
     v2  cpu.weight       100           (1 to 10000; 100 is the default)
         cpu.idle         0             (1: only what others leave, Linux 5.15)
         cpu.uclamp.max   max           (or a percentage of the CPU's capacity: 45.00, Linux 5.4)
-    v1  cpu.shares       1024          (the default); the other two are the same
+    v1  cpu.shares       1024          (the default); the other two files are the same
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files
 """
@@ -48,9 +48,9 @@ from noisewatch.kernel.cgroup.mounts import (
     find_hierarchy,
     folders_up,
     is_true_root,
+    outside_reason,
     parse_membership,
     read_cgroup_mounts,
-    why_outside,
 )
 from noisewatch.kernel.numbers import integer_from, is_count, lines_of, parse_flag
 from noisewatch.kernel.reader import Reader
@@ -59,14 +59,14 @@ from noisewatch.text import clean
 
 UNLIMITED = float("inf")
 NS_PER_US = 1_000
-_NO_QUOTA_US = -1  # of version 1
-# https://docs.kernel.org/scheduler/sched-bwc.html: at least 1 ms, and a period is at most 1 s.
+_NO_QUOTA_US = -1  # version 1
+# https://docs.kernel.org/scheduler/sched-bwc.html: quotas and periods are at least 1 ms, periods at most 1 s.
 _parse_quota_us = integer_from(1_000, 2**63 // NS_PER_US)
 _parse_period_us = integer_from(1_000, 1_000_000)
 
 
 class QuotaThrottling(Struct, frozen=True):
-    """How often a group exhausted its quota since it was made, and for how long its threads were stopped."""
+    """How often a group has exhausted its quota since its creation, and for how long its threads were stopped."""
 
     periods: int
     ns: int | None  # over all CPUs; None is unknown
@@ -74,7 +74,7 @@ class QuotaThrottling(Struct, frozen=True):
 
 
 class CgroupLevel(Struct, frozen=True):
-    """One group on the path to the root. None is unknown; without a quota, `period_us` is None too."""
+    """One cgroup on the path to the root. None is unknown; `period_us` is also None without a quota."""
 
     folder: str
     quota_share: float | None  # of one CPU; infinite without a quota
@@ -84,7 +84,7 @@ class CgroupLevel(Struct, frozen=True):
 
     @property
     def described(self) -> str:
-        """The folder with its quota: `/sys/fs/cgroup/ci: 50 ms in each 100 ms`."""
+        """The folder and its quota, `/sys/fs/cgroup/ci: 50 ms in each 100 ms`; the folder alone without a quota."""
         folder = clean(self.folder)
         if self.quota_share is None or self.quota_share == UNLIMITED or self.period_us is None:
             return folder
@@ -92,7 +92,7 @@ class CgroupLevel(Struct, frozen=True):
 
 
 def _ms(us: float) -> str:
-    """Return milliseconds, exact to the microsecond as in the files."""
+    """Format as milliseconds, exact to the microsecond as in the files."""
     return f"{us / 1e3:.3f}".rstrip("0").rstrip(".")
 
 
@@ -101,13 +101,13 @@ class Cgroup(Struct, frozen=True):
 
     version: int | None
     cpu_quota_share: float | None  # of one CPU; infinite without a quota
-    throttled_periods: int | None  # since the cgroup was made
+    throttled_periods: int | None  # since the cgroups were created
     limited_by: str | None  # the folder of the narrowest quota
     limit_text: str | None  # the content of its quota file
-    folder: str | None = None  # this process's own
-    known_quota_share: float = UNLIMITED  # of the levels that could be read
-    levels: tuple[CgroupLevel, ...] = ()  # visible ones, from this process's own to the root of the mount
-    reaches_root: bool = False  # False: this process lies outside what is mounted
+    folder: str | None = None  # this process's own cgroup
+    known_quota_share: float = UNLIMITED  # the narrowest quota of the readable levels
+    levels: tuple[CgroupLevel, ...] = ()  # the visible levels, from this process's cgroup to the root of the mount
+    reaches_root: bool = False  # False: this process's cgroup is outside the mounted part
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -119,9 +119,9 @@ _NEVER = QuotaThrottling(0, 0)
 
 
 def read_cgroup(reader: Reader) -> Cgroup:
-    """Return the bandwidth limits of the observing process; its children, the benchmark among them, inherit them."""
+    """Return this process's bandwidth limits, which its children, including the benchmark, inherit."""
     mounts = read_cgroup_mounts(reader)
-    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    membership = reader.parse(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
         return _INVISIBLE
     hierarchy = find_hierarchy(reader, mounts, membership, "cpu")
@@ -131,16 +131,16 @@ def read_cgroup(reader: Reader) -> Cgroup:
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
     levels = tuple(read_level(reader, folder, mount) for folder in folders_up(mount, path))
-    reason = why_outside(mount, path)
+    reason = outside_reason(mount, path)
     if reason is not None:
         reader.note(MEMBERSHIP, reason)
-    return _combined(mount.version, levels, reaches_root=reason is None)
+    return _combine_levels(mount.version, levels, reaches_root=reason is None)
 
 
 def read_levels(reader: Reader, membership_path: str) -> tuple[CgroupLevel, ...]:
-    """Return the visible groups of another process."""
+    """Return the visible cgroups of another process, innermost first; empty if unknown."""
     mounts = read_cgroup_mounts(reader)
-    membership = reader.parsed(membership_path, parse_membership, expected=False)
+    membership = reader.parse(membership_path, parse_membership, expected=False)
     hierarchy = find_hierarchy(reader, mounts, membership, "cpu") if mounts and membership else None
     if hierarchy is None:
         return ()
@@ -149,40 +149,42 @@ def read_levels(reader: Reader, membership_path: str) -> tuple[CgroupLevel, ...]
     return tuple(read_level(reader, folder, mount) for folder in folders_up(mount, path))
 
 
-def _unlimited(folder: str) -> CgroupLevel:
+def _unlimited_level(folder: str) -> CgroupLevel:
     return CgroupLevel(folder, UNLIMITED, _NEVER)
 
 
-def _unknown(folder: str) -> CgroupLevel:
+def _unknown_level(folder: str) -> CgroupLevel:
     return CgroupLevel(folder, None, None)
 
 
 def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
-    """Return one level; the true root, and a level without the cpu controller, have no bandwidth control."""
+    """Read one level. The true root and levels without the cpu controller have no bandwidth control."""
     names = reader.names_or_none(folder)
     controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False)
     if names is None:
-        return _unknown(folder)
+        return _unknown_level(folder)
     if folder == mount.folder and is_true_root(mount, names) and "cpu.max" not in names and controllers is not None:
-        return _unlimited(folder)
+        return _unlimited_level(folder)
     if controllers is not None and "cpu" not in controllers.split() and "cpu.max" not in names:
-        return _at_the_border(reader, _unlimited(folder), mount, names)
-    limit = reader.parsed(f"{folder}/cpu.max", parse_cpu_max)
+        return _hide_outside_container(reader, _unlimited_level(folder), mount, names)
+    limit = reader.parse(f"{folder}/cpu.max", parse_cpu_max)
     text = reader.text_or_none(f"{folder}/cpu.max")
     level = CgroupLevel(
         folder=folder,
         quota_share=limit[0] if limit is not None else None,
-        throttling=reader.parsed(f"{folder}/cpu.stat", parse_throttling),
+        throttling=reader.parse(f"{folder}/cpu.stat", parse_throttling),
         limit_text=text.strip() if text is not None else None,
         period_us=limit[1] if limit is not None else None,
     )
-    return _at_the_border(reader, level, mount, names)
+    return _hide_outside_container(reader, level, mount, names)
 
 
-def _at_the_border(reader: Reader, level: CgroupLevel, mount: CgroupMount, names: Collection[str]) -> CgroupLevel:
-    """Return the level with an unknown quota if it is a container's root: quotas outside it are not visible.
+def _hide_outside_container(
+    reader: Reader, level: CgroupLevel, mount: CgroupMount, names: Collection[str]
+) -> CgroupLevel:
+    """Return the level, with an unknown quota if it is a container's root without a quota of its own.
 
-    A quota at the root itself stays.
+    The quotas of the cgroups outside the container are not visible.
     """
     if level.folder != mount.folder or is_true_root(mount, names):
         return level
@@ -193,18 +195,18 @@ def _at_the_border(reader: Reader, level: CgroupLevel, mount: CgroupMount, names
 
 
 def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
-    """Return one level. A kernel without CONFIG_CFS_BANDWIDTH has no quota files, but always cpu.shares."""
+    """Read one level. A kernel without CONFIG_CFS_BANDWIDTH has no quota files, but still cpu.shares."""
     names = reader.names_or_none(folder)
     if names is None:
-        return _unknown(folder)
+        return _unknown_level(folder)
     if reader.is_absent(f"{folder}/cpu.cfs_quota_us") and "cpu.shares" in names:
-        return _at_the_border(reader, _unlimited(folder), mount, names)
-    throttling = reader.parsed(f"{folder}/cpu.stat", parse_throttling)
-    quota_us = reader.parsed(f"{folder}/cpu.cfs_quota_us", _parse_v1_quota_us)
+        return _hide_outside_container(reader, _unlimited_level(folder), mount, names)
+    throttling = reader.parse(f"{folder}/cpu.stat", parse_throttling)
+    quota_us = reader.parse(f"{folder}/cpu.cfs_quota_us", _parse_v1_quota_us)
     if quota_us is None or quota_us == _NO_QUOTA_US:
         level = CgroupLevel(folder, None if quota_us is None else UNLIMITED, throttling)
-        return _at_the_border(reader, level, mount, names)
-    period_us = reader.parsed(f"{folder}/cpu.cfs_period_us", _parse_period_us)
+        return _hide_outside_container(reader, level, mount, names)
+    period_us = reader.parse(f"{folder}/cpu.cfs_period_us", _parse_period_us)
     return CgroupLevel(
         folder=folder,
         quota_share=quota_us / period_us if period_us else None,
@@ -219,7 +221,7 @@ def _parse_v1_quota_us(text: str) -> int:
 
 
 def parse_cpu_max(text: str) -> tuple[float, int | None]:
-    """Return the quota as a share of one CPU (infinite for `max`), and its period in µs or None. Raise Malformed."""
+    """Return the quota as a share of one CPU and its period (µs); infinite and None for `max`. Raise Malformed."""
     words = text.split()
     if len(words) != 2:
         raise Malformed("`max 100000` or `50000 100000`", text.strip())
@@ -230,7 +232,7 @@ def parse_cpu_max(text: str) -> tuple[float, int | None]:
 
 
 def parse_throttling(text: str) -> QuotaThrottling:
-    """Return the counters of cpu.stat. Raise Malformed, also if a line is missing, as in a file cut off."""
+    """Return the counters in cpu.stat. Raise Malformed, also if nr_throttled is missing, as in a truncated file."""
     counts = {}
     for number, line in enumerate(lines_of(text), start=1):
         name, _, count = line.partition(" ")
@@ -244,10 +246,10 @@ def parse_throttling(text: str) -> QuotaThrottling:
     return QuotaThrottling(counts["nr_throttled"], ns, counts.get("nr_periods"))
 
 
-def _combined(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool) -> Cgroup:
-    """Return the narrowest quota on the path: unknown if any level is, but known quotas still limit."""
+def _combine_levels(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool) -> Cgroup:
+    """Return the path's narrowest quota, unknown if any level is; the narrowest known quota is a field of its own."""
     readable = [level for level in levels if level.quota_share is not None]
-    narrowest = min(readable, key=lambda level: level.quota_share or 0.0, default=_unlimited(""))
+    narrowest = min(readable, key=lambda level: level.quota_share or 0.0, default=_unlimited_level(""))
     is_complete = reaches_root and len(readable) == len(levels)
     is_limited = narrowest.quota_share != UNLIMITED
     periods = [level.throttling.periods if level.throttling is not None else None for level in levels]
@@ -264,14 +266,14 @@ def _combined(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool)
     )
 
 
-_MOST_WORKERS = 4  # processes; each takes some twenty reads
-_LEAST_NS = 5_000_000  # since the previous snapshot: processes that hardly run are not the CPUs' workload
+_MOST_WORKERS = 4  # processes; each takes about twenty reads
+_LEAST_NS = 5_000_000  # since the previous snapshot; processes that run less do not matter
 
 
 def read_worker_cgroups(
     reader: Reader, tasks: Tasks | None, previous: Tasks | None, target: CpuSet, own_pids: frozenset[int]
 ) -> Mapping[int, tuple[CgroupLevel, ...]]:
-    """Return the cgroup levels of the processes that used most of the target CPUs since the last snapshot, by pid."""
+    """Return, by pid, the cgroup levels of the processes with the most target CPU time since the last snapshot."""
     if tasks is None or previous is None:
         return {}
     ran_ns: Counter[int] = Counter()
@@ -287,13 +289,13 @@ T = TypeVar("T")
 
 DEFAULT_WEIGHT = 100
 DEFAULT_SHARES = 1024
-# cpu.shares always exists; a level of version 2 without the cpu controller has no file, and the default weight.
+# cpu.shares always exists. A v2 level without the cpu controller has no such file, and the default weight.
 _parse_weight, _parse_shares = integer_from(0, 10_000), integer_from(0, 1 << 18)
 UNCLAMPED = 100.0
 
 
 class CpuWeight(Struct, frozen=True):
-    """One level. None is unknown; a file that the kernel lacks leaves the default."""
+    """The weight of one level. None is unknown; if the kernel lacks a file, its default applies."""
 
     folder: str
     weight: int | None  # in the kernel's units: the default is 100 in v2 and 1024 in v1
@@ -306,11 +308,11 @@ class CpuWeight(Struct, frozen=True):
 
 
 class CpuWeights(Struct, frozen=True):
-    """The visible levels, innermost first."""
+    """The weights of the visible levels, innermost first."""
 
     version: int
     levels: tuple[CpuWeight, ...]
-    reaches_root: bool  # or ends at the border of a container
+    reaches_root: bool  # False: the path ends at a container's root
 
     @property
     def default(self) -> int:
@@ -337,19 +339,19 @@ def read_cpu_weights(reader: Reader, cgroup: Cgroup) -> CpuWeights | None:
         return None
     *inner, root = cgroup.folders
     if cgroup.version == 1:
-        shares = {folder: reader.parsed(f"{folder}/cpu.shares", _parse_shares) for folder in cgroup.folders}
+        shares = {folder: reader.parse(f"{folder}/cpu.shares", _parse_shares) for folder in cgroup.folders}
         levels = tuple(_read_weight(reader, folder, weight) for folder, weight in shares.items())
-        is_true_root = "release_agent" in (reader.names_or_none(root) or ())  # which only that one has
+        is_true_root = "release_agent" in (reader.names_or_none(root) or ())  # only the true root has it
         return CpuWeights(1, levels, cgroup.reaches_root and is_true_root)
     is_true_root = _is_true_root(reader, root)
-    folders = inner if is_true_root else cgroup.folders  # the true root shares with no group
+    folders = inner if is_true_root else cgroup.folders  # the true root competes with no group
     weights = {folder: _read_or(reader, folder, "cpu.weight", _parse_weight, DEFAULT_WEIGHT) for folder in folders}
     levels = tuple(_read_weight(reader, folder, weight) for folder, weight in weights.items())
     return CpuWeights(2, levels, cgroup.reaches_root and is_true_root)
 
 
 def _is_true_root(reader: Reader, root: str) -> bool:
-    """Return whether cgroup.events is missing, in the list of names and when read, as only in the true root."""
+    """Return whether cgroup.events is neither listed nor readable: only the true root lacks it."""
     names = reader.names_or_none(root) or []
     try:
         reader.bytes(f"{root}/cgroup.events", expected=False)
@@ -364,8 +366,8 @@ def _read_weight(reader: Reader, folder: str, weight: int | None) -> CpuWeight:
 
 
 def _read_or(reader: Reader, folder: str, name: str, parse: Callable[[str], T], default: T) -> T | None:
-    """Return the default if the folder exists and the kernel has no such file in it."""
+    """Return the parsed file; the default if only the folder exists, None if unknown."""
     if reader.names_or_none(folder) is None:
         return None
     path = f"{folder}/{name}"
-    return default if reader.is_absent(path) else reader.parsed(path, parse)
+    return default if reader.is_absent(path) else reader.parse(path, parse)

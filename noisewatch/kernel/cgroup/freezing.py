@@ -1,12 +1,12 @@
-"""Whether the control groups of a process are frozen: their threads do not run, but no thread's state shows it.
+"""Whether a process's cgroups are frozen: their threads do not run, although no thread's state shows it.
 
     /proc/4711/cgroup            0::/bench
                                  6:freezer:/bench
     v2  cgroup.events            populated 1
-                                 frozen 1            (also by an ancestor; the root, which cannot be, has no such file)
-        cgroup.stat.local        frozen_usec 313496  (Linux 6.18: since the group was made, also by an ancestor, and
-                                                      with the time from the request until all threads heeded it)
-    v1  freezer.state            THAWED              (FREEZING, FROZEN: also by an ancestor, whose file is written then)
+                                 frozen 1            (also by an ancestor; the root cannot be frozen and has no file)
+        cgroup.stat.local        frozen_usec 313496  (Linux 6.18: since the group was created, also by an ancestor,
+                                                      including the time until all threads obeyed the request)
+    v1  freezer.state            THAWED              (FREEZING, FROZEN: also by writing to an ancestor's file)
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html (core interface files),
 https://docs.kernel.org/admin-guide/cgroup-v1/freezer-subsystem.html
@@ -27,28 +27,28 @@ from noisewatch.kernel.cgroup.mounts import (
     find_hierarchy,
     folders_up,
     is_true_root,
+    outside_reason,
     parse_membership,
     read_cgroup_mounts,
-    why_outside,
 )
 from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader, content_of
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.machine import Machine
 
-_V1, _V2 = "freezer", ""  # the name of the hierarchy in /proc/PID/cgroup
+_V1, _V2 = "freezer", ""  # the hierarchies' names in /proc/PID/cgroup
 _IN_STATES = {"THAWED": False, "FREEZING": True, "FROZEN": True}
 _STATE = "freezer.state"
-_ENTRANCES = frozenset({"cgroup.procs", "cgroup.threads", "tasks"})  # the last of version 1
+_ENTRY_FILES = frozenset({"cgroup.procs", "cgroup.threads", "tasks"})  # `tasks` only in version 1
 _DELETED = b" (deleted)\n"
 _MOST_CACHED = 64  # a command may have a new group each time
 _T = TypeVar("_T")
 
 
 class GroupFreeze(Struct, frozen=True):
-    """One group at one moment.
+    """The state of one cgroup at one moment.
 
-    `frozen_ns` is the kernel's count of time frozen, or throttled by its quota; None: not counted.
+    `frozen_ns` is how long the kernel counts it as frozen, or as throttled by its quota; None: not counted.
     """
 
     folder: str
@@ -57,7 +57,7 @@ class GroupFreeze(Struct, frozen=True):
 
 
 class FreezeLook(Struct, frozen=True):
-    """The freezable groups of a process at one moment; `reason` is why some may be missing."""
+    """The state of a process's freezable cgroups at one moment; `reason` is why some may be missing, or None."""
 
     taken_at_ns: int
     groups: tuple[GroupFreeze, ...] = ()
@@ -65,9 +65,9 @@ class FreezeLook(Struct, frozen=True):
 
 
 class Freezer(Struct, frozen=True):
-    """A freezable group.
+    """A freezable cgroup.
 
-    A write to one of the `notices` may freeze or thaw it; empty if the kernel counts frozen time.
+    `notices` are files that are written when it is frozen or thawed; empty if the kernel counts frozen time.
     """
 
     folder: str
@@ -77,12 +77,12 @@ class Freezer(Struct, frozen=True):
 
     @property
     def is_written_to_freeze(self) -> bool:
-        """Whether only freezing and thawing a group writes to the `notices`."""
+        """Whether the `notices` are written for no other reason than freezing and thawing."""
         return self.file == _STATE
 
     def read(self, machine: Machine) -> GroupFreeze:
         """Read the group's state. Raise Unreadable and Malformed."""
-        value = _parsed(machine, f"{self.folder}/{self.file}", self.parse)
+        value = _read_and_parse(machine, f"{self.folder}/{self.file}", self.parse)
         return GroupFreeze(self.folder, value) if isinstance(value, bool) else GroupFreeze(self.folder, False, value)
 
 
@@ -90,23 +90,23 @@ FindGroups = Callable[[Reader, str, dict[str, str]], Iterable[Freezer]]
 
 
 class FreezeReader:
-    """A reader of the groups of one process, which may move between groups.
+    """A reader of one process's cgroups. The process may move between groups.
 
-    A look reads the process's membership, and a file of each of its groups.
+    A look is one reading: of the process's membership, and of a file in each of its groups.
     """
 
     def __init__(self, machine: Machine, find: FindGroups | None = None) -> None:
-        """Set the groups to read: those that `find` returns for a /proc/PID/cgroup; by default all freezable groups."""
+        """Set which groups to read: `find` returns them for a /proc/PID/cgroup; by default all freezable groups."""
         self._machine = machine
         self._find_groups = find or _freezers_of
-        self._freezers_by_membership: dict[bytes, tuple[Freezer, ...]] = {}  # by membership
+        self._freezers_by_membership: dict[bytes, tuple[Freezer, ...]] = {}  # by content of /proc/PID/cgroup
         self._freezers: tuple[Freezer, ...] = ()
 
     def look(self, membership: str = MEMBERSHIP) -> FreezeLook | None:
-        """Return the groups' state now, with groups left since the last look; None if the process has ended."""
+        """Return the current state of its groups and those left since the last look; None if the process has ended."""
         taken_at_ns = self._machine.now_ns()
         reason = None
-        for _ in range(2):  # between two reads it may leave a group, which is then removed
+        for _ in range(2):  # between two reads the process may leave a group, which is then removed
             try:
                 return FreezeLook(taken_at_ns, tuple(self._read(membership)))
             except Absent as error:
@@ -120,15 +120,15 @@ class FreezeReader:
 
     @property
     def freezers(self) -> tuple[Freezer, ...]:
-        """The groups of the process at the last look."""
+        """The process's groups at the last look."""
         return self._freezers
 
     def look_again(self) -> FreezeLook:
-        """Return the state of the last look's groups that still exist, whether or not the process lives."""
-        return FreezeLook(self._machine.now_ns(), tuple(self._last_of(self._freezers)))
+        """Return the current state of the last look's groups if they still exist, even if the process has ended."""
+        return FreezeLook(self._machine.now_ns(), tuple(self._read_existing(self._freezers)))
 
     def enter(self, folder: str) -> None:
-        """Expect the next process to be in this group of cgroup v2, which is not noisewatch's."""
+        """Expect the next process in this cgroup v2 group, which is not noisewatch's own."""
         of_v1 = [freezer for freezer in self._freezers if freezer.file == _STATE]
         self._freezers = (*of_v1, *_v2_freezers(Reader(self._machine), folder))
 
@@ -141,12 +141,12 @@ class FreezeReader:
         if freezers is None:
             freezers = self._find(membership, content)
         before, self._freezers = self._freezers, freezers
-        yield from self._last_of(freezer for freezer in before if freezer not in freezers)
+        yield from self._read_existing(freezer for freezer in before if freezer not in freezers)
         for freezer in freezers:
             yield freezer.read(self._machine)
 
     def _find(self, membership: str, content: bytes) -> tuple[Freezer, ...]:
-        """Find and cache the groups of a membership. Raise Unreadable and Malformed."""
+        """Find and cache the process's groups. Raise Unreadable and Malformed."""
         paths = parse_membership(content.decode("utf-8", "surrogateescape"))
         if len(self._freezers_by_membership) >= _MOST_CACHED:
             self._freezers_by_membership.clear()
@@ -155,7 +155,7 @@ class FreezeReader:
         )
         return freezers
 
-    def _last_of(self, freezers: Iterable[Freezer]) -> Iterator[GroupFreeze]:
+    def _read_existing(self, freezers: Iterable[Freezer]) -> Iterator[GroupFreeze]:
         for freezer in freezers:
             try:
                 yield freezer.read(self._machine)
@@ -165,12 +165,12 @@ class FreezeReader:
 
 def parse_is_frozen(text: str) -> bool:
     """Return whether cgroup.events reports the group as frozen. Raise Malformed."""
-    return bool(_count_of("frozen", text))
+    return bool(_parse_count_named("frozen", text))
 
 
 def parse_frozen_ns(text: str) -> int:
     """Return the frozen time (ns) in cgroup.stat.local. Raise Malformed."""
-    return _count_of("frozen_usec", text) * NS_PER_US
+    return _parse_count_named("frozen_usec", text) * NS_PER_US
 
 
 def parse_freezer_state(text: str) -> bool:
@@ -181,7 +181,7 @@ def parse_freezer_state(text: str) -> bool:
     return state
 
 
-def _count_of(name: str, text: str) -> int:
+def _parse_count_named(name: str, text: str) -> int:
     for line in lines_of(text):
         key, _, count = line.partition(" ")
         if key == name and is_count(count):
@@ -189,7 +189,7 @@ def _count_of(name: str, text: str) -> int:
     raise Malformed(f"a line `{name} 0`", text[-40:])
 
 
-def _parsed(machine: Machine, path: str, parse: Callable[[str], _T]) -> _T:
+def _read_and_parse(machine: Machine, path: str, parse: Callable[[str], _T]) -> _T:
     text = content_of(machine, path).decode("utf-8", "replace")
     try:
         return parse(text)
@@ -197,12 +197,12 @@ def _parsed(machine: Machine, path: str, parse: Callable[[str], _T]) -> _T:
         raise Unreadable(path, error.reason) from error
 
 
-def entrances_of(reader: Reader, with_v2: bool = True) -> Iterator[str]:
-    """Yield the files that are written when a process is moved into one of this process's groups.
+def entry_files(reader: Reader, with_v2: bool = True) -> Iterator[str]:
+    """Yield the files of this process's groups that are written when another process is moved into a group.
 
     A write shows that a process may have been moved out, frozen and moved back between two looks.
     """
-    mounts, own = read_cgroup_mounts(reader), reader.parsed(MEMBERSHIP, parse_membership)
+    mounts, own = read_cgroup_mounts(reader), reader.parse(MEMBERSHIP, parse_membership)
     if mounts is None or own is None:
         return
     hierarchies = (_V1, "cpu", *([_V2] if with_v2 else ()))
@@ -213,12 +213,12 @@ def entrances_of(reader: Reader, with_v2: bool = True) -> Iterator[str]:
     ]
     for mount, path in filter(None, places):
         folder = f"{mount.folder}{path}".rstrip("/")
-        yield from (f"{folder}/{name}" for name in _ENTRANCES & frozenset(reader.names_or_none(folder) or ()))
+        yield from (f"{folder}/{name}" for name in _ENTRY_FILES & frozenset(reader.names_or_none(folder) or ()))
 
 
 def quotas_of(reader: Reader, membership: str, path_by_controller: dict[str, str]) -> Iterator[Freezer]:
-    """Yield the groups that may have a CPU quota and do not contain noisewatch itself."""
-    mounts, own = read_cgroup_mounts(reader), reader.parsed(MEMBERSHIP, parse_membership)
+    """Yield a process's groups with a CPU quota file, except groups that also contain noisewatch."""
+    mounts, own = read_cgroup_mounts(reader), reader.parse(MEMBERSHIP, parse_membership)
     if mounts is None or own is None:
         return
     ours = find_hierarchy(reader, mounts, own, "cpu")
@@ -240,7 +240,7 @@ def _parse_throttled_ns(text: str) -> int:
 
 
 def _freezers_of(reader: Reader, membership: str, path_by_controller: dict[str, str]) -> Iterator[Freezer]:
-    """Yield the freezable groups of a membership. Raise Unreadable if a group is not visible."""
+    """Yield a process's freezable groups. Raise Unreadable if a group is not visible."""
     mounts = read_cgroup_mounts(reader)
     for controller, version in ((_V2, 2), (_V1, 1)):
         path = path_by_controller.get(controller)
@@ -256,7 +256,7 @@ def _freezers_of(reader: Reader, membership: str, path_by_controller: dict[str, 
 
 
 def _freezers_in(reader: Reader, mount: CgroupMount, path: str) -> Iterator[Freezer]:
-    reason = why_outside(mount, path)
+    reason = outside_reason(mount, path)
     if reason is not None:
         raise Unreadable(mount.folder, reason)
     folder = f"{mount.folder}{path}".rstrip("/")
@@ -270,10 +270,10 @@ def _freezers_in(reader: Reader, mount: CgroupMount, path: str) -> Iterator[Free
 
 
 def _v2_freezers(reader: Reader, folder: str) -> Iterator[Freezer]:
-    """Yield the freezable group of cgroup v2, if any: Linux before 5.2 has none. Raise Unreadable."""
+    """Yield the v2 group in the folder if it is freezable: none is before Linux 5.2. Raise Unreadable."""
     if "cgroup.freeze" not in reader.names(folder):
         return
-    has_frozen_time = reader.parsed(f"{folder}/cgroup.stat.local", parse_frozen_ns, expected=False) is not None
+    has_frozen_time = reader.parse(f"{folder}/cgroup.stat.local", parse_frozen_ns, expected=False) is not None
     if has_frozen_time:
         yield Freezer(folder, "cgroup.stat.local", parse_frozen_ns)
     else:

@@ -1,11 +1,11 @@
-"""The mount points of the cgroup hierarchies, and this process's place in them.
+"""The mount points of cgroup hierarchies, and this process's groups in them.
 
     /proc/self/mounts   cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,… 0 0
                         cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
     /proc/self/mountinfo    30 23 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw
-                        the fourth field is the mounted part, relative to the root of this cgroup namespace: `/..`
-                        lies outside it
-    /proc/self/cgroup   0::/user.slice/session-1.scope     relative to it as well
+                        the fourth field is the mounted part, relative to this cgroup namespace's root; `/..` is
+                        outside the namespace
+    /proc/self/cgroup   0::/user.slice/session-1.scope     relative to the same root
                         1:cpu,cpuacct:/docker/4f…
 
 https://man7.org/linux/man-pages/man7/cgroups.7.html, https://man7.org/linux/man-pages/man7/cgroup_namespaces.7.html
@@ -29,19 +29,19 @@ _FIELDS_BEFORE_DASH = 6
 
 
 class CgroupMount(Struct, frozen=True):
-    """One mounted hierarchy: version 2, or version 1 with its controllers."""
+    """One mounted hierarchy. Only one of version 1 has `controllers`."""
 
     folder: str
     version: int
     controllers: frozenset[str]
-    root: str | None = None  # the part of the hierarchy that it shows; None is unknown
+    root: str | None = None  # the mounted part of the hierarchy; None is unknown
 
 
 @lru_cache(maxsize=4)
 def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
     """Return the cgroup file systems among the mounts.
 
-    Raise Malformed, also without any mount: there is always a root.
+    Raise Malformed, also if there is no mount at all: a machine always has a root.
     """
     version_by_kind = {"cgroup": 1, "cgroup2": 2}
     return tuple(
@@ -53,7 +53,7 @@ def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
 
 @lru_cache(maxsize=4)
 def parse_mount_roots(text: str) -> Mapping[str, str]:
-    """Return the root of each cgroup mount by folder; the last of several on one folder. Raise Malformed."""
+    """Return each cgroup mount's root, by folder; of several mounts on one folder the last. Raise Malformed."""
     if not text.strip():
         raise Malformed("mounts with their roots", "", 1)
     roots = {}
@@ -68,7 +68,7 @@ def parse_mount_roots(text: str) -> Mapping[str, str]:
 
 
 def parse_membership(text: str) -> dict[str, str]:
-    """Return a process's cgroup by controller; the unified hierarchy has the empty string. Raise Malformed."""
+    """Return a process's cgroup by controller; the unified hierarchy's key is the empty string. Raise Malformed."""
     paths: dict[str, str] = {}
     for number, line in enumerate(lines_of(text), start=1):
         fields = line.split(":", 2)
@@ -84,13 +84,13 @@ def parse_membership(text: str) -> dict[str, str]:
 
 def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
     """Return the mounted hierarchies, or None if the mounts cannot be read."""
-    own = reader.parsed(OWN_MOUNTS, parse_cgroup_mounts, expected=False)
-    mounts = own if own is not None else reader.parsed(MOUNTS, parse_cgroup_mounts, expected=False)
+    own = reader.parse(OWN_MOUNTS, parse_cgroup_mounts, expected=False)
+    mounts = own if own is not None else reader.parse(MOUNTS, parse_cgroup_mounts, expected=False)
     if mounts is None:
-        return reader.parsed(OWN_MOUNTS, parse_cgroup_mounts)  # for the reason
+        return reader.parse(OWN_MOUNTS, parse_cgroup_mounts)  # notes the reason
     if not mounts:
         return mounts
-    roots = reader.parsed(MOUNT_ROOTS, parse_mount_roots) or {}
+    roots = reader.parse(MOUNT_ROOTS, parse_mount_roots) or {}
     return tuple(
         CgroupMount(mount.folder, mount.version, mount.controllers, roots.get(mount.folder)) for mount in mounts
     )
@@ -99,9 +99,9 @@ def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
 def find_hierarchy(
     reader: Reader, mounts: tuple[CgroupMount, ...], membership: dict[str, str], controller: str
 ) -> tuple[CgroupMount, str] | None:
-    """Return the mount with the controller, and the path below it, or None if it is not mounted.
+    """Return the controller's mount and the process's path below it, or None if the controller is not mounted.
 
-    Among several mounts, choose the one that contains the path: others may belong to another container.
+    Of several mounts, choose the one that contains the path: others may belong to another container.
     """
     if controller in membership:
         fitting = [mount for mount in mounts if mount.version == 1 and controller in mount.controllers]
@@ -109,7 +109,7 @@ def find_hierarchy(
     else:
         fitting = [mount for mount in mounts if mount.version == 2 and "" in membership]
         path = membership.get("", "/")
-    placed = [(mount, _below(mount, path)) for mount in fitting]
+    placed = [(mount, _path_below_root(mount, path)) for mount in fitting]
     showing = [
         (mount, below)
         for mount, below in placed
@@ -118,22 +118,22 @@ def find_hierarchy(
     return next(iter(showing or placed), None)
 
 
-def _below(mount: CgroupMount, path: str) -> str:
-    """Return the path relative to the mount's root: a container without a namespace has only its own part mounted."""
+def _path_below_root(mount: CgroupMount, path: str) -> str:
+    """Return the path relative to the mount's root. Containers without a namespace only mount their own part."""
     root = (mount.root or "").rstrip("/")
     return path.removeprefix(root) or "/" if f"{path}/".startswith(f"{root}/") else path
 
 
 def folders_up(mount: CgroupMount, path: str) -> list[str]:
-    """Return this process's folder and its parents up to the root, innermost first; none if its folder is unknown."""
+    """Return the cgroup's folder and its parents up to the mount, innermost first; empty if the folder is unknown."""
     if ".." in [*path.split("/"), *(mount.root or "").split("/")]:
         return []
     parts = [part for part in path.removesuffix(" (deleted)").split("/") if part]
     return ["/".join([mount.folder, *parts[:count]]) for count in range(len(parts), -1, -1)]
 
 
-def why_outside(mount: CgroupMount, path: str) -> str | None:
-    """Return why some groups of this process are not in the mounted part; None if all are."""
+def outside_reason(mount: CgroupMount, path: str) -> str | None:
+    """Return why some of a process's groups are not visible in the mount; None if all are."""
     if ".." in path.split("/") or path.endswith(" (deleted)"):
         return f"{path} is outside the mounted part of the hierarchy"
     if mount.root is None:
@@ -144,17 +144,17 @@ def why_outside(mount: CgroupMount, path: str) -> str | None:
 
 
 def is_true_root(mount: CgroupMount, names: Collection[str]) -> bool:
-    """Return whether the folder of the mount, with the files `names`, is the root of the hierarchy.
+    """Return whether the mount's folder, which contains `names`, is the hierarchy's root.
 
-    Only the true root has release_agent in version 1, and lacks cgroup.events in version 2.
+    In version 1 only the true root has release_agent; in version 2 only the true root lacks cgroup.events.
     """
     return "release_agent" in names if mount.version == 1 else bool(names) and "cgroup.events" not in names
 
 
 def is_inside_namespace(reader: Reader) -> bool | None:
-    """Return whether the mounted root of cgroup v2 is only a part of it: the true root has no cgroup.events.
+    """Return whether only a part of cgroup v2 is mounted: only the true root has no cgroup.events.
 
-    False if none is mounted, None if the mounts or the root's files are unknown.
+    False if cgroup v2 is not mounted, None if the mounts or the root's files are unknown.
     """
     root = read_unified_mount(reader)
     if not root:
@@ -164,7 +164,7 @@ def is_inside_namespace(reader: Reader) -> bool | None:
 
 
 def read_unified_mount(reader: Reader) -> str | None:
-    """Return the folder of cgroup v2; the empty string if it is not mounted, None if unknown."""
+    """Return the folder where cgroup v2 is mounted; the empty string if it is not mounted, None if unknown."""
     mounts = read_cgroup_mounts(reader)
     if mounts is None:
         return None

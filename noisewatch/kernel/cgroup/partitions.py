@@ -1,21 +1,21 @@
-"""The CPUs that cpusets exclude from the other tasks' scheduling: partitions of cgroup v2, unbalanced CPUs of v1.
+"""The CPUs that cpusets keep free of other tasks: in partitions of cgroup v2, or unbalanced in cgroup v1.
 
     /sys/fs/cgroup/cpuset.cpus.isolated             6-7          Linux 6.7, at the root of cgroup v2
     /sys/fs/cgroup/bench/cpuset.cpus.partition      isolated     or `root`, `member`, `isolated invalid (REASON)`
-    /sys/fs/cgroup/bench/cpuset.cpus                2-3          what it is to have
-    /sys/fs/cgroup/bench/cpuset.cpus.effective      2-3          what it has
+    /sys/fs/cgroup/bench/cpuset.cpus                2-3          the requested CPUs
+    /sys/fs/cgroup/bench/cpuset.cpus.effective      2-3          the actual CPUs
 
-https://docs.kernel.org/admin-guide/cgroup-v2.html (Cpuset). A write of `isolated` succeeds but may read back invalid; a
-valid partition may become invalid later, for example when another one claims its CPUs.
+https://docs.kernel.org/admin-guide/cgroup-v2.html (Cpuset). Writing `isolated` succeeds even if the partition is
+invalid. A valid partition may become invalid later, for example when another partition claims its CPUs.
 
     /proc/self/cgroup                                          4:cpuset:/      (version 2 has no such line)
-    /sys/fs/cgroup/cpuset/cpuset.sched_load_balance            0               of the root
+    /sys/fs/cgroup/cpuset/cpuset.sched_load_balance            0               (the root)
     /sys/fs/cgroup/cpuset/system/cpuset.sched_load_balance     1
     /sys/fs/cgroup/cpuset/system/cpuset.effective_cpus         0-1             Linux 3.17; before, cpuset.cpus
 
-With 1 in the root, load is balanced among all CPUs. Otherwise it is balanced among the CPUs of each group that has 1,
-whatever the groups below that have: a CPU of no such group is isolated (generate_sched_domains in
-kernel/cgroup/cpuset.c of Linux 5.14). https://docs.kernel.org/admin-guide/cgroup-v1/cpusets.html, section 1.7
+With 1 in the root, load is balanced among all CPUs. Otherwise it is balanced within each topmost group that has 1,
+whatever its subgroups have, and all other CPUs are isolated (generate_sched_domains in kernel/cgroup/cpuset.c of
+Linux 5.14). https://docs.kernel.org/admin-guide/cgroup-v1/cpusets.html, section 1.7
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from noisewatch.text import clean
 
 ISOLATED, ROOT, _MEMBER = "isolated", "root", "member"
 _KIND = regex(rf"({ISOLATED}|{ROOT})(?: invalid(?: \((.*)\))?)?")
-_DEEPEST = 32  # containers in containers in pods are a dozen levels deep
-_LONGEST_NS = 2_000_000_000  # of the first look: some 30,000 groups
-_GROUPS_BETWEEN = 256  # looks at the time
+_DEEPEST = 32  # levels; nested containers in pods reach about twelve
+_LONGEST_NS = 2_000_000_000  # the first walk: about 30,000 groups
+_GROUPS_BETWEEN = 256  # groups between two checks of the time
 
 
 class Partition(Struct, frozen=True):
-    """A group that is, or was requested to be, a partition. `wanted` and `has` are None if unknown."""
+    """A group that is, or was requested to be, a partition; with its requested and actual CPUs (None: unknown)."""
 
     folder: str
     kind: str  # isolated or root
-    invalid_reason: str | None  # the kernel's; None: it is valid
+    invalid_reason: str | None  # as the kernel reports it; None: the partition is valid
     wanted: CpuSet | None
     has: CpuSet | None
 
@@ -62,21 +62,21 @@ class PartitionRoot(Struct, frozen=True):
     """The root of a cgroup v2 hierarchy that has the cpuset controller."""
 
     folder: str
-    delegates_cpuset: bool  # its children have the controller already
+    delegates_cpuset: bool  # whether its children already have the controller
 
 
 class Partitions(Struct, frozen=True):
-    """The partitions. `isolated` are the CPUs of valid isolated ones; None if unknown, as in a container."""
+    """All partitions. `isolated` are the CPUs in valid isolated partitions; None if unknown, as in a container."""
 
     isolated: CpuSet | None
     all: tuple[Partition, ...] = ()
     root: PartitionRoot | None = None  # where a partition could be created
-    unseen: str | None = None  # why there may be others; None: all are known
-    interface_files: frozenset[str] = frozenset()  # names with a dot that were found to be no groups
+    unseen: str | None = None  # why there may be more partitions; None: all are known
+    interface_files: frozenset[str] = frozenset()  # names with a dot that turned out to be files, not groups
 
 
 def parse_partition_kind(text: str) -> tuple[str, str | None]:
-    """Return the kind (`member` too), and why it is invalid or None. Raise Malformed."""
+    """Return a group's kind, `member` if it is not a partition, and why it is invalid or None. Raise Malformed."""
     state = text.strip()
     match = _KIND.fullmatch(state)
     if match is None and state != _MEMBER:
@@ -87,16 +87,19 @@ def parse_partition_kind(text: str) -> tuple[str, str | None]:
 
 
 def read_partitions(reader: Reader, previous: Partitions | None = None) -> Partitions:
-    """Return the partitions now. After the first call, only known ones and the groups in and next to them are read."""
+    """Return the current partitions.
+
+    With `previous` partitions, only known partitions and the groups in and next to them are read.
+    """
     root = read_unified_mount(reader)
     if root is None:
         return Partitions(None)
     if root == "":
-        return Partitions(frozenset() if _has_none(reader) else None)
+        return Partitions(frozenset() if _has_no_partitions(reader) else None)
     if is_inside_namespace(reader):
         reader.note(f"{root}/cpuset.cpus.isolated", "partitions outside this container are not visible")
         return Partitions(None)
-    listed = reader.parsed(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
+    listed = reader.parse(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
     if listed is None and not reader.names_or_none(root):
         reader.note(root, "nothing in it")
         return Partitions(None)
@@ -106,7 +109,7 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
         if earlier.folder not in by_folder:
             by_folder.update((partition.folder, partition) for partition in _read_partition(reader, earlier.folder)[1])
     place = previous.root if previous is not None else _read_root(reader, root)
-    isolated = listed if listed is not None or walk.gap_reason is not None else _isolated_by(by_folder.values())
+    isolated = listed if listed is not None or walk.gap_reason is not None else _isolated_cpus(by_folder.values())
     everything = tuple(by_folder[folder] for folder in sorted(by_folder))
     return Partitions(
         isolated=isolated,
@@ -117,12 +120,12 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
     )
 
 
-def _has_none(reader: Reader) -> bool:
-    """Return whether there are no partitions although no cgroup v2 is mounted here (one may be, outside a chroot).
+def _has_no_partitions(reader: Reader) -> bool:
+    """Return whether there are certainly no partitions, given that cgroup v2 is not mounted in this chroot.
 
-    Each process has a group in cgroup v2 once it was mounted, and version 1 may have taken the controller.
+    Once cgroup v2 has been mounted anywhere, each process has a group in it. Version 1 may own the controller instead.
     """
-    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    membership = reader.parse(MEMBERSHIP, parse_membership)
     if membership is None:
         return reader.is_absent(MEMBERSHIP)
     if "" in membership and "cpuset" not in membership:
@@ -131,7 +134,7 @@ def _has_none(reader: Reader) -> bool:
     return True
 
 
-def _isolated_by(partitions: Iterable[Partition]) -> CpuSet | None:
+def _isolated_cpus(partitions: Iterable[Partition]) -> CpuSet | None:
     valid = [partition.has for partition in partitions if partition.kind == ISOLATED and not partition.invalid_reason]
     return None if None in valid else frozenset().union(*filter(None, valid))
 
@@ -144,7 +147,10 @@ def _read_root(reader: Reader, folder: str) -> PartitionRoot | None:
 
 @dataclass(slots=True)
 class _Walk:
-    """A walk through the groups, the first time through all. `gap_reason` is why it is incomplete."""
+    """A walk through the groups: all of them if there are no `previous` partitions.
+
+    `gap_reason` is why the walk is incomplete, or None.
+    """
 
     reader: Reader
     previous: Partitions | None
@@ -161,7 +167,7 @@ class _Walk:
     def below(self, folder: str, depth: int = 0) -> Iterator[Partition]:
         """Yield the partitions below a folder.
 
-        A group without the controller has no partitions below it, a member hardly ever.
+        There are none below a group without the controller, and hardly any below a member.
         """
         for name in self._names(folder):
             path = f"{folder}/{name}"
@@ -169,7 +175,7 @@ class _Walk:
                 continue
             kind, partitions = _read_partition(self.reader, path)
             if kind is None and "." in name and self.reader.names_or_none(path, expected=False) is None:
-                self.interface_files.add(name)  # the same in each group: read once, not thousands of times
+                self.interface_files.add(name)  # every group has the same files: try each only once
             elif kind is None and self.previous is None:
                 self._note_missing_file(path)
             yield from partitions
@@ -181,7 +187,7 @@ class _Walk:
                 self.gap_reason = f"{path}: groups more than {_DEEPEST} levels deep are not read"
 
     def _note_missing_file(self, folder: str) -> None:
-        """Note a group whose partition file is missing: no group is empty, and cpuset.cpus exists too (Linux 5.0)."""
+        """Note a group with a hidden partition file: its folder is empty, or has the equally old cpuset.cpus."""
         names = self.reader.names_or_none(folder, expected=False)
         if names is not None and (not names or "cpuset.cpus" in names):
             self.gap_reason = self.gap_reason or f"{folder}/cpuset.cpus.partition: missing, as if hidden or not copied"
@@ -190,12 +196,12 @@ class _Walk:
         try:
             return self.reader.names(folder, expected=False)
         except Unreadable as error:
-            if not error.is_missing:  # except for a removed group
+            if not error.is_missing:  # missing: the group has been removed
                 self.gap_reason = str(error)
         return []
 
     def _is_over(self) -> bool:
-        """Return whether the walk takes too long; a recording replays that decision."""
+        """Return whether the walk takes too long; a recording replays the decision."""
         if self._groups < 0:
             return True
         self._groups += 1
@@ -205,7 +211,7 @@ class _Walk:
             if self.reader.machine.ask(f"whether {self._groups} cgroups were looked at in time", self._is_in_time):
                 return False
         except Unreadable:
-            return False  # reading a copy disturbs nothing
+            return False  # a copy has no time limit
         self.gap_reason = f"not all cgroups could be read for partitions within {_LONGEST_NS / 1e9:g} s"
         self._groups = -1
         return True
@@ -215,13 +221,13 @@ class _Walk:
 
 
 def _read_partition(reader: Reader, folder: str) -> tuple[str | None, list[Partition]]:
-    """Return the group's kind (None without the file), and the partition, if it is one."""
-    state = reader.parsed(f"{folder}/cpuset.cpus.partition", parse_partition_kind, expected=False)
+    """Return the group's kind (None: it has no such file), and a list with the partition, empty if it is not one."""
+    state = reader.parse(f"{folder}/cpuset.cpus.partition", parse_partition_kind, expected=False)
     if state is None or state[0] == _MEMBER:
         return (state[0] if state is not None else None), []
     kind, invalid_reason = state
-    requested = reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False)
-    has = reader.parsed(f"{folder}/cpuset.cpus.effective", parse_cpu_list)
+    requested = reader.parse(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False)
+    has = reader.parse(f"{folder}/cpuset.cpus.effective", parse_cpu_list)
     return kind, [Partition(folder=folder, kind=kind, invalid_reason=invalid_reason, wanted=requested, has=has)]
 
 
@@ -232,7 +238,7 @@ _INTERFACES = ("cpuset.", "cgroup.", "notify_on_release", "release_agent", "task
 
 def read_unbalanced(reader: Reader, online: CpuSet | None) -> CpuSet | None:
     """Return the online CPUs that cgroup v1 excludes from load balancing, or None if unknown."""
-    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    membership = reader.parse(MEMBERSHIP, parse_membership)
     if membership is None:
         return frozenset() if reader.is_absent(MEMBERSHIP) else None
     if "cpuset" not in membership:
@@ -252,7 +258,7 @@ def read_unbalanced(reader: Reader, online: CpuSet | None) -> CpuSet | None:
 
 
 def _read_balanced(reader: Reader, root: str) -> CpuSet | None:
-    """Return the CPUs of the topmost groups that balance load, or None if a group is unreadable or there are many."""
+    """Return the CPUs of the topmost load-balancing groups; None if a group is unreadable, or there are too many."""
     balanced: frozenset[int] = frozenset()
     pending, count = [root], 0
     while pending:
@@ -267,13 +273,13 @@ def _read_balanced(reader: Reader, root: str) -> CpuSet | None:
         if count > _MOST_GROUPS:
             reader.note(f"{root}/{BALANCE}", f"there are more than {_MOST_GROUPS} groups")
             return None
-        balances = reader.parsed(f"{folder}/{BALANCE}", parse_flag)
+        balances = reader.parse(f"{folder}/{BALANCE}", parse_flag)
         if balances is None:
             return None
         if balances:
-            cpus = reader.parsed(f"{folder}/cpuset.effective_cpus", parse_cpu_list, expected=False)
+            cpus = reader.parse(f"{folder}/cpuset.effective_cpus", parse_cpu_list, expected=False)
             if cpus is None:
-                cpus = reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list)
+                cpus = reader.parse(f"{folder}/cpuset.cpus", parse_cpu_list)
             if cpus is None:
                 return None
             balanced |= cpus

@@ -1,4 +1,4 @@
-"""The processors as /proc/cpuinfo describes them, in the terms of each architecture.
+"""The processors as described by /proc/cpuinfo, whose format depends on the architecture.
 
     processor       : 0
     model name      : AMD EPYC 7451 24-Core Processor       (x86; `cpu` on POWER, `cpu model` on MIPS)
@@ -19,10 +19,10 @@ from collections.abc import Mapping, Sequence
 from noisewatch.patterns import regex
 from noisewatch.text import clean
 
-Flags = Sequence[frozenset[str] | None]  # of each x86 processor; None if unknown
+Flags = Sequence[frozenset[str] | None]  # one set for each x86 processor; None is unknown
 
 PATH = "/proc/cpuinfo"
-_MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # x86 and ARM of late; MIPS; POWER; old ARM
+_MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # x86 and recent ARM; MIPS; POWER; old ARM
 _MODEL_NUMBERS = ("vendor_id", "cpu family", "model", "cpu", "revision", "uarch", "CPU Family", "Model Name")
 _ANOTHER_ARCHITECTURE = regex(r"^(?:CPU implementer|Features|features|isa|cpu)\s*:", re.MULTILINE)
 _BLOCK_END = regex(r"\n\s*\n")
@@ -33,15 +33,16 @@ _IMPLEMENTER = regex(r"^CPU implementer\s*:\s*(0x[0-9a-fA-F]{1,2})\s*$", re.MULT
 
 
 def value_of(cpuinfo: str | None, key: str) -> str | None:
-    """Return the value of the first line with this key, cleaned."""
+    """Return the cleaned value of the first line with this key, or None if there is none."""
     match = re.search(rf"^{key}[ \t]*:[ \t]*(\S.*)$", cpuinfo or "", re.MULTILINE)
     return clean(match[1].strip()) if match is not None else None
 
 
 def values_by_cpu(cpuinfo: str | None, keys: Sequence[str], is_named: bool) -> Mapping[int, str | None]:
-    """Return the values of all keys that any processor has, as `model 85, stepping 7`, or without the names.
+    """Return each processor's values as text, `model 85, stepping 7`, or `85, 7` unless `is_named`.
 
-    None if a processor lacks one of them. Values listed once for all processors (old ARM) are the first processor's.
+    Keys that no processor has are left out. The text is None if this processor lacks a key that another one has. Values
+    listed once for all processors (old ARM) count as the first processor's.
     """
     blocks = _blocks(cpuinfo)
     used = [key for key in keys if value_of(cpuinfo, key) is not None]
@@ -51,7 +52,7 @@ def values_by_cpu(cpuinfo: str | None, keys: Sequence[str], is_named: bool) -> M
 
 
 def model_of(cpuinfo: str | None) -> str | None:
-    """Return the first processor's model name."""
+    """Return the first processor's model name, or None if it is not listed."""
     return next((model for key in _MODEL_KEYS if (model := value_of(cpuinfo, key)) is not None), None)
 
 
@@ -61,13 +62,13 @@ def is_another_architecture(cpuinfo: str | None) -> bool:
 
 
 def flags_of(cpuinfo: str | None) -> Flags:
-    """Return the flags of each x86 processor; None for one whose line is missing or was cut off."""
+    """Return the flags of each x86 processor, None if they are missing or truncated; empty on other architectures."""
     blocks = _blocks(cpuinfo)
     lines = [_FLAGS.search(block) for block in blocks]
     if not any(lines):
         return []
     is_whole = (cpuinfo or "").endswith("\n")
-    flags_by_line = {line[1]: frozenset(line[1].split()) for line in lines if line is not None}  # usually one for all
+    flags_by_line = {line[1]: frozenset(line[1].split()) for line in lines if line is not None}  # usually the same line
     last = len(blocks) - 1
     return [
         flags_by_line[line[1]] if line is not None and (is_whole or number < last) else None
@@ -76,7 +77,7 @@ def flags_of(cpuinfo: str | None) -> Flags:
 
 
 def designs_of(cpuinfo: str | None) -> Mapping[int, str]:
-    """Return the design of each core: implementer and part on ARM (`0x41/0xd05`), elsewhere the model."""
+    """Return each CPU's design: implementer and part on ARM (`0x41/0xd05`), the model elsewhere."""
     if "CPU part" not in (cpuinfo or ""):
         models = values_by_cpu(cpuinfo, _MODEL_NUMBERS, is_named=False)
         return {cpu: model for cpu, model in models.items() if model is not None}
@@ -89,12 +90,12 @@ def designs_of(cpuinfo: str | None) -> Mapping[int, str]:
 
 
 def names_core(name: str) -> bool:
-    """Return whether a design is a core's; a processor of one model may have several kinds of core."""
+    """Return whether the design identifies a kind of core. A model does not: it may have several kinds."""
     return name.startswith("0x")
 
 
 def design(implementer: int, part: int) -> str:
-    """Return the name of a design, with both numbers as in /proc/cpuinfo."""
+    """Return the name of an ARM design, with both numbers as in /proc/cpuinfo."""
     return f"0x{implementer:02x}/0x{part:03x}"
 
 

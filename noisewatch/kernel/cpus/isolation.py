@@ -1,4 +1,4 @@
-"""The CPUs kept free of other work by boot options, cgroup partitions and cgroup v1.
+"""The CPUs that boot options, cgroup partitions and cgroup v1 keep free of other work.
 
     /sys/devices/system/cpu/isolated                2-3,6-7      isolcpus=domain,…  (an empty line: none)
     /sys/devices/system/cpu/nohz_full               2-3          (` (null)`: none)
@@ -6,12 +6,12 @@
 
 https://docs.kernel.org/admin-guide/kernel-parameters.html; partitions.py reads cgroups.
 
-The deadline server is CPU time that the scheduler reserves for ordinary tasks when real-time tasks never rest.
+The deadline server reserves CPU time for ordinary tasks in case real-time tasks never sleep:
 
     /sys/kernel/debug/sched/fair_server/cpu3/runtime   50000000    (ns in each period of 1 s; 0: none), Linux 6.12
 
-debugfs is root's. While the server waits for its turn it counts as a SCHED_DEADLINE task. With such a task the
-scheduler keeps the tick, even on nohz_full CPUs (sched_can_stop_tick in kernel/sched/core.c). Commit d741f297bcea
+Only root can read debugfs. While the server waits for its turn it counts as a SCHED_DEADLINE task, for which the
+scheduler keeps the tick even on nohz_full CPUs (sched_can_stop_tick in kernel/sched/core.c). Commit d741f297bcea
 ("sched/fair: Fair server interface"); https://lkml.iu.edu/hypermail/linux/kernel/2601.0/07693.html
 """
 
@@ -36,13 +36,13 @@ _parse_runtime_ns = integer_from(0)
 
 
 def runtime_path(cpu: int) -> str:
-    """Return the file with the CPU's reserved time."""
+    """Return the path of the file with the CPU's reserved time."""
     return f"{_FOLDER}/cpu{cpu}/runtime"
 
 
 def read_fair_servers(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
-    """Return the reserved time (ns a period) by CPU; a CPU is missing if the kernel has no server or hides it."""
-    runtimes = {cpu: reader.parsed(runtime_path(cpu), _parse_runtime_ns, expected=False) for cpu in sorted(cpus)}
+    """Return each CPU's reserved time (ns per period); a CPU is missing if the kernel has no server or hides it."""
+    runtimes = {cpu: reader.parse(runtime_path(cpu), _parse_runtime_ns, expected=False) for cpu in sorted(cpus)}
     return {cpu: runtime_ns for cpu, runtime_ns in runtimes.items() if runtime_ns is not None}
 
 
@@ -51,31 +51,31 @@ _FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 
 
 class IsolcpusOption(Struct, frozen=True):
-    """The boot option; without a flag it means `domain`. It is only an explanation: sysfs shows what is in effect."""
+    """One `isolcpus=`; without a flag it means `domain`. Only an explanation: sysfs shows which CPUs are isolated."""
 
     flags: frozenset[str]
     cpus: CpuSet
 
 
 class Isolation(Struct, frozen=True):
-    """The CPUs of each mechanism; None is unknown, an empty set means none."""
+    """The CPUs isolated by each mechanism; None is unknown, an empty set means none."""
 
     boot: CpuSet | None
     partitions: Partitions
     nohz_full: CpuSet | None
     rcu_nocbs: CpuSet | None
     isolcpus: tuple[IsolcpusOption, ...] | None
-    unbalanced: CpuSet | None  # by cgroup v1
-    requested: Mapping[str, CpuSet | None] | None  # by boot option; None is a list that no kernel accepts
+    unbalanced: CpuSet | None  # excluded from load balancing by cgroup v1
+    requested: Mapping[str, CpuSet | None] | None  # by name of boot option; None: no kernel accepts the list
 
     @property
     def partition(self) -> CpuSet | None:
-        """The CPUs of isolated cgroup partitions."""
+        """The CPUs in isolated cgroup partitions, or None if unknown."""
         return self.partitions.isolated
 
     @property
     def isolated(self) -> CpuSet | None:
-        """The CPUs isolated from the load balancer in any way, or None if none of this is readable."""
+        """The CPUs isolated from the load balancer by any mechanism, or None if no mechanism is readable."""
         by_cgroup = (self.partition or frozenset()) | (self.unbalanced or frozenset())
         return None if self.boot is None and not by_cgroup else (self.boot or frozenset()) | by_cgroup
 
@@ -99,19 +99,19 @@ def read_isolation(
     config: KernelConfig | None,
     previous: Isolation | None = None,
 ) -> Isolation:
-    """Return the isolation of this machine, whose highest CPU number is `last_cpu`.
+    """Return the isolated CPUs of this machine, whose highest CPU number is `last_cpu`.
 
-    Partitions come and go; what was decided at boot is taken from `previous`.
+    With `previous`, only partitions are read again.
     """
     if previous is not None:
         return replace(previous, partitions=read_partitions(reader, previous.partitions))
     options = read_command_line(reader)
-    nohz_full = reader.parsed(f"{CPUS}/nohz_full", parse_cpu_list)
+    nohz_full = reader.parse(f"{CPUS}/nohz_full", parse_cpu_list)
     if nohz_full is None and options is not None and reader.is_absent(f"{CPUS}/nohz_full"):
         nohz_full = frozenset()  # a kernel without CONFIG_NO_HZ_FULL has no such file
     requested = _read_requested(reader, options, last_cpu)
     return Isolation(
-        boot=reader.parsed(f"{CPUS}/isolated", parse_cpu_list),  # Linux 4.2
+        boot=reader.parse(f"{CPUS}/isolated", parse_cpu_list),  # Linux 4.2
         partitions=read_partitions(reader),
         nohz_full=nohz_full,
         rcu_nocbs=_rcu_nocbs(requested, nohz_full, config),
@@ -161,7 +161,10 @@ def _read_requested(
 def _rcu_nocbs(
     requested: Mapping[str, CpuSet | None] | None, nohz_full: CpuSet | None, config: KernelConfig | None
 ) -> CpuSet | None:
-    """Return the CPUs of rcu_nocbs, which nohz_full implies; a kernel without CONFIG_RCU_NOCB_CPU ignores both."""
+    """Return the CPUs in rcu_nocbs and nohz_full, which implies it; None is unknown.
+
+    A kernel without CONFIG_RCU_NOCB_CPU has none.
+    """
     if config is not None and config.is_set("RCU_NOCB_CPU") is False:
         return frozenset()
     cpus = None if requested is None else requested.get("rcu_nocbs", frozenset())

@@ -1,4 +1,4 @@
-"""The target CPUs, which the benchmark will run on and noisewatch judges."""
+"""The target CPUs: the benchmark will run on them, and noisewatch judges them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Target(Struct, frozen=True):
 
     cpus: CpuSet
     chosen_by: str
-    doubt: str | None = None  # why isolated CPUs, which are preferred, may have been missed
+    doubt: str | None = None  # why isolated CPUs, which would be preferred, may have been missed
 
 
 def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: Online | None = None) -> CpuSet | None:
-    """Return the CPUs on which the scheduler may run this process, without isolated ones, or None if unknown.
+    """Return the CPUs that this process may use, or None if unknown.
 
-    In a copy of a container whose CPUs lxcfs renumbers, the process that copied it was in the container too.
+    A copy of a container whose CPUs lxcfs renumbers contains the affinity of the copying process.
     """
 
     def ask() -> list[int]:
@@ -50,19 +50,19 @@ def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: O
 
     allowed = _cpus(reader.ask(OWN_AFFINITY, ask))
     if allowed is None and online is not None and online.renumbered is not None:
-        return reader.parsed(OWN_STATUS, parse_allowed, expected=False)
+        return reader.parse(OWN_STATUS, parse_allowed, expected=False)
     return allowed
 
 
 def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
-    """Return the CPUs requested by the user, now or when this was recorded; None if none were requested."""
+    """Return the CPUs that the user requests now, or requested when recording; None if none were requested."""
 
     def ask() -> list[int] | None:
         return sorted(requested) if requested is not None else None
 
     with suppress(Unreadable):  # missing in recordings of earlier versions
         recorded = _cpus(reader.machine.ask(_REQUESTED, ask))
-        return requested if requested is not None else recorded or None  # an empty request is impossible
+        return requested if requested is not None else recorded or None  # a request is never empty
     return requested
 
 
@@ -73,13 +73,14 @@ def choose_target(
     own_affinity: CpuSet | None,
     topology: Mapping[int, CpuPlace],
 ) -> Target:
-    """Choose the target CPUs: requested, else isolated, else allowed ones except CPU 0's core, else all online.
+    """Choose the target CPUs: requested, else isolated, else allowed except CPU 0's core, else all allowed CPUs.
 
-    On a machine with several kinds of core, the choice is limited to the fastest kind unless CPUs were requested.
+    If the affinity is unknown, all online CPUs replace the allowed ones. Unless CPUs were requested, only the fastest
+    kind of core is chosen.
     """
     available = online.online or frozenset()
     if own_affinity is not None and not own_affinity & available:
-        available |= own_affinity  # sched_getaffinity(2) returns active CPUs alone (kernel/sched/syscalls.c)
+        available |= own_affinity  # sched_getaffinity(2) only returns active CPUs (kernel/sched/syscalls.c)
     target = _usual_target(isolation, available, own_affinity, topology)
     if requested is not None:
         target = Target(requested, "as requested")
@@ -93,9 +94,9 @@ def choose_target(
 def fastest_target(
     isolation: Isolation, online: CpuSet | None, own_affinity: CpuSet | None, topology: Mapping[int, CpuPlace]
 ) -> CpuSet | None:
-    """Return the CPUs of `--cpus fast`: chosen by the same rule among the fastest kind of core; may be empty.
+    """Return the CPUs for `--cpus fast`: the default target CPUs if only the fastest kind of core were online.
 
-    None if the kind of any CPU is unknown.
+    The set may be empty; None if the kind of any CPU is unknown.
     """
     online = online or frozenset()
     if not online or any(cpu not in topology or topology[cpu].kind is None for cpu in online):
@@ -106,7 +107,7 @@ def fastest_target(
 def _usual_target(
     isolation: Isolation, online: CpuSet, own_affinity: CpuSet | None, topology: Mapping[int, CpuPlace]
 ) -> Target:
-    """Return the target CPUs among `online` if none are requested."""
+    """Return the default target CPUs among `online`."""
     isolated = (isolation.isolated or frozenset()) & online
     if isolated:
         return Target(isolated, "isolated")
@@ -121,14 +122,14 @@ def _usual_target(
 
 
 class PinTrial(Struct, frozen=True):
-    """The result of pinning to the target: the granted CPUs, or the reason of the failure."""
+    """The result of pinning to the target CPUs: the granted CPUs, or why pinning failed; both None if not tried."""
 
     granted: CpuSet | None
     reason: str | None
 
 
 def read_pin_trial(reader: Reader, cpus: CpuSet) -> PinTrial:
-    """Pin a sleeping thread of ours to exactly `cpus`, and return the granted CPUs; nothing runs there."""
+    """Pin one of noisewatch's sleeping threads to exactly `cpus`, without running there. Return the granted CPUs."""
     answer = reader.ask(f"{_PIN} {format_cpu_list(cpus)}", lambda: _try_pin(cpus))
     if not isinstance(answer, dict):
         return PinTrial(None, None)
@@ -137,15 +138,15 @@ def read_pin_trial(reader: Reader, cpus: CpuSet) -> PinTrial:
 
 
 def _cpus(answer: Json) -> CpuSet | None:
-    """Return the CPU numbers of an answer, or None for anything else, as in a damaged recording."""
+    """Return the CPU numbers in an answer; None for any other answer, such as from a damaged recording."""
     is_list = isinstance(answer, list) and all(type(cpu) is int for cpu in answer)
     return frozenset(answer) if is_list else None
 
 
 def _try_pin(cpus: CpuSet) -> dict[str, object]:
-    """Pin a sleeping thread, which never runs on those CPUs. Raise OSError if no thread falls asleep.
+    """Pin a sleeping thread, which never runs on `cpus`. Raise OSError if no thread falls asleep.
 
-    The kernel migrates only what runs or waits to run: kernel/sched/core.c, affine_move_task.
+    The kernel only migrates tasks that run or wait to run: kernel/sched/core.c, affine_move_task.
     """
     tid = _sleeper(os.getpid())
     before = os.sched_getaffinity(tid)
@@ -160,7 +161,7 @@ def _try_pin(cpus: CpuSet) -> dict[str, object]:
 
 @cache
 def _sleeper(_of_pid: int) -> int:
-    """Return the cached id of a thread that sleeps until this process ends, so none has to be started each second."""
+    """Return the tid of a thread that sleeps until this process ends; cached to start only one."""
     thread = threading.Thread(target=threading.Event().wait, daemon=True)
     thread.start()
     for _ in range(_MOST_LOOKS):

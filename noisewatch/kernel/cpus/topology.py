@@ -1,10 +1,10 @@
-"""The topology of the CPUs: cores, packages, nodes and caches, and which CPUs are of which kind of core.
+"""The CPU topology: each CPU's core, package, node, caches and kind of core.
 
     /sys/devices/system/cpu/cpuN/topology/thread_siblings_list   0,4      (also core_cpus_list, Linux 5.3)
     …/{core_cpus,thread_siblings}                                00000011 (the same, as masks)
     …/{core_id,physical_package_id}
     /sys/devices/system/cpu/smt/active                           1        (some core has two threads online)
-    /sys/devices/system/cpu/cpuN/node0                           the node that the CPU belongs to
+    /sys/devices/system/cpu/cpuN/node0                           the CPU's node
     /sys/devices/system/node/node0/{cpulist,cpumap}              0-3, f
     /sys/devices/system/cpu/cpuN/cache/index3/{level,type,shared_cpu_list}
     /sys/devices/system/cpu/cpu0/cache/index2/{level,type,size}           2          Unified    1024K
@@ -12,12 +12,12 @@
     /sys/devices/system/cpu/cpuN/cpufreq/amd_pstate_prefcore_ranking         231      (Linux 6.9)
 
 https://docs.kernel.org/admin-guide/cputopology.html, https://docs.kernel.org/admin-guide/pm/amd-pstate.html,
-https://docs.kernel.org/admin-guide/abi-testing.html. The ranking shows which cores the firmware prefers, as they clock
-higher than the others. The kernel keeps that figure; acpi_cppc/highest_perf, which has the same, may have to be asked
-of the CPU itself. smt/active is 1 while the scheduler counts a core with two threads online (kernel/cpu.c, from Linux
-5.0 on; 4.19 does not notice threads that go offline).
+https://docs.kernel.org/admin-guide/abi-testing.html. The ranking shows which cores the firmware prefers because they
+clock higher than others. The kernel caches it; reading the same number from acpi_cppc/highest_perf may interrupt the
+CPU. smt/active is 1 while the scheduler counts a core with two threads online (kernel/cpu.c, from Linux 5.0 on; 4.19
+does not notice threads that go offline).
 
-What distinguishes CPUs, and which of them are the faster ones:
+These files distinguish kinds of core, and show which kind is faster:
 
     /sys/devices/{cpu_core,cpu_atom,cpu_lowpower}/cpus           0-7          (hybrid Intel; the last from Linux 6.13)
     /sys/devices/system/cpu/cpuN/cpu_capacity                    1024         (ARM, and recent hybrid x86)
@@ -25,10 +25,11 @@ What distinguishes CPUs, and which of them are the faster ones:
     /sys/devices/system/cpu/cpuN/cpufreq/cpuinfo_max_freq        3900000      (kHz)
     /sys/devices/system/cpu/cpuN/regs/identification/midr_el1    0x00000000410fd0c0   (ARM; else /proc/cpuinfo)
 
-The lists are of perf's units (arch/x86/events/intel/core.c, intel_hybrid_pmu_type_map). Capacity, performance and
-frequency show how strong a core is, not what it is: kinds of core may be equal in them. So CPUs are of one kind only if
-their designs are known and equal. An ARM part is the design of a core; both kinds of a hybrid x86 processor have one
-model, and differ in their caches. AMD's highest_perf ranks equal cores (amd-pstate.rst), and is not used.
+The first files list the CPUs of perf's units (arch/x86/events/intel/core.c, intel_hybrid_pmu_type_map). Capacity,
+performance and frequency show how strong a core is, and may be equal for different kinds. CPUs only count as one kind
+if their designs are known and equal. An ARM part identifies a core's design. Both kinds of core in a hybrid x86
+processor have the same model, but different caches. AMD's highest_perf is not used: it ranks equal cores
+(amd-pstate.rst).
 """
 
 from __future__ import annotations
@@ -58,13 +59,13 @@ PERFORMANCE, EFFICIENCY, ALL_ALIKE = "performance", "efficiency", "none"
 _BIG = "cpu_core"
 HYBRID = tuple(f"/sys/devices/{unit}/cpus" for unit in (_BIG, "cpu_atom", "cpu_lowpower"))
 _RANKED_BY_FIRMWARE = ("AuthenticAMD", "HygonGenuine")
-_CLEAR_GAP = 0.8  # cores of one kind differ by a few per cent (favoured cores), kinds by a quarter and more
+_CLEAR_GAP = 0.8  # cores of one kind differ by a few per cent (favoured cores), kinds by a quarter or more
 
 
 def read_hybrid_units(reader: Reader) -> Mapping[int, str] | None:
-    """Return the unit that lists each CPU, empty if there are no units; None if the lists contradict each other."""
+    """Return each CPU's unit; empty if the machine has no units, None if their lists contradict each other."""
     unit_by_cpu: dict[int, str] = {}
-    lists = {path: reader.parsed(path, parse_cpu_list, expected=False) for path in HYBRID}
+    lists = {path: reader.parse(path, parse_cpu_list, expected=False) for path in HYBRID}
     for path, cpus in lists.items():
         shared = (cpus or frozenset()) & unit_by_cpu.keys()
         if shared:
@@ -80,10 +81,9 @@ def read_hybrid_units(reader: Reader) -> Mapping[int, str] | None:
 def read_designs(
     reader: Reader, cpus: Sequence[int], designs: Mapping[int, str], units: Mapping[int, str] | None
 ) -> Mapping[int, str]:
-    """Return the known designs by CPU, which distinguish kinds of core: hybrid unit, ARM part, or x86 model with
-    caches.
+    """Return each CPU's design: its hybrid unit, ARM part, or x86 model with caches. Unknown designs are left out.
 
-    `designs` are those of /proc/cpuinfo.
+    `designs` are from /proc/cpuinfo.
     """
     if units is None or units:
         return {cpu: units[cpu] for cpu in cpus if cpu in units} if units else {}
@@ -100,17 +100,17 @@ def read_designs(
 
 def _read_part(reader: Reader, cpu: int) -> str | None:
     path = f"{CPUS}/cpu{cpu}/regs/identification/midr_el1"
-    register = reader.parsed(path, parse_hexadecimal, expected=False)
+    register = reader.parse(path, parse_hexadecimal, expected=False)
     return None if register is None else design(register >> 24 & 0xFF, register >> 4 & 0xFFF)
 
 
 def read_highest_performance(
     reader: Reader, cpus: Sequence[int], designs: Mapping[int, str], earlier: Mapping[int, int]
 ) -> Mapping[int, int]:
-    """Return the CPUs' values on the firmware's scale, if their vendor does not rank equal cores by it.
+    """Return the CPUs' values on the firmware's scale; empty if their vendor ranks equal cores by it.
 
-    Reading it interrupts the CPU: `earlier` values are not read again, and without all of them the scale is not used
-    while nothing may be interrupted.
+    Reading a value interrupts the CPU, so `earlier` values are not read again. While CPUs are spared, the result is
+    empty unless all values are known.
     """
     if not designs or any(name.startswith(_RANKED_BY_FIRMWARE) for name in designs.values()):
         return {}
@@ -120,12 +120,12 @@ def read_highest_performance(
 
 
 def read_firmware_scale(reader: Reader, cpus: Sequence[int], earlier: Mapping[int, int]) -> Mapping[int, int]:
-    """Return the maximum performance of each CPU on the firmware's scale; CPUs without a value are left out.
+    """Return each CPU's maximum performance on the firmware's scale; CPUs without a value are left out.
 
     `earlier` values are not read again.
     """
     paths = {cpu: f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf" for cpu in cpus}
-    values = {cpu: earlier.get(cpu) or reader.parsed(path, parse_count, expected=False) for cpu, path in paths.items()}
+    values = {cpu: earlier.get(cpu) or reader.parse(path, parse_count, expected=False) for cpu, path in paths.items()}
     return {cpu: value for cpu, value in values.items() if value}
 
 
@@ -137,30 +137,30 @@ def read_kinds(
     capacities: Mapping[int, int | None],
     performance: Mapping[int, int],
 ) -> Mapping[int, str]:
-    """Return the kind of each CPU; a CPU whose kind is unknown is missing."""
+    """Return each CPU's kind of core; CPUs of unknown kind are left out."""
     if units is None:
         return {}
-    is_unit_hidden = any(path in reader.reason_by_path for path in HYBRID)  # it exists, and cannot be read
+    is_unit_hidden = any(path in reader.reason_by_path for path in HYBRID)  # exists, but cannot be read
     if len(set(units.values())) > 1 or is_unit_hidden:
         return {cpu: PERFORMANCE if unit == _BIG else EFFICIENCY for cpu, unit in units.items()}
     folders = read_cpufreq_folders(reader, cpus)
     limits = {
-        cpu: reader.parsed(f"{folder}/cpuinfo_max_freq", parse_khz, expected=False) for cpu, folder in folders.items()
+        cpu: reader.parse(f"{folder}/cpuinfo_max_freq", parse_khz, expected=False) for cpu, folder in folders.items()
     }
-    strengths = (_positive(capacities), performance, _positive(limits))
+    strengths = (_positive_values(capacities), performance, _positive_values(limits))
     return kinds_of(cpus, [strength for strength in strengths if strength], designs)
 
 
-def _positive(values: Mapping[int, int | None]) -> Mapping[int, int]:
+def _positive_values(values: Mapping[int, int | None]) -> Mapping[int, int]:
     return {cpu: value for cpu, value in values.items() if value is not None and value > 0}
 
 
 def kinds_of(
     cpus: Collection[int], strengths: Sequence[Mapping[int, int]], designs: Mapping[int, str]
 ) -> Mapping[int, str]:
-    """Return the kinds by the first strength in which CPUs differ clearly.
+    """Return each CPU's kind of core by the first of the `strengths` in which CPUs differ clearly.
 
-    A CPU of unknown strength may be the fastest, so no other is then known to be a performance core.
+    If a CPU's strength is unknown it may be the fastest, so only efficiency cores are returned.
     """
     is_complete = all(strength.keys() >= set(cpus) for strength in strengths)
     for strength in strengths:
@@ -172,9 +172,10 @@ def kinds_of(
 
 
 def kinds_by_strength(strength_by_cpu: Mapping[int, int]) -> dict[int, str]:
-    """Return the kinds by capacity, performance or highest frequency: one kind unless the weakest is clearly weaker.
+    """Return each CPU's kind of core by its capacity, performance or highest frequency.
 
-    Cores that are not clearly weaker than the strongest one are performance cores, all others efficiency cores.
+    Cores clearly weaker than the strongest one are efficiency cores, all others performance cores. If no core is
+    clearly weaker, all are alike.
     """
     least = max(strength_by_cpu.values(), default=0) * _CLEAR_GAP
     if all(strength >= least for strength in strength_by_cpu.values()):
@@ -187,28 +188,28 @@ _SMT = f"{CPUS}/smt/active"
 _NODE = regex(r"node([0-9]{1,5})")
 _UNDEFINED = -1  # the kernel's value if the architecture reports no package
 _HOLD_DATA = ("Data", "Unified")
-_parse_level = integer_from(1, 8)  # the highest of any architecture
+_parse_level = integer_from(1, 8)  # the limit of all architectures
 
 
 class CpuPlace(Struct, frozen=True):
-    """The place of one CPU in the topology. None is unknown."""
+    """A CPU's place in the topology. None is unknown."""
 
     cpu: int
     core: int | None
     package: int | None
     node: int | None
-    siblings: CpuSet | None  # the CPU itself among them
+    siblings: CpuSet | None  # including the CPU itself
     last_level_cache: CpuSet | None
-    kind: str | None  # performance, efficiency; none if all cores are alike
-    capacity: int | None  # 1024 is the largest core
-    design: str | None = None  # what distinguishes kinds of core: 0x41/0xd05, x86 model with caches, cpu_atom
-    package_cpus: CpuSet | None = None  # read if the package has no number
-    cache_level: int | None = None  # of the last-level cache
-    highest_performance: int | None = None  # on the firmware's scale, if that compares kinds of core
+    kind: str | None  # performance, efficiency, or `none` if all cores are alike
+    capacity: int | None  # the largest core has 1024
+    design: str | None = None  # 0x41/0xd05, x86 model with caches, or cpu_atom
+    package_cpus: CpuSet | None = None  # only read if the package has no number
+    cache_level: int | None = None  # the last-level cache's level
+    highest_performance: int | None = None  # on the firmware's scale, if the scale compares kinds of core
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything that most machines report is known."""
+        """Whether all fields that most machines report are known."""
         return None not in (self.core, self.package, self.node, self.siblings, self.last_level_cache, self.kind)
 
 
@@ -218,14 +219,14 @@ def read_topology(
     designs: Mapping[int, str] | None = None,
     earlier: Mapping[int, CpuPlace] | None = None,
 ) -> Mapping[int, CpuPlace]:
-    """Return the place of each online CPU in sysfs; empty if there is none.
+    """Return the place of each online CPU that has a folder in sysfs.
 
-    `designs` are those of /proc/cpuinfo. Values whose reading interrupts a CPU are taken from `earlier` places.
+    `designs` are from /proc/cpuinfo. Values whose reading interrupts a CPU are taken from `earlier` places.
     """
     folders = read_cpu_folders(reader)
     cpus = sorted(folders if online is None else folders & online)
     nodes = _read_nodes(reader)
-    capacities = {cpu: reader.parsed(f"{CPUS}/cpu{cpu}/cpu_capacity", parse_count, expected=False) for cpu in cpus}
+    capacities = {cpu: reader.parse(f"{CPUS}/cpu{cpu}/cpu_capacity", parse_count, expected=False) for cpu in cpus}
     units = read_hybrid_units(reader)
     design_by_cpu = read_designs(reader, cpus, designs or {}, units)
     asked = {cpu: place.highest_performance for cpu, place in (earlier or {}).items() if place.highest_performance}
@@ -240,31 +241,31 @@ def read_topology(
         for cpu in cpus
     }
     return (
-        _without_siblings(reader, places) if folders == frozenset(places) and _lacks_threads(reader, places) else places
+        _clear_siblings(reader, places) if folders == frozenset(places) and _lacks_threads(reader, places) else places
     )
 
 
 def _lacks_threads(reader: Reader, places: Mapping[int, CpuPlace]) -> bool:
-    """Return whether no CPU has a sibling although the scheduler counts a core with two threads."""
+    """Return whether no CPU lists a sibling although, for the scheduler, some core has two threads online."""
     are_alone = bool(places) and all(place.siblings == frozenset({cpu}) for cpu, place in places.items())
-    return are_alone and reader.parsed(_SMT, parse_flag, expected=False) is True
+    return are_alone and reader.parse(_SMT, parse_flag, expected=False) is True
 
 
-def _without_siblings(reader: Reader, places: Mapping[int, CpuPlace]) -> Mapping[int, CpuPlace]:
+def _clear_siblings(reader: Reader, places: Mapping[int, CpuPlace]) -> Mapping[int, CpuPlace]:
     for cpu in places:
         path = f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"
-        reader.note(path, f"lists no sibling, like those of all CPUs, but {_SMT} is 1")
+        reader.note(path, f"lists no sibling, as for all CPUs, but {_SMT} is 1")
     return {cpu: replace(place, siblings=None) for cpu, place in places.items()}
 
 
 def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: int | None, kind: str | None) -> CpuPlace:
     folder = f"{CPUS}/cpu{cpu}/topology"
-    package = reader.parsed(f"{folder}/physical_package_id", integer_from(_UNDEFINED))
+    package = reader.parse(f"{folder}/physical_package_id", integer_from(_UNDEFINED))
     is_numbered = package is not None and package != _UNDEFINED
     cache, level = _read_last_level_cache(reader, cpu)
     return CpuPlace(
         cpu=cpu,
-        core=reader.parsed(f"{folder}/core_id", integer_from(_UNDEFINED)),
+        core=reader.parse(f"{folder}/core_id", integer_from(_UNDEFINED)),
         package=package if is_numbered else None,
         node=nodes[cpu] if cpu in nodes else _node_link(reader, cpu),
         siblings=_read_cpus(reader, folder, ("core_cpus", "thread_siblings")),
@@ -277,32 +278,32 @@ def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: in
 
 
 def _read_cpus(reader: Reader, folder: str, names: tuple[str, str], expected: bool = True) -> CpuSet | None:
-    """Return the CPUs that the newer or the older name lists; if the two contradict each other, the union.
+    """Return the CPUs listed under the newer or the older name, or the union if both are listed; None is unknown.
 
     Old kernels and lean copies have masks instead of lists.
     """
-    lists = [reader.parsed(f"{folder}/{name}_list", parse_nonempty_cpu_list, expected=False) for name in names]
+    lists = [reader.parse(f"{folder}/{name}_list", parse_nonempty_cpu_list, expected=False) for name in names]
     readable = [cpus for cpus in lists if cpus is not None]
     if readable:
         return frozenset().union(*readable)
-    masks = (reader.parsed(f"{folder}/{name}", parse_nonempty_cpu_mask, expected=False) for name in names)
+    masks = (reader.parse(f"{folder}/{name}", parse_nonempty_cpu_mask, expected=False) for name in names)
     cpus = next((cpus for cpus in masks if cpus is not None), None)
     if cpus is not None:
         return cpus
-    return reader.parsed(f"{folder}/{names[-1]}_list", parse_nonempty_cpu_list, expected)  # for the reason
+    return reader.parse(f"{folder}/{names[-1]}_list", parse_nonempty_cpu_list, expected)  # notes the reason
 
 
 def _read_nodes(reader: Reader) -> dict[int, int]:
-    """Return the node of each CPU by the nodes' lists or masks; a CPU in several nodes is left out."""
+    """Return each CPU's node from the nodes' lists or masks; CPUs in several nodes are left out."""
     node_by_cpu: dict[int, int] = {}
     doubtful: set[int] = set()
     for name in reader.names_or_none(NODES, expected=False) or []:
         match = _NODE.fullmatch(name)
         if match is None:
             continue
-        cpus = reader.parsed(f"{NODES}/{name}/cpulist", parse_cpu_list, expected=False)
+        cpus = reader.parse(f"{NODES}/{name}/cpulist", parse_cpu_list, expected=False)
         if cpus is None:
-            cpus = reader.parsed(f"{NODES}/{name}/cpumap", parse_cpu_mask, expected=False)
+            cpus = reader.parse(f"{NODES}/{name}/cpumap", parse_cpu_mask, expected=False)
         doubtful.update(node_by_cpu.keys() & (cpus or frozenset()))
         node_by_cpu.update(dict.fromkeys(cpus or (), int(match[1])))
     if doubtful:
@@ -311,7 +312,7 @@ def _read_nodes(reader: Reader) -> dict[int, int]:
 
 
 def read_memory_nodes(reader: Reader) -> frozenset[int] | None:
-    """Return the online nodes, those with memory alone included, or None if the kernel lists none."""
+    """Return the online nodes, including nodes without CPUs, or None if the kernel lists none."""
     names = reader.names_or_none(NODES, expected=False)
     matches = [_NODE.fullmatch(name) for name in names or ()]
     return frozenset(int(match[1]) for match in matches if match is not None) or None
@@ -323,17 +324,17 @@ def _node_link(reader: Reader, cpu: int) -> int | None:
 
 
 def _read_last_level_cache(reader: Reader, cpu: int) -> tuple[CpuSet | None, int | None]:
-    """Return the CPUs that share this CPU's highest data cache, and its level; both None if any cache is unreadable."""
+    """Return the CPUs that share the last-level cache, and its level; both None if any cache is unreadable."""
     folder = f"{CPUS}/cpu{cpu}/cache"
     folder_by_level: dict[int, str] = {}
     data_levels: set[int] = set()
     for name in reader.names_or_none(folder) or []:
         if not name.startswith("index"):
             continue
-        level = reader.parsed(f"{folder}/{name}/level", _parse_level)
+        level = reader.parse(f"{folder}/{name}/level", _parse_level)
         if level is None:
             return None, None
-        kind = reader.parsed(f"{folder}/{name}/type", parse_word, expected=False)
+        kind = reader.parse(f"{folder}/{name}/type", parse_word, expected=False)
         if kind != "Instruction":
             folder_by_level[level] = f"{folder}/{name}"
         if kind in _HOLD_DATA:
@@ -345,14 +346,14 @@ def _read_last_level_cache(reader: Reader, cpu: int) -> tuple[CpuSet | None, int
         return None, None
     level = max(folder_by_level)
     highest = folder_by_level[level]
-    shared = reader.parsed(f"{highest}/shared_cpu_list", parse_nonempty_cpu_list, expected=False)
+    shared = reader.parse(f"{highest}/shared_cpu_list", parse_nonempty_cpu_list, expected=False)
     if shared is None:
-        shared = reader.parsed(f"{highest}/shared_cpu_map", parse_nonempty_cpu_mask)  # before Linux 2.6.26
+        shared = reader.parse(f"{highest}/shared_cpu_map", parse_nonempty_cpu_mask)  # before Linux 2.6.26
     return shared, level
 
 
 def cache_names(topology: Mapping[int, CpuPlace]) -> Mapping[int, str]:
-    """Return the known last-level cache of each CPU: `L3#0`, numbered in the order of their first CPUs."""
+    """Return the name of each CPU's last-level cache: `L3#0`, numbered by first CPU. Unknown caches are left out."""
     count_by_level: dict[int, int] = {}
     names: dict[tuple[int, CpuSet], str] = {}
     name_by_cpu: dict[int, str] = {}
@@ -369,9 +370,9 @@ def cache_names(topology: Mapping[int, CpuPlace]) -> Mapping[int, str]:
 
 
 def fastest_of(cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """Return the CPUs of the fastest kind; all CPUs if none is known to be slower than another.
+    """Return the CPUs with the fastest kind of core; all CPUs if none is known to be slower than another.
 
-    If performance cores have several designs, these are the CPUs with the strongest core's design.
+    If performance cores have several designs, only those with the strongest core's design are fastest.
     """
     fast = [topology[cpu] for cpu in cpus if cpu in topology and topology[cpu].kind == PERFORMANCE]
     slow = {cpu for cpu in cpus if cpu in topology and topology[cpu].kind == EFFICIENCY}
@@ -387,13 +388,13 @@ NAME = f"cpufreq/{_FILE}"
 
 
 def read_core_ranking(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
-    """Return the rank of each of the CPUs that has one; most machines rank none."""
-    return reader.made_of_files("core ranking", cpus, lambda: _read_ranking(reader, cpus))
+    """Return the CPUs' ranks; empty on most machines, which do not rank cores."""
+    return reader.make_or_reuse("core ranking", cpus, lambda: _read_ranking(reader, cpus))
 
 
 def _read_ranking(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
     folders = read_cpufreq_folders(reader, sorted(cpus))
-    ranks = {cpu: reader.parsed(f"{folder}/{_FILE}", parse_count, expected=False) for cpu, folder in folders.items()}
+    ranks = {cpu: reader.parse(f"{folder}/{_FILE}", parse_count, expected=False) for cpu, folder in folders.items()}
     return {cpu: rank for cpu, rank in ranks.items() if rank is not None and rank > 0}
 
 
@@ -403,7 +404,7 @@ _LETTERS = {"Data": "d", "Instruction": "i", "Unified": ""}
 
 
 def read_cache_sizes(reader: Reader, cpu: int) -> str | None:
-    """Return `L1d 32K, L1i 32K, L2 1024K, L3 28160K`, NO_CACHES if the kernel lists none, None if one is unknown."""
+    """Return `L1d 32K, L1i 32K, L2 1024K, L3 28160K`; NO_CACHES if the kernel lists none, None if any is unknown."""
     folder = f"{CPUS}/cpu{cpu}/cache"
     try:
         indexes = sorted(name for name in reader.names(folder, expected=False) if _INDEX.fullmatch(name))
@@ -416,7 +417,7 @@ def read_cache_sizes(reader: Reader, cpu: int) -> str | None:
 
 
 def _parse_size(text: str) -> str:
-    """Return a size as the kernel writes it, `1024K`. Raise Malformed."""
+    """Return the size in the kernel's format, `1024K`. Raise Malformed."""
     size = text.strip()
     if _SIZE.fullmatch(size) is None:
         raise Malformed("a size such as 1024K", size)
@@ -424,7 +425,7 @@ def _parse_size(text: str) -> str:
 
 
 def _read_size(reader: Reader, folder: str) -> str | None:
-    level = reader.parsed(f"{folder}/level", integer_from(1, 8), expected=False)
-    kind = reader.parsed(f"{folder}/type", parse_word, expected=False)
-    size = reader.parsed(f"{folder}/size", _parse_size, expected=False)
+    level = reader.parse(f"{folder}/level", integer_from(1, 8), expected=False)
+    kind = reader.parse(f"{folder}/type", parse_word, expected=False)
+    size = reader.parse(f"{folder}/size", _parse_size, expected=False)
     return None if level is None or kind not in _LETTERS or size is None else f"L{level}{_LETTERS[kind]} {size}"

@@ -1,16 +1,16 @@
-"""Readings only for an open clock screen and for recordings: idle states, throttled time, heat, power, uncore clock.
+"""Readings for recordings and an open clock screen only: idle states, throttled time, heat, power, uncore clock.
 
     /sys/devices/system/cpu/cpuN/thermal_throttle/{core,package}_throttle_total_time_ms   30911    (Linux 5.6)
     …/{core,package}_power_limit_count                                                    7
 
-These counters of Intel processors are the kernel's own: reading them wakes no CPU. Cores and packages are read every
-five seconds, as that interrupts a CPU of the package:
+The kernel itself keeps these counters of Intel processors, so reading them wakes no CPU. Cores and packages are only
+read every five seconds, because that interrupts a CPU of the package:
 
     /sys/class/powercap/intel-rapl:0/energy_uj                                  62 1234 5678 (`powercap.py`)
     /sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/current_freq_khz   2400000
     /sys/class/hwmon/hwmon3/{temp2_label,temp2_input,temp2_crit}                Core 0, 68000, 100000
 
-A package is read on its CPU that came online first, a core on itself. Neither is read if that would wake a target CPU.
+A package is read on its first online CPU, a core on itself. Neither is read if that would wake a target CPU.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.frequency.heat import (
     PACKAGE_LABEL,
     ThermalThrottling,
-    asked_cpus,
     chip_folders,
     limited_path,
+    package_reading_cpus,
     parse_millidegrees,
 )
 from noisewatch.kernel.frequency.idle import StateTime, read_state_times
@@ -44,7 +44,7 @@ _MOST_CORES = 256
 
 
 class CoreHeat(Struct, frozen=True):
-    """One core's sensor, in degrees Celsius. None is unknown."""
+    """One core's temperature and its critical limit, in degrees Celsius. None is unknown."""
 
     package: int
     core: int
@@ -53,7 +53,7 @@ class CoreHeat(Struct, frozen=True):
 
 
 class PackageReadings(Struct, frozen=True):
-    """The readings of one moment that interrupt no target CPU. `spared` are the packages that were not read."""
+    """Readings of packages and cores that interrupt no target CPU. `spared` are the packages that were not read."""
 
     read_at_ns: int
     zones: tuple[Zone, ...]
@@ -65,10 +65,12 @@ class PackageReadings(Struct, frozen=True):
 def read_packages(
     reader: Reader, now_ns: int, target: CpuSet, topology: Mapping[int, CpuPlace], uncore: Uncore
 ) -> PackageReadings:
-    """Return the packages and cores now. On a live machine under observation, only housekeeping CPUs are asked."""
+    """Read packages and cores. While the reader spares CPUs, no target CPU is interrupted."""
     spared = reader.spared
     packages = {place.package for place in topology.values() if place.package is not None}
-    left_alone = {package for package in packages if spared is not None and asked_cpus(package, topology) & target}
+    left_alone = {
+        package for package in packages if spared is not None and package_reading_cpus(package, topology) & target
+    }
     zones = package_zones(reader)
     domains = {domain.path: domain.package for domain in uncore.domains or ()}
     if spared is not None:
@@ -80,7 +82,7 @@ def read_packages(
             read_at_ns=now_ns,
             zones=tuple(read_zone(reader, path, package) for path, package in zones.items()),
             cores=tuple(_read_cores(reader, target, topology, spared is not None)),
-            uncore_khz_by_path={path: reader.parsed(f"{path}/current_freq_khz", parse_khz) for path in domains},
+            uncore_khz_by_path={path: reader.parse(f"{path}/current_freq_khz", parse_khz) for path in domains},
             spared=frozenset(left_alone),
         )
     finally:
@@ -90,12 +92,12 @@ def read_packages(
 def _read_cores(
     reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace], spares_target: bool
 ) -> Iterator[CoreHeat]:
-    """Yield the core temperatures of coretemp, which asks each core on itself."""
+    """Yield the core temperatures from coretemp, which interrupts each core to read it."""
     cpus_by_core: dict[tuple[int | None, int | None], set[int]] = {}
     for cpu, place in topology.items():
         cpus_by_core.setdefault((place.package, place.core), set()).add(cpu)
     for folder in chip_folders(reader) or ():
-        if reader.parsed(f"{folder}/name", parse_word, expected=False) != "coretemp":
+        if reader.parse(f"{folder}/name", parse_word, expected=False) != "coretemp":
             continue
         package, number_by_core = _sensors_of(reader, folder)
         for core, number in list(number_by_core.items())[:_MOST_CORES]:
@@ -103,7 +105,7 @@ def _read_cores(
             if package is None or (spares_target and (not cpus or cpus & target)):
                 continue
             celsius, critical = (
-                reader.parsed(f"{folder}/temp{number}_{what}", parse_millidegrees, expected=what == "input")
+                reader.parse(f"{folder}/temp{number}_{what}", parse_millidegrees, expected=what == "input")
                 for what in ("input", "crit")
             )
             yield CoreHeat(
@@ -115,37 +117,37 @@ def _read_cores(
 
 
 def _sensors_of(reader: Reader, folder: str) -> tuple[int | None, dict[int, int]]:
-    """Return the package of the chip, and the number of each core's sensor."""
+    """Return the chip's package, or None if unknown, and each core's sensor number."""
     matches = map(_LABEL.fullmatch, reader.names_or_none(folder) or ())
     numbers = [int(match[1]) for match in matches if match is not None]
-    labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}
+    labels = {number: reader.parse(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}
     packages = [int(match[1]) for label in labels.values() if (match := PACKAGE_LABEL.fullmatch(label or ""))]
     cores = {int(match[1]): number for number, label in labels.items() if (match := _CORE.fullmatch(label or ""))}
     return (packages[0] if packages else None), dict(sorted(cores.items()))
 
 
-PACKAGES_LAST_NS = 4_900_000_000  # five intervals; wake-ups are not exact
+PACKAGES_LAST_NS = 4_900_000_000  # just under five intervals, because wake-ups are not exact
 _WHATS = ("core", "package")
 
 
 class ThrottledTime(Struct, frozen=True):
-    """Throttled time of a core or a package since boot. None is unknown, or not counted by this processor."""
+    """The throttled time of a core or package since boot. None is unknown, or not counted by this processor."""
 
     slowed_ms: int | None
     power_limit_count: int | None
 
 
 class ClockReadings(Struct, frozen=True):
-    """The readings. The keys of `slowed_by_cpu` are the CPU that is read, and `core` or `package`."""
+    """All readings. A key of `slowed_by_cpu` is the CPU on which the counter is read, and `core` or `package`."""
 
     states_by_cpu: Mapping[int, tuple[StateTime, ...] | None]
     slowed_by_cpu: Mapping[tuple[int, str], ThrottledTime]
     packages: PackageReadings
-    packages_before: PackageReadings | None  # the previous reading
+    packages_before: PackageReadings | None  # from the previous reading
 
 
 def throttled_time_path(cpu: int, what: str) -> str:
-    """Return the path of the throttled time of the CPU's core or package."""
+    """Return the path of the throttled time of the CPU's core or package (`what`)."""
     return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_throttle_total_time_ms"
 
 
@@ -160,10 +162,10 @@ def read_clock_readings(
     previous: ClockReadings | None = None,
     most_cpus: int | None = None,
 ) -> ClockReadings:
-    """Return the readings now.
+    """Return the current readings.
 
-    `throttling` has the CPUs to read for their cores and packages. Idle states are read for at most `most_cpus`, target
-    CPUs first.
+    `throttling` determines which CPUs to read for their cores and packages. Idle states are read for at most
+    `most_cpus`, target CPUs first.
     """
     in_order = [*sorted(target & online), *sorted(online - target)]
     if previous is not None and 0 <= now_ns - previous.packages.read_at_ns < PACKAGES_LAST_NS:
@@ -189,6 +191,6 @@ def read_clock_readings(
 
 def _read_throttled_time(reader: Reader, cpu: int, what: str) -> ThrottledTime:
     return ThrottledTime(
-        slowed_ms=reader.parsed(throttled_time_path(cpu, what), parse_count),
-        power_limit_count=reader.parsed(limited_path(cpu, what), parse_count, expected=False),
+        slowed_ms=reader.parse(throttled_time_path(cpu, what), parse_count),
+        power_limit_count=reader.parse(limited_path(cpu, what), parse_count, expected=False),
     )

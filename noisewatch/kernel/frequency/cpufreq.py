@@ -1,11 +1,11 @@
-"""The clock of each CPU and its limits: cpufreq.
+"""Each CPU's clock and its limits: cpufreq.
 
     /sys/devices/system/cpu/cpuN/cpufreq                       a link to ../cpufreq/policyM, which a copy may lack
     …/scaling_driver                                           acpi-cpufreq
     …/scaling_governor                                         performance
     …/{scaling_min_freq,scaling_max_freq,cpuinfo_min_freq,cpuinfo_max_freq,scaling_cur_freq}   kHz
     …/energy_performance_preference                            balance_performance
-    /sys/devices/system/cpu/cpufreq/policyM/related_cpus       0 1 2 3          (affected_cpus: those that are online)
+    /sys/devices/system/cpu/cpufreq/policyM/related_cpus       0 1 2 3          (affected_cpus: only online CPUs)
     /sys/devices/system/cpu/cpuN/acpi_cppc/nominal_freq        2600             MHz
 
 https://docs.kernel.org/admin-guide/pm/cpufreq.html
@@ -30,12 +30,12 @@ from noisewatch.patterns import regex
 POLICIES = f"{CPUS}/cpufreq"
 _POLICY = regex(r"policy[0-9]{1,5}")
 _BOOST = f"{CPUS}/cpufreq/boost"
-_OWN_KNOBS = ("boost", "cpb")  # of one CPU
-INTEL_DRIVERS = frozenset({"intel_pstate", "intel_cpufreq"})  # one module, active and passive
+_OWN_KNOBS = ("boost", "cpb")  # each controls one CPU
+INTEL_DRIVERS = frozenset({"intel_pstate", "intel_cpufreq"})  # one module in active and passive mode
 NO_DRIVER = "none"
 NO_PREFERENCE = "none"
 _PREFERENCE = regex(r"[a-z_]{2,40}|\d{1,3}", re.ASCII)
-_MOST_PREFERENCE = 255  # a byte of the register
+_MOST_PREFERENCE = 255  # one byte in the register
 _MOST_MHZ = 20_000
 
 
@@ -45,7 +45,7 @@ def own_folder(cpu: int) -> str:
 
 
 def read_cpufreq_folders(reader: Reader, cpus: Collection[int]) -> Mapping[int, str]:
-    """Return the folder of each CPU that has one."""
+    """Return each CPU's cpufreq folder, or its policy's. CPUs without a folder are left out."""
     own = {cpu for cpu in cpus if reader.names_or_none(own_folder(cpu), expected=False) is not None}
     policies = _policy_folders(reader) if len(own) < len(cpus) else []
     shared = {cpu: folder for folder in policies for cpu in _cpus_of(reader, folder)}
@@ -53,9 +53,9 @@ def read_cpufreq_folders(reader: Reader, cpus: Collection[int]) -> Mapping[int, 
 
 
 def read_any_driver(reader: Reader) -> str | None:
-    """Return the driver of the first policy that reports one, or else of CPU 0."""
+    """Return the driver of the first policy that reports one, else CPU 0's; None if unknown."""
     folders = [*_policy_folders(reader), own_folder(0)]
-    drivers = (reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False) for folder in folders)
+    drivers = (reader.parse(f"{folder}/scaling_driver", parse_identifier, expected=False) for folder in folders)
     return next((driver for driver in drivers if driver is not None), None)
 
 
@@ -66,7 +66,7 @@ def _policy_folders(reader: Reader) -> list[str]:
 
 def _cpus_of(reader: Reader, folder: str) -> CpuSet:
     for name in ("related_cpus", "affected_cpus"):
-        cpus = reader.parsed(f"{folder}/{name}", parse_cpu_words, expected=False)
+        cpus = reader.parse(f"{folder}/{name}", parse_cpu_words, expected=False)
         if cpus:
             return cpus
     return frozenset()
@@ -82,23 +82,23 @@ class CpuFrequency(Struct, frozen=True):
     max_khz: int | None = None
     hardware_min_khz: int | None = None
     hardware_max_khz: int | None = None
-    base_khz: int | None = None  # without turbo: reported by intel_pstate, and by firmware with CPPC
-    energy_preference: str | None = None  # none if the driver accepts none
+    base_khz: int | None = None  # without turbo, as reported by intel_pstate, or by firmware with CPPC
+    energy_preference: str | None = None  # `none` if the driver accepts no preference
     driver: str | None = None
 
     @property
     def has_hwp(self) -> bool:
-        """Whether Intel's driver is known to let the processor choose the clock, and so accepts a preference."""
+        """Whether Intel's driver certainly lets the processor choose the clock (HWP): it accepts a preference."""
         return self.driver in INTEL_DRIVERS and self.energy_preference not in (None, NO_PREFERENCE)
 
 
 class Frequency(Struct, frozen=True):
-    """The driver (`none` if the kernel has none), turbo and each CPU's clock."""
+    """The driver (`none` if the kernel has no driver), turbo and each CPU's clock. None is unknown."""
 
     driver: str | None
     turbo: str | None  # on, off
-    turbo_path: str | None  # the file that reports it
-    turbo_by_cpu: Mapping[int, bool]  # if each CPU has its own knob, which outranks a global one
+    turbo_path: str | None  # the file that reports turbo
+    turbo_by_cpu: Mapping[int, bool]  # only if CPUs have knobs of their own, which outrank a global knob
     cpus: Mapping[int, CpuFrequency]
     folder_by_cpu: Mapping[int, str] = {}
 
@@ -113,9 +113,8 @@ def read_frequency(
 ) -> Frequency:
     """Return the clocks of `cpus`. Limits, which rarely change, are taken from `previous` if it has them.
 
-    `first` is from the previous snapshot: an unchanged clock keeps its record, and values that drivers read on the CPU
-    itself are not read again. The current frequency of the CPUs in `undisturbed` is not read if that would interrupt
-    them.
+    `first` is from the previous snapshot: an unchanged clock keeps its object, and values that drivers read on the CPU
+    itself are not read again. The current frequency of `undisturbed` CPUs is not read if that would interrupt them.
     """
     settled = previous or _read_settled(reader, cpus, undisturbed, first)
     has_all_folders = settled.folder_by_cpu.keys() == cpus
@@ -131,7 +130,7 @@ def read_frequency(
         earlier = first.cpus.get(cpu) if first is not None else None
         folder = folders.get(cpu)
         if folder is None:
-            reader.names_or_none(own_folder(cpu))  # for the reason
+            reader.names_or_none(own_folder(cpu))  # notes the reason
         limits = settled.cpus.get(cpu) or _read_limits(reader, cpu, folder, earlier if cpu in undisturbed else None)
         clock = _read_now(reader, limits, folder, is_harmless or cpu not in undisturbed)
         clocks[cpu] = earlier if earlier is not None and earlier == clock else clock
@@ -139,7 +138,7 @@ def read_frequency(
 
 
 def _read_settled(reader: Reader, cpus: CpuSet, undisturbed: CpuSet, first: Frequency | None) -> Frequency:
-    """Return all that rarely changes: everything except governors and current frequencies."""
+    """Return everything that rarely changes: all but governors and current frequencies."""
     earlier = first.cpus if first is not None else {}
     asked = {cpu: earlier[cpu] for cpu in sorted(undisturbed & earlier.keys())}
     earlier_values = tuple([(cpu, clock.base_khz, clock.energy_preference) for cpu, clock in asked.items()])
@@ -150,21 +149,21 @@ def _read_settled(reader: Reader, cpus: CpuSet, undisturbed: CpuSet, first: Freq
         limits = {cpu: _read_limits(reader, cpu, folders.get(cpu), asked.get(cpu)) for cpu in sorted(cpus)}
         return Frequency(_read_driver(reader, cpus, folders), *turbo, limits, folders)
 
-    return reader.made_of_files("limits of clocks", (cpus, earlier_values), read)
+    return reader.make_or_reuse("limits of clocks", (cpus, earlier_values), read)
 
 
 def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequency | None) -> CpuFrequency:
-    """Return one CPU's limits; `asked` has the values already read from the CPU itself."""
+    """Return one CPU's limits. `asked` contains the values that were already read on the CPU, if any."""
     if folder is None:
         return CpuFrequency(cpu)
 
     def khz(name: str, expected: bool = True) -> int | None:
-        return reader.parsed(f"{folder}/{name}", parse_khz, expected)
+        return reader.parse(f"{folder}/{name}", parse_khz, expected)
 
     lowest_khz, highest_khz = read_window(reader, f"{folder}/scaling_min_freq", f"{folder}/scaling_max_freq")
     limits = CpuFrequency(
         cpu,
-        driver=reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False),
+        driver=reader.parse(f"{folder}/scaling_driver", parse_identifier, expected=False),
         min_khz=lowest_khz,
         max_khz=highest_khz,
         hardware_min_khz=khz("cpuinfo_min_freq"),
@@ -172,29 +171,29 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
         energy_preference=asked.energy_preference if asked is not None else _read_preference(reader, folder),
     )
     base_khz = asked.base_khz if asked is not None else khz("base_frequency", expected=False)
-    if base_khz is None and asked is None and not limits.has_hwp:  # with HWP cores of one nominal clock may differ
+    if base_khz is None and asked is None and not limits.has_hwp:  # with HWP, cores with one nominal clock may differ
         base_khz = _nominal_khz(reader, cpu)
     return replace(limits, base_khz=base_khz)
 
 
 def read_window(reader: Reader, min_path: str, max_path: str) -> tuple[int | None, int | None]:
-    """Return the lowest and highest frequency (kHz) that a clock may have; both None if they contradict each other."""
-    lowest, highest = reader.parsed(min_path, parse_khz), reader.parsed(max_path, parse_khz)
+    """Return a clock's lowest and highest allowed frequency (kHz); both None if they contradict each other."""
+    lowest, highest = reader.parse(min_path, parse_khz), reader.parse(max_path, parse_khz)
     if highest == 0 or (lowest is not None and highest is not None and lowest > highest):
         for path in (min_path, max_path):
-            reader.note(path, f"no clock is between {lowest} and {highest} kHz")
+            reader.note(path, f"no frequency is between {lowest} and {highest} kHz")
         return None, None
     return lowest, highest
 
 
 def _read_preference(reader: Reader, folder: str) -> str | None:
     path = f"{folder}/energy_performance_preference"
-    preference = reader.parsed(path, parse_preference, expected=False)
+    preference = reader.parse(path, parse_preference, expected=False)
     return NO_PREFERENCE if preference is None and reader.is_absent(path) else preference
 
 
 def parse_preference(text: str) -> str:
-    """Return the preference, a word or a number. Raise Malformed."""
+    """Return the energy preference, a word or a number. Raise Malformed."""
     stripped = text.strip()
     is_one = _PREFERENCE.fullmatch(stripped) is not None
     if not is_one or (stripped.isdecimal() and int(stripped) > _MOST_PREFERENCE):
@@ -203,32 +202,32 @@ def parse_preference(text: str) -> str:
 
 
 def _nominal_khz(reader: Reader, cpu: int) -> int | None:
-    mhz = reader.parsed(f"{CPUS}/cpu{cpu}/acpi_cppc/nominal_freq", integer_from(0, _MOST_MHZ), expected=False)
+    mhz = reader.parse(f"{CPUS}/cpu{cpu}/acpi_cppc/nominal_freq", integer_from(0, _MOST_MHZ), expected=False)
     return mhz * 1000 if mhz else None
 
 
 def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_current: bool) -> CpuFrequency:
-    """Return the limits with the governor and the frequency, which change at any time."""
+    """Return the limits together with the governor and frequency, which may change at any time."""
     if folder is None:
         return limits
     governor_path, current_path = f"{folder}/scaling_governor", f"{folder}/scaling_cur_freq"
     if not may_ask_current:
         reader.note(current_path, "not read: it would interrupt the CPU (Linux before 5.19)")
-    governor = reader.parsed(governor_path, parse_identifier)
-    current_khz = reader.parsed(current_path, parse_khz) if may_ask_current else None
+    governor = reader.parse(governor_path, parse_identifier)
+    current_khz = reader.parse(current_path, parse_khz) if may_ask_current else None
     if (governor, current_khz) == (limits.governor, limits.current_khz):
         return limits
     return replace(limits, governor=governor, current_khz=current_khz)
 
 
 def _is_asking_harmless(reader: Reader, linux: tuple[int, int] | None) -> bool:
-    """Return whether the current frequency of any CPU can be read without interrupting it."""
+    """Return whether every CPU's current frequency can be read without interrupting the CPU."""
     return not reader.machine.is_live or not may_interrupt(f"{own_folder(0)}/scaling_cur_freq", None, linux)
 
 
 def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> str | None:
     for folder in folders.values():
-        driver = reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False)
+        driver = reader.parse(f"{folder}/scaling_driver", parse_identifier, expected=False)
         if driver is not None:
             return driver
     is_absent = bool(cpus) and not folders and all(_is_without_cpufreq(reader, cpu) for cpu in cpus)
@@ -236,7 +235,7 @@ def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> st
 
 
 def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
-    """Return whether the kernel shows the CPU's folder completely, without cpufreq in it."""
+    """Return whether the CPU's folder is fully visible and contains no cpufreq."""
     return reader.is_absent(own_folder(cpu)) and "topology" in (
         reader.names_or_none(f"{CPUS}/cpu{cpu}", expected=False) or []
     )
@@ -245,25 +244,25 @@ def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
 def _read_turbo(
     reader: Reader, cpus: CpuSet, folders: Mapping[int, str], own_names: Sequence[str]
 ) -> tuple[str | None, str | None, Mapping[int, bool]]:
-    """Return whether the clock may exceed its base frequency, the knob's path, and each CPU's own knob if it has one.
+    """Return whether turbo is on, the knob's path, and the values of per-CPU knobs if these decide.
 
     intel_pstate/no_turbo is the only inverted knob. The policies' boost (Linux 6.11) and AMD's cpb are per CPU, and
-    count as on if they are on for any of `cpus`; cpufreq/boost is global. `own_names` are the per-CPU knobs to read. A
-    knob that exists and is neither 0 nor 1 leaves the answer open: the next knob may be stale or ignored.
+    count as on if they are on for any of `cpus`; cpufreq/boost is global. `own_names` are the per-CPU knobs to read. If
+    a knob exists but is neither 0 nor 1, turbo is unknown (None): the next knob may be stale or ignored.
     """
     no_turbo = f"{CPUS}/intel_pstate/no_turbo"
-    is_off = reader.parsed(no_turbo, parse_flag, expected=False)
+    is_off = reader.parse(no_turbo, parse_flag, expected=False)
     if is_off is not None:
         return ("off" if is_off else "on"), no_turbo, {}
     paths = [no_turbo]
     for name in own_names:
         path_by_cpu = {cpu: f"{folder}/{name}" for cpu, folder in folders.items()}
-        values = {cpu: reader.parsed(path, parse_flag, expected=False) for cpu, path in path_by_cpu.items()}
+        values = {cpu: reader.parse(path, parse_flag, expected=False) for cpu, path in path_by_cpu.items()}
         own = {cpu: value for cpu, value in values.items() if value is not None}
         if own and len(own) == len(cpus):
             return ("on" if any(own.values()) else "off"), f"{CPUS}/cpuN/cpufreq/{name}", own
         paths += path_by_cpu.values()
-    is_on = reader.parsed(_BOOST, parse_flag, expected=False)
+    is_on = reader.parse(_BOOST, parse_flag, expected=False)
     if is_on is None or any(path in reader.reason_by_path for path in paths):
         return None, None, {}
     return ("on" if is_on else "off"), _BOOST, {}

@@ -1,4 +1,4 @@
-"""The heat of the processor: its temperature, the devices that slow it down to cool it, and its thermal interrupts.
+"""The processor's heat: its temperature, the devices that cool it by slowing it down, and its thermal interrupts.
 
     /sys/class/hwmon/hwmon3/name                       coretemp
     /sys/class/hwmon/hwmon3/temp1_label                Package id 0
@@ -15,9 +15,9 @@ https://docs.kernel.org/driver-api/thermal/sysfs-api.html. Fans, displays and ra
     /sys/devices/system/cpu/cpuN/thermal_throttle/package_throttle_count    15557
     /sys/devices/system/cpu/cpuN/thermal_throttle/{core,package}_power_limit_count    7   (boot option int_pln_enable)
 
-https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c. Only Intel's processors count, since
-boot. All CPUs of a core, or of a package, take the interrupt, so reading one of them is enough. The kernel counts when
-throttling begins: throttling that lasts longer than the whole interval is not counted in it.
+https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c. Only Intel processors count, since
+boot. All CPUs of a core or package take the interrupt, so reading one of them is enough. The kernel counts when
+throttling begins: throttling that began before an interval and outlasts it is not counted in the interval.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from noisewatch.text import clean
 
 COOLING = "/sys/class/thermal"
 _NOT_IN_USE = -1
-MOST_WATCHED = 512  # a file takes some microseconds; servers have one of these for each CPU
+MOST_WATCHED = 512  # a file takes a few microseconds; servers have one such device for each CPU
 _NAME = regex(r"cooling_device(\d{1,6})")
 _SLOWS_THE_PROCESSOR = regex(
     r"Processor|intel_powerclamp|cpufreq-\S+|thermal-cpufreq-\d+|idle-\S+|thermal-idle-\d+", re.ASCII
 )
-# Of the kernel's drivers: fans, screens, radios, chargers, GPUs, ports, and the temperature limit of the processor.
+# The kernel's drivers for fans, screens, radios, chargers, GPUs, ports, and the processor's temperature limit.
 _COOLS_ELSEWHERE = regex(
     r"\S*[Ff]an\S*|LCD\S*|(iwlwifi|ath\d+k|mt\d+|rtw|BAT|devfreq-gpu|PCIe_Port_)\S*|TCC Offset", re.ASCII
 )
@@ -55,23 +55,23 @@ class CoolingDevice(Struct, frozen=True):
 
     path: str
     kind: str | None
-    state: int | None  # above 0: at work
+    state: int | None  # above 0: active
 
     @property
     def slows_the_processor(self) -> bool | None:
-        """Whether the device slows the processor when active; None is unknown."""
+        """Whether the device slows the processor down when active; None is unknown."""
         return True if self.kind is not None and _SLOWS_THE_PROCESSOR.fullmatch(self.kind) else None
 
 
 class Cooling(Struct, frozen=True):
-    """The cooling devices; `devices` is None if unknown. `is_complete`: the kernel itself has no others."""
+    """The cooling devices. `devices` is None if unknown; `is_complete`: the kernel has no other devices."""
 
     devices: tuple[CoolingDevice, ...] | None
     is_complete: bool
 
 
 def read_cooling(reader: Reader) -> Cooling:
-    """Return the devices and their states."""
+    """Return the cooling devices and their states."""
     names = reader.names_or_none(COOLING)
     if names is None:
         return Cooling(None, False)
@@ -85,30 +85,28 @@ def read_cooling(reader: Reader) -> Cooling:
 
 
 def _read_device(reader: Reader, path: str) -> CoolingDevice | None:
-    kind = reader.parsed(f"{path}/type", parse_word)
+    kind = reader.parse(f"{path}/type", parse_word)
     if kind is not None and _COOLS_ELSEWHERE.fullmatch(kind) is not None:
         return None  # reading it may be slow too
-    return CoolingDevice(path, kind, reader.parsed(f"{path}/cur_state", _parser_of_states(kind)))
+    return CoolingDevice(path, kind, reader.parse(f"{path}/cur_state", _parser_of_states(kind)))
 
 
 def _parser_of_states(kind: str | None) -> Callable[[str], int]:
-    """Return the parser of a state of at least 0; only intel_powerclamp had -1 (drivers/thermal/intel, before 6.3)."""
+    """Return a parser of states from 0 on; intel_powerclamp also has -1 (drivers/thermal/intel, before 6.3)."""
     return integer_from(_NOT_IN_USE if kind == "intel_powerclamp" else 0)
 
 
 def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | None]:
-    """Return the current states by path, of as many devices as can be read in each snapshot."""
+    """Return the devices' current states by path, for as many devices as each snapshot may read."""
     watched = [device for device in cooling.devices or () if device.kind is not None][:MOST_WATCHED]
-    return {
-        device.path: reader.parsed(f"{device.path}/cur_state", _parser_of_states(device.kind)) for device in watched
-    }
+    return {device.path: reader.parse(f"{device.path}/cur_state", _parser_of_states(device.kind)) for device in watched}
 
 
 class ThermalThrottling(Struct, frozen=True):
-    """Events since boot, by the CPU that was asked for its core or package; None is unknown.
+    """Throttling events since boot, by the CPU that was read for its core or package; None is unknown.
 
-    `limited_…` are events of the power limit; empty if the kernel counts none. `uncounted` are the target CPUs of cores
-    left out because there are too many.
+    `limited_…` are power limit events; empty if the kernel does not count them. `uncounted` are the target CPUs of
+    cores beyond the limit, which are not read.
     """
 
     count_by_core_cpu: Mapping[int, int | None]
@@ -119,25 +117,25 @@ class ThermalThrottling(Struct, frozen=True):
 
 
 def throttle_path(cpu: int, what: str) -> str:
-    """Return the path of the throttle counter of the CPU's core or package."""
+    """Return the path of the throttle counter of the CPU's core or package (`what`)."""
     return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_throttle_count"
 
 
 def limited_path(cpu: int, what: str) -> str:
-    """Return the path of the power limit counter of the CPU's core or package."""
+    """Return the path of the power limit counter of the CPU's core or package (`what`)."""
     return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_power_limit_count"
 
 
 def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> ThermalThrottling:
-    """Return the counters of the cores and packages of the target CPUs; of the first only, if it has none."""
+    """Return the counters of the target CPUs' cores and packages; only the first CPU's, unknown, if it has none."""
     if not target:
         return ThermalThrottling({}, {})
-    return reader.made_of_files("throttling", (target, topology), lambda: _read_counters(reader, target, topology))
+    return reader.make_or_reuse("throttling", (target, topology), lambda: _read_counters(reader, target, topology))
 
 
 def _read_counters(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> ThermalThrottling:
     first = min(target)
-    if reader.parsed(throttle_path(first, "core"), parse_count) is None:
+    if reader.parse(throttle_path(first, "core"), parse_count) is None:
         return ThermalThrottling({first: None}, {first: None})
     cores = sorted({_first_of_core(cpu, target, topology) for cpu in target})
     asked, left = cores[:MOST_CORES], frozenset(cores[MOST_CORES:])
@@ -146,8 +144,8 @@ def _read_counters(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPla
         package = topology[cpu].package if cpu in topology else None
         packages.setdefault(~cpu if package is None else package, cpu)  # each CPU of an unknown core or package is read
     return ThermalThrottling(
-        {cpu: reader.parsed(throttle_path(cpu, "core"), parse_count) for cpu in asked},
-        {cpu: reader.parsed(throttle_path(cpu, "package"), parse_count) for cpu in packages.values()},
+        {cpu: reader.parse(throttle_path(cpu, "core"), parse_count) for cpu in asked},
+        {cpu: reader.parse(throttle_path(cpu, "package"), parse_count) for cpu in packages.values()},
         frozenset(cpu for cpu in target if _first_of_core(cpu, target, topology) in left),
         _read_limited(reader, "core", asked),
         _read_limited(reader, "package", list(packages.values())),
@@ -155,22 +153,22 @@ def _read_counters(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPla
 
 
 def _read_limited(reader: Reader, what: str, cpus: Sequence[int]) -> Mapping[int, int | None]:
-    """Return the power limit counters, empty if the kernel has none for any CPU."""
+    """Return the power limit counters; empty if the kernel has none at all."""
     path_by_cpu = {cpu: limited_path(cpu, what) for cpu in cpus}
     if all(reader.is_absent(path) for path in path_by_cpu.values()):
         return {}
-    return {cpu: reader.parsed(path, parse_count) for cpu, path in path_by_cpu.items()}
+    return {cpu: reader.parse(path, parse_count) for cpu, path in path_by_cpu.items()}
 
 
 def cpus_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """Return the target CPUs of the CPU's core."""
+    """Return the target CPUs on the same core as `cpu`."""
     place = topology.get(cpu)
     siblings = place.siblings if place is not None else None
     return (siblings or frozenset({cpu})) & target
 
 
 def cpus_of_package(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """Return the target CPUs of the CPU's package."""
+    """Return the target CPUs in the same package as `cpu`."""
     package = topology[cpu].package if cpu in topology else None
     return frozenset(
         target_cpu for target_cpu in target if target_cpu in topology and topology[target_cpu].package == package
@@ -190,12 +188,12 @@ _FILE = regex(r"temp(\d{1,4})_(?:input|label|crit)")  # a sensor without _input 
 PACKAGE_LABEL = regex(r"(?:Package|Physical) id (\d{1,5})")  # the latter before Linux 4.14
 _parse_coretemp_label = word_of("a core or a package", regex(rf"{PACKAGE_LABEL.pattern}|Core \d{{1,5}}", re.ASCII))
 _INTERRUPTS = "coretemp"
-_MOST_SENSORS = 8  # of one chip
-parse_millidegrees = integer_from(-60_000, 200_000)  # of working silicon; broken sensors report other values
+_MOST_SENSORS = 8  # per chip
+parse_millidegrees = integer_from(-60_000, 200_000)  # working silicon; broken sensors report other values
 
 
 class Sensor(Struct, frozen=True):
-    """One sensor, in degrees Celsius. None is unknown, or not reported by the chip."""
+    """One temperature sensor, in degrees Celsius. None is unknown, or not reported by the chip."""
 
     path: str
     chip: str
@@ -206,7 +204,7 @@ class Sensor(Struct, frozen=True):
 
 
 class Sensors(Struct, frozen=True):
-    """Temperature sensors; `read` is None if unknown. `unread` is the first path that could not be read, or None."""
+    """The temperature sensors; `read` is None if unknown. `unread` is the first unreadable path, or None."""
 
     read: tuple[Sensor, ...] | None
     unread: str | None = None
@@ -219,9 +217,9 @@ def chip_folders(reader: Reader) -> list[str] | None:
 
 
 def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
-    """Return the processor's sensors, without those of other packages; `read` is None if they cannot be listed.
+    """Return the sensors of the processor's `packages`, or of all packages if none are given.
 
-    If a chip has a sensor for a whole package, or the die, only that one is read.
+    If a chip has a sensor for a whole package or die, only this sensor is read.
     """
     folders = chip_folders(reader)
     if folders is None:
@@ -229,7 +227,7 @@ def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
     sensors: list[Sensor] = []
     failed_paths: list[str] = []
     for folder in folders:
-        chip = reader.parsed(f"{folder}/name", _parse_chip, expected=False)
+        chip = reader.parse(f"{folder}/name", _parse_chip, expected=False)
         if chip is None:
             failed_paths.append(f"{folder}/name")
         elif _OF_PROCESSOR.fullmatch(chip):
@@ -248,14 +246,14 @@ def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
 def read_celsius(
     reader: Reader, sensors: Sensors, target: CpuSet, topology: Mapping[int, CpuPlace]
 ) -> Mapping[str, float | None]:
-    """Return the current temperatures by path, of sensors that can be read without interrupting a target CPU."""
+    """Return the current temperatures by path. Sensors whose reading interrupts a target CPU are left out."""
     asked = [sensor.path for sensor in sensors.read or () if not _interrupts_any_of(target, sensor, topology)]
-    millidegrees = {path: reader.parsed(path, parse_millidegrees) for path in asked}
+    millidegrees = {path: reader.parse(path, parse_millidegrees) for path in asked}
     return {path: None if value is None else value / 1000 for path, value in millidegrees.items()}
 
 
-def asked_cpus(package: int | None, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """Return the CPUs that are woken to read a package: the first to come online, with its core; none if unknown."""
+def package_reading_cpus(package: int | None, topology: Mapping[int, CpuPlace]) -> CpuSet:
+    """Return the CPUs disturbed by reading a package: all on the core of its first online CPU; none if unknown."""
     asked = min((cpu for cpu, place in topology.items() if place.package == package), default=None)
     return frozenset() if package is None or asked is None else (topology[asked].siblings or frozenset()) | {asked}
 
@@ -264,16 +262,16 @@ def _interrupts_any_of(target: CpuSet, sensor: Sensor, topology: Mapping[int, Cp
     """Return whether reading a sensor interrupts a target CPU."""
     if sensor.chip != _INTERRUPTS:
         return False
-    asked = asked_cpus(sensor.package, topology)
+    asked = package_reading_cpus(sensor.package, topology)
     return not asked or bool(asked & target)
 
 
 def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int]) -> tuple[list[Sensor], bool]:
-    """Return the chip's most general sensors, and whether they cover everything."""
+    """Return the chip's most general sensors, and whether these cover the whole chip."""
     matches = map(_FILE.fullmatch, reader.names_or_none(folder) or ())
     numbers = sorted({int(match[1]) for match in matches if match is not None})
     parse = _parse_coretemp_label if chip == _INTERRUPTS else parse_word
-    labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse, expected=False) for number in numbers}
+    labels = {number: reader.parse(f"{folder}/temp{number}_label", parse, expected=False) for number in numbers}
     chosen = _choose_numbers(labels, packages)
     sensors = [
         _read_sensor(reader, f"{folder}/temp{number}", chip, labels[number]) for number in chosen[:_MOST_SENSORS]
@@ -281,7 +279,7 @@ def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int])
     if not numbers:
         reader.note(folder, "no sensor in it")
     elif len(chosen) > _MOST_SENSORS:
-        reader.note(folder, f"more sensors than the {_MOST_SENSORS} that are read")
+        reader.note(folder, f"only the first {_MOST_SENSORS} of its {len(chosen)} sensors are read")
     unlabelled = [number for number, label in labels.items() if label is None]
     has_all_labels = all(reader.is_absent(f"{folder}/temp{number}_label") for number in unlabelled)
     return sensors, bool(numbers) and len(chosen) <= _MOST_SENSORS and has_all_labels
@@ -298,7 +296,7 @@ def _choose_numbers(labels: dict[int, str | None], packages: CpuSet) -> list[int
     by_package = {number: match for number, label in labels.items() if (match := PACKAGE_LABEL.fullmatch(label or ""))}
     if by_package:
         return [number for number, match in by_package.items() if not packages or int(match[1]) in packages]
-    for name in ("Tdie", "Tctl"):  # AMD: the second is the first with an offset for the fans
+    for name in ("Tdie", "Tctl"):  # AMD: Tctl is Tdie with an offset for the fans
         if name in labels.values():
             return [number for number, label in labels.items() if label == name]
     return sorted(labels)
@@ -308,9 +306,9 @@ def _read_sensor(reader: Reader, path: str, chip: str, label: str | None) -> Sen
     may_ask = reader.spared is None or chip != _INTERRUPTS
     if not may_ask:
         reader.note(f"{path}_input", NOT_ASKED)
-    now = reader.parsed(f"{path}_input", parse_millidegrees) if may_ask else None
+    now = reader.parse(f"{path}_input", parse_millidegrees) if may_ask else None
     package = PACKAGE_LABEL.fullmatch(label or "")
-    critical = reader.parsed(f"{path}_crit", parse_millidegrees, expected=False) if may_ask else None
+    critical = reader.parse(f"{path}_crit", parse_millidegrees, expected=False) if may_ask else None
     return Sensor(
         path=f"{path}_input",
         chip=chip,

@@ -1,9 +1,9 @@
-"""The idle states of CPUs (cpuidle): how deep CPUs may sleep, which limits apply, and how long they have slept.
+"""The CPUs' idle states (cpuidle): how deep CPUs may sleep, which limits apply, and how long they have slept.
 
     /sys/devices/system/cpu/cpuN/cpuidle/state3/{name,latency,disable}     C6, 133 (us), 0
     /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us            0 (no limit), n/a (no latency), or us
-    /dev/cpu_dma_latency                                                   the least of all requests, s32, us
-    /proc/812/fd/7 -> /dev/cpu_dma_latency                                 a requester, for as long as it is open
+    /dev/cpu_dma_latency                                                   the lowest request, s32, us
+    /proc/812/fd/7 -> /dev/cpu_dma_latency                                 a request, which lasts while it is open
     /proc/cmdline                                                          idle=poll
 
 https://docs.kernel.org/admin-guide/pm/cpuidle.html, https://docs.kernel.org/power/pm_qos_interface.html
@@ -34,12 +34,12 @@ from noisewatch.patterns import regex
 from noisewatch.text import clean
 
 LATENCY_REQUEST = "/dev/cpu_dma_latency"
-NO_LIMIT_US = 2_000_000_000  # as the kernel writes it
+NO_LIMIT_US = 2_000_000_000  # the kernel's value
 _STATE = regex(r"state(\d{1,3})")
 _REQUEST_BYTES = 4
 HOLDERS = "processes that hold /dev/cpu_dma_latency open"
 _LOOKED_FOR_S = 0.25  # ten thousand processes would take longer; most requesters are among the first hundred
-POLL = "POLL"  # the state in which a CPU spins, always the first
+POLL = "POLL"  # the spinning state, always the first
 
 
 class IdleState(Struct, frozen=True):
@@ -52,31 +52,31 @@ class IdleState(Struct, frozen=True):
 
     @property
     def is_sleep(self) -> bool:
-        """Whether the CPU stops in the state, rather than spins."""
+        """Whether the CPU stops in this state rather than spins."""
         return self.name != POLL
 
 
 class CpuIdle(Struct, frozen=True):
-    """The idle states of one CPU. `states` is empty if the kernel has none for it; None is unknown."""
+    """The idle states of one CPU. None is unknown; `states` is empty if the kernel has none for this CPU."""
 
     states: tuple[IdleState, ...] | None
     limit_us: int | None
 
 
 class Idle(Struct, frozen=True):
-    """The idle states of target CPUs, and settings for all CPUs. None is unknown."""
+    """The target CPUs' idle states, and the settings for all CPUs. None is unknown."""
 
     cpus: Mapping[int, CpuIdle]
     request_us: int | None
-    boot_option: str | None  # of idle=; empty if not given
+    boot_option: str | None  # the value of idle=; empty if not given
     holders: frozenset[int] = frozenset()  # known processes that request a latency
 
 
 def read_idle(reader: Reader, target: CpuSet, previous: Idle | None = None) -> Idle:
-    """Return the states and limits now.
+    """Return the current idle states and limits.
 
-    Requesters are only searched for if the request differs from `previous`, because that reads the open files of all
-    processes.
+    Requesters are only searched for if the request differs from the `previous` one, because a search reads the open
+    files of all processes.
     """
     options = read_command_line(reader)
     answer = reader.ask(LATENCY_REQUEST, _ask_request)
@@ -91,7 +91,7 @@ def read_idle(reader: Reader, target: CpuSet, previous: Idle | None = None) -> I
             else frozenset()
         )
     return Idle(
-        reader.made_of_files(
+        reader.make_or_reuse(
             "idle states",
             target,
             lambda: {cpu: CpuIdle(_read_states(reader, cpu), _read_limit(reader, cpu)) for cpu in sorted(target)},
@@ -119,23 +119,23 @@ def _state_numbers(names: Iterable[str]) -> list[int]:
 
 
 def _read_state(reader: Reader, folder: str, index: int) -> IdleState:
-    name = reader.parsed(f"{folder}/name", parse_word)
+    name = reader.parse(f"{folder}/name", parse_word)
     return IdleState(
         index=index,
         name=clean(name) if name is not None else None,
-        latency_us=reader.parsed(f"{folder}/latency", integer_from(0, MOST_UNSIGNED)),
-        is_disabled=reader.parsed(f"{folder}/disable", parse_flag),
+        latency_us=reader.parse(f"{folder}/latency", integer_from(0, MOST_UNSIGNED)),
+        is_disabled=reader.parse(f"{folder}/disable", parse_flag),
     )
 
 
 def _read_limit(reader: Reader, cpu: int) -> int | None:
     path = f"{CPUS}/cpu{cpu}/power/pm_qos_resume_latency_us"
-    limit_us = reader.parsed(path, parse_resume_latency)
+    limit_us = reader.parse(path, parse_resume_latency)
     return NO_LIMIT_US if limit_us is None and reader.is_absent(path) else limit_us
 
 
 def parse_resume_latency(text: str) -> int:
-    """Return the longest accepted latency, in us. Raise Malformed."""
+    """Return the longest accepted latency (us). Raise Malformed."""
     stripped = text.strip()
     if stripped == "n/a":
         return 0
@@ -143,7 +143,7 @@ def parse_resume_latency(text: str) -> int:
 
 
 def _ask_request() -> int:
-    """Read the least request. The file is closed at once, as an open descriptor is a request of its own."""
+    """Read the lowest request (us). The file is closed at once, because an open descriptor is itself a request."""
     descriptor = os.open(LATENCY_REQUEST, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         content = os.read(descriptor, _REQUEST_BYTES)
@@ -153,13 +153,13 @@ def _ask_request() -> int:
 
 
 def processes_holding(path: str) -> Iterator[int]:
-    """Yield the processes that have the file open, the smallest pid first, as far as time and permissions allow."""
+    """Yield the pids of processes that have the file open, lowest first, as far as time and permissions allow."""
     until_s = time.monotonic() + _LOOKED_FOR_S
     for pid in sorted(map(int, filter(str.isdecimal, os.listdir("/proc")))):
         if time.monotonic() > until_s:
             return
         folder = f"/proc/{pid}/fd"
-        with suppress(OSError):  # it has ended or belongs to another user
+        with suppress(OSError):  # the process has ended or belongs to another user
             if any(_leads_to(f"{folder}/{name}", path) for name in os.listdir(folder)):
                 yield pid
 
@@ -174,11 +174,11 @@ def _holders(answer: object) -> frozenset[int]:
     return frozenset(pid for pid in answer if type(pid) is int) if isinstance(answer, list) else frozenset()
 
 
-MOST_CPUS = 128  # a file costs 2 to 10 us, and there are up to ten of a CPU
+MOST_CPUS = 128  # a file costs 2 to 10 us, and a CPU has up to ten
 
 
 class StateTime(Struct, frozen=True):
-    """One idle state of one CPU. None is unknown."""
+    """How long a CPU has slept in one idle state since boot. None is unknown."""
 
     index: int
     name: str | None
@@ -188,7 +188,10 @@ class StateTime(Struct, frozen=True):
 def read_state_times(
     reader: Reader, cpus: Sequence[int], previous: Mapping[int, tuple[StateTime, ...] | None] | None = None
 ) -> Mapping[int, tuple[StateTime, ...] | None]:
-    """Return the states of the first CPUs; empty if the kernel has none, None is unknown. Names never change."""
+    """Return the idle states of the first `MOST_CPUS` CPUs: empty if the kernel has none, None if unknown.
+
+    Names are taken from `previous`, because they never change.
+    """
     states_by_cpu = previous or {}
     return {cpu: _reread_times(reader, cpu, states_by_cpu.get(cpu)) for cpu in cpus[:MOST_CPUS]}
 
@@ -199,7 +202,7 @@ def _reread_times(reader: Reader, cpu: int, previous: tuple[StateTime, ...] | No
         return None
     folder = f"{CPUS}/cpu{cpu}/cpuidle"
     return tuple(
-        StateTime(state.index, state.name, reader.parsed(f"{folder}/state{state.index}/time", parse_count))
+        StateTime(state.index, state.name, reader.parse(f"{folder}/state{state.index}/time", parse_count))
         for state in states
     )
 
@@ -209,5 +212,5 @@ def _read_names(reader: Reader, cpu: int) -> tuple[StateTime, ...] | None:
     names = reader.names_or_none(folder)
     if names is None:
         return () if reader.is_absent(folder) else None
-    texts = {number: reader.parsed(f"{folder}/state{number}/name", parse_word) for number in _state_numbers(names)}
+    texts = {number: reader.parse(f"{folder}/state{number}/name", parse_word) for number in _state_numbers(names)}
     return tuple(StateTime(number, None if name is None else clean(name), None) for number, name in texts.items())

@@ -1,4 +1,4 @@
-"""Clock limits other than the governor's: of Intel's uncore, and the firmware's of each target CPU.
+"""Clock limits other than the governor's: Intel's uncore limits, and the firmware's limit for each target CPU.
 
 The uncore is the part shared by a package's cores, the last-level cache and the path to memory:
 
@@ -6,12 +6,12 @@ The uncore is the part shared by a package's cores, the last-level cache and the
     /sys/devices/system/cpu/intel_uncore_frequency/uncore03/{package_id,min_freq_khz,max_freq_khz} 0, …  (Linux 6.5)
 
 https://docs.kernel.org/admin-guide/pm/intel_uncore_frequency_scaling.html. Reading interrupts a CPU of the package.
-Firmware limits the clock of a CPU:
+The firmware may limit a CPU's clock:
 
     /sys/devices/system/cpu/cpuN/cpufreq/bios_limit                      2100000            kHz
     /sys/devices/system/cpu/cpuN/cpufreq/scaling_available_frequencies   2100000 1400000    kHz, without turbo
 
-https://docs.kernel.org/admin-guide/pm/cpufreq.html; acpi-cpufreq shows both, amd-pstate the first.
+https://docs.kernel.org/admin-guide/pm/cpufreq.html; acpi-cpufreq has both files, amd-pstate only the first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DOMAIN = regex(r"package_(\d{1,4})_die_\d{1,4}|uncore\d{1,4}")
 
 
 class UncoreDomain(Struct, frozen=True):
-    """The range of frequencies in which the hardware chooses an uncore clock. None is unknown."""
+    """The frequency range from which the hardware chooses an uncore clock. None is unknown."""
 
     path: str
     min_khz: int | None
@@ -45,16 +45,16 @@ class Uncore(Struct, frozen=True):
 
     domains: tuple[UncoreDomain, ...] | None
     is_absent: bool = False
-    is_complete: bool = True  # whether they cover all requested packages
+    is_complete: bool = True  # whether `domains` cover all requested packages
 
 
 def read_uncore(reader: Reader, packages: frozenset[int]) -> Uncore:
-    """Return the domains of the packages, or of all packages if none are given."""
+    """Return the uncore domains of `packages`, or of all packages if none are given."""
     names = reader.names_or_none(FOLDER, expected=False)
     if names is None:
         is_absent = reader.is_absent(FOLDER)
         if not is_absent:
-            reader.names_or_none(FOLDER)  # expected after all, with its reason
+            reader.names_or_none(FOLDER)  # notes the reason
         return Uncore(None, is_absent)
     domains = [domain for name in names if (domain := _read_domain(reader, name, packages)) is not None]
     if not domains:
@@ -70,26 +70,26 @@ def _read_domain(reader: Reader, name: str, packages: frozenset[int]) -> UncoreD
     if match is None:
         return None
     path = f"{FOLDER}/{name}"
-    package = int(match[1]) if match[1] else reader.parsed(f"{path}/package_id", parse_count)
+    package = int(match[1]) if match[1] else reader.parse(f"{path}/package_id", parse_count)
     if packages and package is not None and package not in packages:
         return None
     return UncoreDomain(path, *read_window(reader, f"{path}/min_freq_khz", f"{path}/max_freq_khz"), package)
 
 
 class FrequencyCap(Struct, frozen=True):
-    """The firmware's limit, and the highest frequency in its table, in kHz. None is unknown, or not reported."""
+    """The firmware's limit and the highest frequency in the CPU's table (kHz). None is unknown or not reported."""
 
     limit_khz: int | None
     highest_khz: int | None
 
 
 def cap_path(cpu: int) -> str:
-    """Return the path of the firmware's limit."""
+    """Return the path of the firmware's limit for this CPU."""
     return f"{own_folder(cpu)}/bios_limit"
 
 
 def parse_frequencies(text: str) -> tuple[int, ...]:
-    """Return the frequencies of a table. Raise Malformed."""
+    """Return the frequencies (kHz) in a table. Raise Malformed."""
     words = text.split()
     if not words:
         raise Malformed("frequencies in kHz", text.strip())
@@ -97,8 +97,8 @@ def parse_frequencies(text: str) -> tuple[int, ...]:
 
 
 def read_frequency_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
-    """Return the caps by CPU; a missing CPU is known to have none."""
-    return reader.made_of_files("frequency caps", target, lambda: _read_caps(reader, target))
+    """Return the caps by CPU. CPUs that certainly have no cap are missing."""
+    return reader.make_or_reuse("frequency caps", target, lambda: _read_caps(reader, target))
 
 
 def _read_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
@@ -107,11 +107,11 @@ def _read_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
     for cpu in sorted(target):
         folder = folders.get(cpu, own_folder(cpu))
         path = f"{folder}/bios_limit"
-        limit_khz = reader.parsed(path, parse_khz, expected=False)
+        limit_khz = reader.parse(path, parse_khz, expected=False)
         if limit_khz is None:
             if not reader.is_absent(path):
                 caps[cpu] = FrequencyCap(None, None)
             continue
-        table = reader.parsed(f"{folder}/scaling_available_frequencies", parse_frequencies, expected=False)
+        table = reader.parse(f"{folder}/scaling_available_frequencies", parse_frequencies, expected=False)
         caps[cpu] = FrequencyCap(limit_khz, max(table) if table else None)
     return caps

@@ -1,21 +1,21 @@
-"""The power supply of the machine: whether it is mains power, and whether the voltage is sufficient.
+"""The machine's power supply: whether it runs on mains power, and whether the voltage is sufficient.
 
     /sys/class/power_supply/AC/{type,online}          Mains, 1
     /sys/class/power_supply/BAT0/{type,status,scope}  Battery, Discharging   (scope Device: a mouse's battery)
-    /sys/bus/acpi/devices/PNP0C0A:00/status           31                     (a battery of ACPI; 0: not there)
+    /sys/bus/acpi/devices/PNP0C0A:00/status           31                     (an ACPI battery; 0: not present)
 
 https://docs.kernel.org/power/power_supply_class.html
 
-The firmware of a Raspberry Pi reports whether the voltage is too low:
+A Raspberry Pi's firmware reports whether the voltage is too low:
 
     /sys/class/hwmon/hwmon1/{name,in0_lcrit_alarm}            rpi_volt, 1
     /sys/devices/platform/soc/soc:firmware/get_throttled      50005          (hexadecimal)
 
-While the voltage is low the firmware lowers the clock, to 600 MHz mostly, and cpufreq does not show it. The alarm
-covers the last two seconds: drivers/hwmon/raspberrypi-hwmon.c (Linux 4.18) clears the firmware's sticky bits as often.
-get_throttled is of Raspberry Pi's own kernels. Its bit 0 is under-voltage now, bit 16 since boot:
-https://www.raspberrypi.com/documentation/computers/os.html#get_throttled. It is read only if hwmon has no such chip:
-kernels that have both log a warning with a stack trace when it is read.
+While the voltage is low the firmware lowers the clock, usually to 600 MHz, which cpufreq does not show. The alarm
+covers the last two seconds, because drivers/hwmon/raspberrypi-hwmon.c (Linux 4.18) clears the firmware's sticky bits
+every two seconds. Only Raspberry Pi's own kernels have get_throttled. Its bit 0 is under-voltage now, bit 16 since
+boot: https://www.raspberrypi.com/documentation/computers/os.html#get_throttled. It is only read if hwmon has no such
+chip: kernels that have both log a warning with a stack trace when it is read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.frequency.heat import HWMON, chip_folders
-from noisewatch.kernel.numbers import matched, parse_count, parse_flag, parse_word, word_of
+from noisewatch.kernel.numbers import parse_count, parse_flag, parse_word, require_match, word_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 
@@ -43,14 +43,14 @@ _POWERED_STATES = frozenset({"Charging", "Full", "Not charging"})
 
 
 class MainsPower(Struct, frozen=True):
-    """Whether the machine is on mains power; `none` without power supplies to read, None for unknown."""
+    """Whether the machine is on mains power: `none` if it lists no power supply, None if unknown."""
 
     is_on: bool | str | None
     source: str | None = None  # the file, or the folder of a battery without a driver
 
 
 def read_mains_power(reader: Reader) -> MainsPower:
-    """Return whether the machine is on mains: by a discharging battery, else by adapters, else by other batteries."""
+    """Determine whether the machine is on mains: from a discharging battery, else adapters, else other batteries."""
     try:
         names = reader.names(FOLDER)
     except Absent:
@@ -60,11 +60,11 @@ def read_mains_power(reader: Reader) -> MainsPower:
     if not names:
         battery = _battery_without_driver(reader)
         return MainsPower(NO_SUPPLY if battery is None else None, battery)
-    supplies = {name: reader.parsed(f"{FOLDER}/{name}/type", _parse_kind) for name in names}
+    supplies = {name: reader.parse(f"{FOLDER}/{name}/type", _parse_kind) for name in names}
     maybe_batteries = [name for name, kind in supplies.items() if kind in ("Battery", "Unknown", None)]
     batteries = [name for name in maybe_batteries if not _is_of_a_device(reader, name)]
     status_by_path = {
-        path: reader.parsed(path, _parse_status) for path in (f"{FOLDER}/{name}/status" for name in batteries)
+        path: reader.parse(path, _parse_status) for path in (f"{FOLDER}/{name}/status" for name in batteries)
     }
     own = {name: kind for name, kind in supplies.items() if name not in maybe_batteries or name in batteries}
     power = (
@@ -78,9 +78,9 @@ def read_mains_power(reader: Reader) -> MainsPower:
 
 
 def _battery_without_driver(reader: Reader) -> str | None:
-    """Return the folder of a battery that ACPI lists, whether or not drivers/acpi/battery.c has made a supply of it."""
+    """Return the folder of a battery that ACPI lists, even if drivers/acpi/battery.c is not loaded; else None."""
     folders = (f"{_ACPI}/{name}" for name in reader.names_or_none(_ACPI, expected=False) or () if _BATTERY.match(name))
-    return next((folder for folder in folders if reader.parsed(f"{folder}/status", parse_count, False) != 0), None)
+    return next((folder for folder in folders if reader.parse(f"{folder}/status", parse_count, False) != 0), None)
 
 
 def _is_of_a_device(reader: Reader, name: str) -> bool:
@@ -93,13 +93,13 @@ def _by_status(status_by_path: dict[str, str | None], states: Set[str], is_on: b
 
 
 def _by_adapters(reader: Reader, supplies: dict[str, str | None]) -> MainsPower | None:
-    """Return mains power by the adapters, or None if they leave it open.
+    """Determine mains power from the adapters, or return None if they do not decide it.
 
-    One online adapter is enough. All offline means no mains only if one of them is of type Mains: a USB port is a
-    supply too, and usually empty.
+    One online adapter is enough. If all are offline, there is no mains power only if one is of type Mains: USB ports
+    are supplies too, and usually empty.
     """
     adapters = [name for name, kind in supplies.items() if kind is not None and kind not in ("Battery", "UPS")]
-    online = {name: reader.parsed(f"{FOLDER}/{name}/online", parse_online) for name in adapters}
+    online = {name: reader.parse(f"{FOLDER}/{name}/online", parse_online) for name in adapters}
     for name, is_online in online.items():
         if is_online:
             return MainsPower(True, f"{FOLDER}/{name}/online")
@@ -118,7 +118,7 @@ def parse_online(text: str) -> int:
 
 
 def _without_source(supplies: dict[str, str | None]) -> MainsPower:
-    """Return mains power without an answer: NO_SUPPLY if there are only empty USB ports, otherwise unknown."""
+    """Return NO_SUPPLY if there are only empty USB ports, otherwise unknown."""
     kinds = set(supplies.values())
     return MainsPower(NO_SUPPLY if all(kind is not None and kind.startswith("USB") for kind in kinds) else None)
 
@@ -130,14 +130,14 @@ _LOW, _WAS_LOW = 1 << 0, 1 << 16
 
 
 class VoltageAlarm(Struct, frozen=True):
-    """The file that reports under-voltage, or None; `unread` is an unreadable path that might have named one."""
+    """The file that reports under-voltage, or None. `unread` is an unreadable path that might have led to one."""
 
     path: str | None
     unread: str | None = None
 
 
 class SupplyVoltage(Struct, frozen=True):
-    """Whether the voltage is too low now, and whether it was since boot; None is unknown."""
+    """Whether the voltage is too low now, and whether it has been since boot. None is unknown."""
 
     is_low: bool | None
     was_low: bool | None
@@ -146,11 +146,11 @@ class SupplyVoltage(Struct, frozen=True):
 def read_voltage_alarm(reader: Reader) -> VoltageAlarm:
     """Find the file that reports under-voltage."""
     folders = chip_folders(reader)
-    chips = {folder: reader.parsed(f"{folder}/name", parse_word, expected=False) for folder in folders or ()}
+    chips = {folder: reader.parse(f"{folder}/name", parse_word, expected=False) for folder in folders or ()}
     for folder, chip in chips.items():
         if chip == _VOLTAGE:
             return VoltageAlarm(f"{folder}/in0_lcrit_alarm")
-    flags = reader.parsed(FIRMWARE, parse_throttled, expected=False)
+    flags = reader.parse(FIRMWARE, parse_throttled, expected=False)
     if flags is not None or FIRMWARE in reader.reason_by_path:
         return VoltageAlarm(FIRMWARE)
     unnamed = next((f"{folder}/name" for folder, chip in chips.items() if chip is None), None)
@@ -158,16 +158,16 @@ def read_voltage_alarm(reader: Reader) -> VoltageAlarm:
 
 
 def read_supply_voltage(reader: Reader, alarm: VoltageAlarm) -> SupplyVoltage:
-    """Read from the alarm file whether the supply voltage is too low now, and whether it was since boot."""
+    """Read from the alarm's file whether the voltage is too low now, and whether it has been since boot."""
     if alarm.path is None:
         return SupplyVoltage(None, None)
     if alarm.path != FIRMWARE:
-        is_low = reader.parsed(alarm.path, parse_flag)
+        is_low = reader.parse(alarm.path, parse_flag)
         return SupplyVoltage(is_low, is_low)
-    flags = reader.parsed(FIRMWARE, parse_throttled)
+    flags = reader.parse(FIRMWARE, parse_throttled)
     return SupplyVoltage(None, None) if flags is None else SupplyVoltage(bool(flags & _LOW), bool(flags & _WAS_LOW))
 
 
 def parse_throttled(text: str) -> int:
     """Parse the firmware's flags. Raise Malformed."""
-    return int(matched(_FLAGS.fullmatch(text.strip()), "a hexadecimal number", text.strip())[1], 16)
+    return int(require_match(_FLAGS.fullmatch(text.strip()), "a hexadecimal number", text.strip())[1], 16)

@@ -1,4 +1,4 @@
-"""The power zones of each package, Intel's RAPL: their long-term limits, and their energy for the clock screen.
+"""Each package's power zones (Intel's RAPL): their long-term limits, and their energy for the clock screen.
 
     /sys/class/powercap/intel-rapl:0/{name,enabled}                  package-0, 1
     /sys/class/powercap/intel-rapl:0/{energy_uj,max_energy_range_uj} 62 1234 5678, 262143328850
@@ -6,7 +6,7 @@
     /sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw     125000000
     /sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw       125000000   (0: not reported)
     /sys/class/powercap/intel-rapl:0/constraint_1_{name,power_limit_uw}    short_term, 160000000
-    /sys/class/powercap/intel-rapl-mmio:0/…                          the same package, as firmware limits it
+    /sys/class/powercap/intel-rapl-mmio:0/…                          the same package with the firmware's limits
 
 https://docs.kernel.org/power/powercap/powercap.html. Reading interrupts a CPU of the package.
 """
@@ -26,11 +26,11 @@ _ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
 _PACKAGE_ZONE = regex(r"package-(\d{1,5})(?:-die-\d{1,5})?")
 _parse_zone = word_of("the name of a zone", regex(rf"psys|core|uncore|dram|{_PACKAGE_ZONE.pattern}"))
 _MOST_CONSTRAINTS = 3
-_parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
+_parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits in the coarsest unit, watts
 
 
 class PowerLimit(Struct, frozen=True):
-    """The long-term limit of one zone. None is unknown, or not reported."""
+    """A zone's long-term limit. None is unknown, or not reported."""
 
     path: str
     package: int
@@ -40,33 +40,33 @@ class PowerLimit(Struct, frozen=True):
 
 
 class PowerLimits(Struct, frozen=True):
-    """The power limits; `zones` is None if unknown. `has_none`: the kernel lists packages, but no limits."""
+    """The power limits. `zones` is None if unknown; with `has_none` the kernel lists packages, but no limits."""
 
     zones: tuple[PowerLimit, ...] | None
     has_none: bool = False
-    unread: str | None = None  # the first path that could not be read
+    unread: str | None = None  # the first unreadable path
 
 
 class Zone(Struct, frozen=True):
-    """A package's power zone of RAPL. None is unknown, or not reported."""
+    """A package's RAPL zone. None is unknown, or not reported."""
 
     path: str
     package: int
     is_enabled: bool | None
-    energy_uj: int | None  # since some moment; wraps to 0 after `range_uj`
+    energy_uj: int | None  # since an unknown time; wraps to 0 after `range_uj`
     range_uj: int | None
     long_limit_uw: int | None
     short_limit_uw: int | None
     rated_uw: int | None
 
     @property
-    def is_firmwares(self) -> bool:
-        """Whether this is the package's second zone, which has the firmware's limits."""
+    def is_firmware_zone(self) -> bool:
+        """Whether this is the package's second zone, which contains the firmware's limits."""
         return "-mmio:" in self.path
 
 
 def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
-    """Return the limits of the packages, or of all packages if none are given."""
+    """Return the power limits of `packages`, or of all packages if none are given."""
     if reader.names_or_none(FOLDER) is None:
         return PowerLimits(None)
     zones: list[PowerLimit] = []
@@ -95,50 +95,50 @@ def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
 
 
 def package_zones(reader: Reader) -> dict[str, int]:
-    """Return the package of each zone of a whole package; first the processor's own, then the firmware's."""
+    """Return the package of each package zone, by folder: the processor's own zones first, then the firmware's."""
     zones = {folder: package for folder, package in _named_zones(reader) if package is not None}
     return {folder: zones[folder] for folder in sorted(zones, key=len)}
 
 
 def _named_zones(reader: Reader) -> Iterator[tuple[str, int | None]]:
-    """Yield the folder of each zone of a whole package, and its package; None if the zone's name is unknown."""
+    """Yield each package zone's folder and package; also zones with an unreadable name, whose package is None."""
     for name in filter(_ZONE.fullmatch, reader.names_or_none(FOLDER) or ()):
-        zone = reader.parsed(f"{FOLDER}/{name}/name", _parse_zone)
+        zone = reader.parse(f"{FOLDER}/{name}/name", _parse_zone)
         match = _PACKAGE_ZONE.fullmatch(zone or "")
         if match is not None or zone is None:
             yield f"{FOLDER}/{name}", None if match is None else int(match[1])
 
 
 def _constraints(reader: Reader, folder: str) -> Iterator[tuple[str | None, str]]:
-    """Yield the name of each of the zone's constraints, and the start of its files' paths."""
+    """Yield the name of each constraint in the zone (None: unknown), and the prefix of its files' paths."""
     for start in (f"{folder}/constraint_{number}" for number in range(_MOST_CONSTRAINTS)):
-        yield reader.parsed(f"{start}_name", parse_word, expected=False), start
+        yield reader.parse(f"{start}_name", parse_word, expected=False), start
 
 
 def _read_limit(reader: Reader, folder: str, package: int, start: str) -> PowerLimit:
     return PowerLimit(
         path=f"{start}_power_limit_uw",
         package=package,
-        is_enabled=reader.parsed(f"{folder}/enabled", parse_flag),
-        limit_uw=reader.parsed(f"{start}_power_limit_uw", _parse_microwatts),
-        rated_uw=reader.parsed(f"{start}_max_power_uw", _parse_microwatts, expected=False) or None,
+        is_enabled=reader.parse(f"{folder}/enabled", parse_flag),
+        limit_uw=reader.parse(f"{start}_power_limit_uw", _parse_microwatts),
+        rated_uw=reader.parse(f"{start}_max_power_uw", _parse_microwatts, expected=False) or None,
     )
 
 
 def read_zone(reader: Reader, folder: str, package: int) -> Zone:
-    """Return the zone now, with its energy: reading that interrupts a CPU of the package."""
+    """Read the zone with its energy, which interrupts a CPU of the package."""
     starts = dict(_constraints(reader, folder))
 
     def microwatts(constraint: str, name: str, expected: bool = True) -> int | None:
         start = starts.get(constraint)
-        return None if start is None else reader.parsed(f"{start}_{name}", _parse_microwatts, expected)
+        return None if start is None else reader.parse(f"{start}_{name}", _parse_microwatts, expected)
 
     return Zone(
         path=folder,
         package=package,
-        is_enabled=reader.parsed(f"{folder}/enabled", parse_flag, expected=False),
-        energy_uj=reader.parsed(f"{folder}/energy_uj", parse_count),
-        range_uj=reader.parsed(f"{folder}/max_energy_range_uj", parse_count, expected=False),
+        is_enabled=reader.parse(f"{folder}/enabled", parse_flag, expected=False),
+        energy_uj=reader.parse(f"{folder}/energy_uj", parse_count),
+        range_uj=reader.parse(f"{folder}/max_energy_range_uj", parse_count, expected=False),
         long_limit_uw=microwatts("long_term", "power_limit_uw"),
         short_limit_uw=microwatts("short_term", "power_limit_uw"),
         rated_uw=microwatts("long_term", "max_power_uw", expected=False) or None,

@@ -1,15 +1,16 @@
 """The CPUs that irqbalance is configured to leave alone.
 
-    /proc/PID/environ                                   what a running irqbalance was started with; for root
+    /proc/PID/environ                                   environment of a running irqbalance; only root may read it
     /etc/default/irqbalance                             IRQBALANCE_BANNED_CPULIST=2-3      Debian, Ubuntu
     /etc/sysconfig/irqbalance                           IRQBALANCE_BANNED_CPUS=0000000c    Fedora, RHEL, SUSE, TuneD
     /etc/irqbalance.env, /etc/conf.d/irqbalance         the same                           Arch; OpenRC
     /etc/systemd/system/irqbalance.service{,.d/*.conf}  Environment=IRQBALANCE_BANNED_CPUS=0
 
-By default it bans the CPUs of /sys/devices/system/cpu/{isolated,nohz_full}, from version 1.1 on. A mask in
-IRQBALANCE_BANNED_CPUS, or from 1.8 on a list in IRQBALANCE_BANNED_CPULIST, replaces this default; the mask wins. Up to
-1.6 an empty mask replaces it too, and after 1.9.4 an empty list does (setup_banned_cpus in cputree.c of each version,
-misc/irqbalance.service.in). Its other options (--banirq, --banmod, --policyscript) choose interrupts, not CPUs.
+From version 1.1 on, irqbalance bans the CPUs in /sys/devices/system/cpu/{isolated,nohz_full} by default. A mask in
+IRQBALANCE_BANNED_CPUS replaces this default, and from 1.8 on so does a list in IRQBALANCE_BANNED_CPULIST; the mask
+wins. An empty mask also replaces it up to 1.6, an empty list after 1.9.4 (setup_banned_cpus in cputree.c of each
+version, misc/irqbalance.service.in). The other options (--banirq, --banmod, --policyscript) choose interrupts, not
+CPUs.
 
 https://github.com/Irqbalance/irqbalance
 """
@@ -39,15 +40,15 @@ _MOST_FILES = 32
 
 
 class Irqbalance(Struct, frozen=True):
-    """The variables that ban CPUs: in environments by process, in the configuration by file; None is unknown."""
+    """The variables that ban CPUs, in the environment of running processes and in configuration files."""
 
-    started_with: Mapping[int, Variables]
-    reason_by_pid: Mapping[int, str]  # of processes whose environment is unknown
-    configured: Mapping[str, Variables] | None
+    started_with: Mapping[int, Variables]  # by pid
+    reason_by_pid: Mapping[int, str]  # why a process's environment is unknown
+    configured: Mapping[str, Variables] | None  # by file; None is unknown, or not read
 
 
 def read_irqbalance(reader: Reader, tasks: Tasks | None) -> Irqbalance:
-    """Read the environment of each running irqbalance, and the configuration if an environment is unreadable."""
+    """Read each running irqbalance's environment, and the configuration files if an environment is unreadable."""
     threads = tasks.by_tid.values() if tasks is not None else ()
     started_with: dict[int, Variables] = {}
     reason_by_pid: dict[int, str] = {}
@@ -68,7 +69,7 @@ def environment_of(pid: int) -> str:
 
 
 def parse_environment(text: str) -> Variables:
-    """Return the first value of each of irqbalance's variables in a process's environment. Raise Malformed."""
+    """Return irqbalance's variables in a process's environment; of repeated ones the first. Raise Malformed."""
     if not text.endswith("\0"):
         raise Malformed("an environment that ends with a NUL", clean(text[-20:]))
     pairs = [word.partition("=") for word in text.split("\0")]
@@ -80,14 +81,14 @@ def parse_banned(variables: Variables, by_default: CpuSet) -> CpuSet:
     for name, parse in ((MASK, parse_cpu_mask), (LIST, parse_cpu_list)):
         value = variables.get(name)
         if value == "":
-            raise Malformed(f"a value of {name}: some versions of irqbalance then ban no CPU", "")
+            raise Malformed(f"a value of {name} (if it is empty, some versions ban no CPU)", "")
         if value is not None:
             return parse(value)
     return by_default
 
 
 def _read_configuration(reader: Reader) -> Mapping[str, Variables] | None:
-    """Read the files that exist; None if there is none, or one cannot be read to the end of its last line."""
+    """Read the existing configuration files; None if there are none, or if any is unreadable or truncated."""
     paths = [*IRQBALANCE_FILES]
     for folder in IRQBALANCE_FOLDERS:
         try:

@@ -1,16 +1,16 @@
-"""The allowed and effective CPUs of each IRQ, and its device: /proc/irq and udev.
+"""Each IRQ's allowed and effective CPUs, and its device: /proc/irq and udev.
 
-    /proc/irq/default_smp_affinity           3 (mask: allowed CPUs of new IRQs)
-    /proc/irq/36/smp_affinity_list          0-1        (the request)
-    /proc/irq/36/effective_affinity_list    1          (the fact; Linux 4.15)
+    /proc/irq/default_smp_affinity          3          (mask of the CPUs allowed to new IRQs)
+    /proc/irq/36/smp_affinity_list          0-1        (allowed CPUs)
+    /proc/irq/36/effective_affinity_list    1          (CPUs in use; Linux 4.15)
     /proc/irq/36/smp_affinity               mode 0644: user space may move it; 0444: the kernel manages it (Linux 6.12)
 
 https://docs.kernel.org/core-api/irq/irq-affinity.html
 
     /sys/bus/pci/devices/0000:00:02.0/msi_irqs/36   →  modalias pci:v00001AF4d00001001…  →  Virtio block device (vda)
 
-The names come from udev's hardware database (hwdb.bin of the package udev). Without a running udevd the properties are
-empty, but the database can still be queried by modalias. Without the database, the driver's name is used.
+Names come from udev's hardware database (hwdb.bin in the package udev). If udevd does not run, devices have no
+properties, but the database can still be queried by modalias. Without the database, the driver's name is used.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FOLDER = "/proc/irq"
 DEFAULT = f"{FOLDER}/default_smp_affinity"
 _MODE_IS_EXACT_SINCE = (6, 12)
 _WRITABLE = 0o200
-# Before the actions are the chip, its hardware number and the trigger, if reported:
+# The actions follow the chip, its hardware number and the trigger, if these are reported:
 # `PCI-MSIX-0000:00:02.0 1-edge eth0`, `GICv3 27 Level arch_timer`, `MIPS 7 timer`, `xen-percpu -virq timer0`.
 _HARDWARE = tuple(
     regex(rf"(?:^|\s)(?:{form})(?=\s|$)")
@@ -49,26 +49,26 @@ _NAMED_CHILDREN = ("block", "net")
 
 
 class Irq(Struct, frozen=True):
-    """One IRQ; None is unknown. `effective` is missing on kernels before 4.15."""
+    """One IRQ. None is unknown; Linux before 4.15 does not report `effective` CPUs."""
 
     irq: int
     allowed: CpuSet | None
     effective: CpuSet | None
     movable: bool | None
     actions: tuple[str, ...]
-    device: str | None  # `none` if it belongs to no device
-    kind: Kind = Kind.IRQ  # the CPU's own IRQs may have a number too
+    device: str | None  # `none` if the IRQ has no device
+    kind: Kind = Kind.IRQ  # other kinds: a CPU's own interrupts may be numbered too
 
     @property
     def is_managed(self) -> bool | None:
-        """Whether the IRQ is of a device and spread over the CPUs by the kernel itself; None is unknown."""
+        """Whether it is a device's IRQ whose CPUs only the kernel chooses; None is unknown."""
         if _is_fixed(self.actions, self.kind):
             return False
         return None if self.movable is None else not self.movable
 
 
 class Irqs(Struct, frozen=True):
-    """All IRQs by number, and the allowed CPUs of new ones."""
+    """All IRQs, and the CPUs allowed to new IRQs (None: unknown)."""
 
     default_allowed: CpuSet | None
     by_number: Mapping[int, Irq]
@@ -77,7 +77,7 @@ class Irqs(Struct, frozen=True):
 def read_irqs(
     reader: Reader, interrupts: Interrupts | None, release: str | None, previous: Irqs | None = None
 ) -> Irqs | None:
-    """Return the IRQs, or None if /proc/irq cannot be listed. Devices are only read if there are new IRQs."""
+    """Return the IRQs, or None if /proc/irq cannot be listed. Devices are only read again if IRQs have changed."""
     names = reader.names_or_none(FOLDER)
     if names is None:
         return None
@@ -86,7 +86,7 @@ def read_irqs(
         number: _read_irq(reader, number, rows.get(number, ""), release)
         for number in sorted(int(name) for name in names if is_count(name))
     }
-    return Irqs(reader.parsed(DEFAULT, parse_cpu_mask), _with_devices(reader, irqs, previous))
+    return Irqs(reader.parse(DEFAULT, parse_cpu_mask), _add_devices(reader, irqs, previous))
 
 
 def _read_irq(reader: Reader, number: int, description: str, release: str | None) -> Irq:
@@ -100,11 +100,11 @@ def _read_irq(reader: Reader, number: int, description: str, release: str | None
 
 
 def _is_fixed(actions: tuple[str, ...], kind: Kind) -> bool:
-    """Return whether the IRQ belongs to the machine itself, and cannot be moved."""
+    """Return whether the IRQ belongs to a CPU or the PC itself, and so cannot be moved."""
     return actions in _KERNELS_OWN or kind != Kind.IRQ
 
 
-def _with_devices(reader: Reader, irqs: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:
+def _add_devices(reader: Reader, irqs: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:
     previous_irqs = previous.by_number if previous is not None else {}
     if _drivers(irqs) == _drivers(previous_irqs) and any(irq.device is not None for irq in previous_irqs.values()):
         return {number: replace(irq, device=previous_irqs[number].device) for number, irq in irqs.items()}
@@ -116,11 +116,11 @@ def _drivers(irqs: Mapping[int, Irq]) -> dict[int, tuple[str, ...]]:
     return {number: irq.actions for number, irq in irqs.items()}
 
 
-_KERNELS_OWN = (("timer",), ("cascade",))  # of the PC: writing their affinity is an I/O error, whatever the file's mode
+_KERNELS_OWN = (("timer",), ("cascade",))  # on PCs: writing their affinity is an I/O error, whatever the file's mode
 
 
 def _device(devices: Mapping[int, str] | None, number: int, actions: tuple[str, ...]) -> str | None:
-    """Return the device's name; only PCI devices can be looked up, and an IRQ without an action has no device."""
+    """Return the device's name, `none` for an IRQ without actions; None for other IRQs without a PCI device."""
     if devices is None:
         return None
     return devices.get(number) or (None if actions else "none")
@@ -128,13 +128,13 @@ def _device(devices: Mapping[int, str] | None, number: int, actions: tuple[str, 
 
 def _read_affinity(reader: Reader, number: int) -> tuple[CpuSet | None, CpuSet | None]:
     folder = f"{FOLDER}/{number}"
-    allowed = reader.parsed(f"{folder}/smp_affinity_list", parse_nonempty_cpu_list)
-    effective = reader.parsed(f"{folder}/effective_affinity_list", parse_cpu_list, expected=False)
+    allowed = reader.parse(f"{folder}/smp_affinity_list", parse_nonempty_cpu_list)
+    effective = reader.parse(f"{folder}/effective_affinity_list", parse_cpu_list, expected=False)
     return allowed, effective
 
 
 def _read_movable(reader: Reader, number: int, release: str | None) -> bool | None:
-    """Return whether user space may move the IRQ: by the file's mode, which shows this only since Linux 6.12."""
+    """Return whether user space may move the IRQ, or None: before Linux 6.12 a writable file does not prove it."""
     try:
         mode = reader.machine.mode(f"{FOLDER}/{number}/smp_affinity")
     except Unreadable:
@@ -148,8 +148,8 @@ def _read_movable(reader: Reader, number: int, release: str | None) -> bool | No
 def parse_actions(description: str) -> tuple[str, ...]:
     """Return the actions in a row's description: `IO-APIC 16-fasteoi vmwgfx, snd_ens1371` has two.
 
-    An unrequested IRQ has none. Without a number and a trigger the chip is one word: `XT-PIC timer`, and of Xen
-    `Dynamic-irq eth0` (2.6.18) and `xen-dyn-event eth0`.
+    An unrequested IRQ has no action. If number and trigger are missing, the chip is a single word: `XT-PIC timer`, and
+    on Xen `Dynamic-irq eth0` (2.6.18) and `xen-dyn-event eth0`.
     """
     matches = (pattern.search(description) for pattern in _HARDWARE)
     match = next((match for match in matches if match is not None), None)
@@ -158,7 +158,7 @@ def parse_actions(description: str) -> tuple[str, ...]:
 
 
 def _read_actions(reader: Reader, number: int) -> tuple[str, ...]:
-    """Return an IRQ's actions: the folders in /proc/irq/N are named after them."""
+    """Return an IRQ's actions from the names of the folders in /proc/irq/N."""
     file_names = {
         "smp_affinity", "smp_affinity_list", "effective_affinity", "effective_affinity_list", "affinity_hint", "node",
         "spurious",
@@ -168,7 +168,7 @@ def _read_actions(reader: Reader, number: int) -> tuple[str, ...]:
 
 
 def read_devices(reader: Reader) -> Mapping[int, str] | None:
-    """Return the name of the device behind each IRQ that has one, or None if udev cannot be queried."""
+    """Return the device names by IRQ, or None if udev cannot be queried. IRQs without a PCI device are missing."""
     answer = reader.ask(_QUESTION, _devices_by_irq)
     if not isinstance(answer, dict):
         return None
@@ -193,18 +193,18 @@ def _devices_by_irq() -> dict[str, str]:
 
 
 def _irqs_of(folder: str) -> Iterator[str]:
-    """Yield the numbers of a device's message-signalled interrupts, or of its pin."""
+    """Yield the numbers of a device's message-signalled interrupts, or its pin's number."""
     try:
         yield from os.listdir(f"{folder}/msi_irqs")
     except OSError:
         with open(f"{folder}/irq", encoding="ascii") as file:
             pin = file.read().strip()
-        if pin not in ("", "0", "255"):  # 255: none, by the PCI specification
+        if pin not in ("", "0", "255"):  # 255 is none in the PCI specification
             yield pin
 
 
 def _named_children(context: Any) -> list[tuple[str, str]]:
-    """Return the folder and the name of each disk and network interface."""
+    """Return each disk's and network interface's folder and name."""
     return [
         (child.sys_path, child.sys_name)
         for subsystem in _NAMED_CHILDREN
@@ -221,20 +221,20 @@ def _name_of(device: Any, database: _HardwareDatabase, children: Sequence[tuple[
 
 
 class _HardwareDatabase:
-    """udev's hwdb by modalias. pyudev binds the functions, but has no public class for them."""
+    """udev's hardware database (hwdb). pyudev binds its functions, but has no public class for them."""
 
     def __init__(self, context: Any) -> None:
         self._library = getattr(context, "_libudev", None)
         self._handle = self._library.udev_hwdb_new(context) if self._library is not None else None
 
     def close(self) -> None:
-        """Free the database, a megabyte."""
+        """Free the database, about a megabyte."""
         if self._library is not None and self._handle:
             self._library.udev_hwdb_unref(self._handle)
             self._handle = None
 
     def model(self, modalias: str) -> str | None:
-        """Return the model's name, or None if the database has none, or is not installed."""
+        """Return the model's name, or None if it is not in the database, or there is no database."""
         library = self._library
         if library is None or not self._handle or not modalias:
             return None

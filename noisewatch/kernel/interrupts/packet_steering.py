@@ -1,10 +1,10 @@
-"""The CPUs that process packets which another CPU received: receive packet steering (RPS).
+"""The CPUs that process packets received by other CPUs: receive packet steering (RPS).
 
-    /sys/class/net/eth0/queues/rx-0/rps_cpus     0          (mask: none, so that the interrupted CPU keeps its packets)
+    /sys/class/net/eth0/queues/rx-0/rps_cpus     0          (empty mask: the interrupted CPU keeps its packets)
     /sys/class/net/eth0/queues/rx-1/rps_cpus     0000000c   (CPUs 2 and 3)
 
-https://docs.kernel.org/networking/scaling.html. XPS, which chooses queues for packets that a CPU sends, is not read: it
-only affects senders.
+https://docs.kernel.org/networking/scaling.html. XPS, which chooses transmit queues, is not read: it only affects
+senders.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 
 FOLDER = "/sys/class/net"
-_MOST_QUEUES = 512  # of several network cards with a queue for each CPU; 15 µs each
+_MOST_QUEUES = 512  # several network cards with a queue for each CPU; each queue costs 15 µs
 _RECEIVES = regex(r"rx-\d{1,5}")
 
 
 class PacketSteering(Struct, frozen=True):
-    """The CPUs by the path of the queue's mask; None is unknown."""
+    """The CPUs that process each queue's packets, by the path of the queue's mask; None is unknown."""
 
     cpus_by_path: Mapping[str, CpuSet | None] | None
-    is_possible: bool = True  # False if the kernel has queues without such a file
-    is_complete: bool = True  # False if there are more queues than were read
+    is_possible: bool = True  # False if queues have no such file
+    is_complete: bool = True  # False if some queues were not read
 
 
 def read_packet_steering(reader: Reader) -> PacketSteering:
@@ -52,7 +52,7 @@ def read_packet_steering(reader: Reader) -> PacketSteering:
             reader.note(path, error.reason)
             cpus_by_path[path] = None
     is_possible = not absent or bool(cpus_by_path)
-    if is_possible:  # all queues have the file, or none
+    if is_possible:  # either all queues have the file, or none has
         cpus_by_path |= dict.fromkeys(absent)
     return PacketSteering(cpus_by_path, is_possible, is_complete)
 
@@ -65,7 +65,7 @@ def _paths(reader: Reader) -> Iterator[str]:
         except Absent:
             continue
         except Unreadable:
-            yield f"{folder}/rx-0/rps_cpus"  # unreadable either way, so the queue is missed
+            yield f"{folder}/rx-0/rps_cpus"  # unreadable too: stands for the unlisted queues
             continue
         for queue in queues:
             if _RECEIVES.fullmatch(queue):

@@ -1,12 +1,12 @@
-"""Interrupts and softirqs of each CPU in /proc/interrupts and /proc/softirqs, and what each row counts.
+"""Each CPU's interrupts and softirqs in /proc/interrupts and /proc/softirqs, and what each row counts.
 
                CPU0       CPU2
      36:          0      30557 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0
     LOC:       5444       6957   Local timer interrupts
     ERR:          0
 
-The header numbers the columns: offline CPUs have none. A label may touch its first count (`IPI0:2768808080`), a chip's
-name may contain a colon, and two rows may have one label.
+The header names each column's CPU: offline CPUs have no column. A label may touch its first count (`IPI0:2768808080`),
+a chip's name may contain a colon, and two rows may have the same label.
 
                     CPU0       CPU1
           HI:          0          2
@@ -15,23 +15,23 @@ name may contain a colon, and two rows may have one label.
 For softirqs the kernel prints a column for each possible CPU, so there may be more columns than online CPUs.
 https://docs.kernel.org/filesystems/proc.html (1.2)
 
-A row counts interrupts of a device, ticks, calls between CPUs, or the CPU's own interrupts. The kernel's generic part
-(kernel/irq/proc.c) prints the numbered rows, and each architecture its own behind them. The chip and the action show
-what a number means: many architectures number the CPU's own interrupts as well.
+A row counts a device's interrupts, ticks, calls between CPUs, or the CPU's own interrupts. The kernel's generic code
+(kernel/irq/proc.c) prints the numbered rows, followed by each architecture's own rows. The chip and the action show
+what a number means: many architectures number the CPU's own interrupts too.
 
-Some rows repeat the counts of other rows; they are distinguished so that nothing is counted twice:
+Some rows repeat the counts of other rows, which must not be counted twice:
 
-    I/O: 900      and     QAI:  700  [I/O] QDIO Adapter Interrupt      (s390: classes, and what they consist of)
+    I/O: 900      and     QAI:  700  [I/O] QDIO Adapter Interrupt      (s390: classes and their parts)
     HYP: 900      and      48:  700  xen-percpu -virq timer0           (Xen delivers all its events by one vector)
     NMI: 900      and     PMI:  900  Performance monitoring interrupts (x86: these are NMIs)
 
     CAL: 900      and     TLB:  700  TLB shootdowns                    (x86, from Linux 4.8 on: these are calls)
-    RES: 900      and      49:  700  xen-percpu -ipi resched0          (and CAL and IWI, which Xen's events count again)
-     70: 900      and    IPI0:  700  Rescheduling interrupts           (LoongArch: `70: CPUINTC 12 IPI` brings all)
+    RES: 900      and      49:  700  xen-percpu -ipi resched0          (Xen's events; also for CAL and IWI)
+     70: 900      and    IPI0:  700  Rescheduling interrupts           (LoongArch: `70: CPUINTC 12 IPI` delivers all)
 
-Before Linux 4.8 CAL was printed without TLB ("x86/irq: Do not substract irq_tlb_count from irq_call_count"), but 4.4
-stable and Oracle's 4.1 have that change too since they were patched against Meltdown, and their releases do not show
-it. If the release is below 4.8 or unknown, both rows count: a shootdown may count twice, but none is lost.
+Before Linux 4.8 CAL was printed without TLB ("x86/irq: Do not substract irq_tlb_count from irq_call_count"). 4.4 stable
+and Oracle's 4.1 have had that change since they were patched against Meltdown, which their releases do not show. If the
+release is below 4.8 or unknown, both rows count: a shootdown may count twice, but none is lost.
 
 arch/s390/kernel/irq.c, arch/x86/kernel/irq.c, arch/x86/events/, arch/x86/xen/smp.c, arch/loongarch/kernel/smp.c.
 """
@@ -54,15 +54,15 @@ from noisewatch.machine.reading import load_reading
 from noisewatch.patterns import regex
 from noisewatch.text import clean
 
-# By the kernel source file that prints the rows; all since their introduction, as far as the meaning has not changed.
+# By the kernel source file that prints the rows; also rows of earlier kernels, unless their meaning has changed.
 ROWS_BY_FILE: Mapping[str, Mapping[str, Kind]] = {
     "arch/x86/kernel/irq.c": {
         **dict.fromkeys(("LOC", "HVS"), Kind.TICK),  # HVS: Hyper-V's timer
         **dict.fromkeys(("RES", "CAL", "TLB", "IWI"), Kind.IPI),
         "NMI": Kind.NMI,
         **dict.fromkeys(("PMI", "SPU", "RTR", "PLT", "TRM", "THR", "DFR", "MCE", "MCP", "VPMI"), Kind.LOCAL),
-        **dict.fromkeys(("HRE", "PIN", "NPI", "PIW"), Kind.LOCAL),  # of a hypervisor, and for the guests of one
-        **dict.fromkeys(("HYP", "PMN"), Kind.IRQ),  # one vector for the devices of a hypervisor; for posted MSIs
+        **dict.fromkeys(("HRE", "PIN", "NPI", "PIW"), Kind.LOCAL),  # a hypervisor's, and for its guests
+        **dict.fromkeys(("HYP", "PMN"), Kind.IRQ),  # one vector for a hypervisor's devices; for posted MSIs
         **dict.fromkeys(("ERR", "MIS"), Kind.LOCAL),
     },
     "arch/powerpc/kernel/irq.c": {
@@ -100,9 +100,9 @@ ROWS_BY_FILE: Mapping[str, Mapping[str, Kind]] = {
 }
 _KIND_BY_LABEL = {label: kind for rows in ROWS_BY_FILE.values() for label, kind in rows.items()}
 _CALL_LABEL = regex(r"IPI\d*")
-_TIMER_CALL = "Timer broadcast interrupts"  # of a CPU whose timer sleeps: arch/{arm,arm64,riscv}/kernel/smp.c
+_TIMER_CALL = "Timer broadcast interrupts"  # to a CPU whose timer sleeps: arch/{arm,arm64,riscv}/kernel/smp.c
 
-# Numbered rows, by chip and action. `drivers/` alone means drivers/clocksource/, where most timers are.
+# Numbered rows, by chip and action. Files without a folder are in drivers/clocksource/, like most timers.
 _TICKS = (
     r"timer\d*",  # arch/x86/kernel/time.c, arch/{mips,loongarch,sparc,parisc,xtensa,um}, timer-tegra.c; Xen's timer0
     r"timer@[0-9a-f]+",  # timer-of.c
@@ -140,12 +140,12 @@ _LOCAL = regex(rf"{_COUNTER.pattern}|\bvgic$|^xen-percpu\b")
 
 
 def has_counts(label: str) -> bool:
-    """Return whether any architecture has a row with this label and counts."""
+    """Return whether rows with this label have counts on any architecture."""
     return label != "FIQ" and (label in _KIND_BY_LABEL or _CALL_LABEL.fullmatch(label) is not None)
 
 
 def counts_overflows(label: str, description: str) -> bool:
-    """Return whether the row counts overflows of a hardware counter, which a profiler causes."""
+    """Return whether the row counts overflows of a hardware counter, as caused by profilers."""
     if not label.isdecimal():
         return label in ("PMI", "VPMI", "CMS")
     return _COUNTER.search(description) is not None
@@ -153,10 +153,7 @@ def counts_overflows(label: str, description: str) -> bool:
 
 @lru_cache(maxsize=16_384)
 def kind_of(label: str, description: str) -> Kind:
-    """Return the kind of a row.
-
-    An unrecognized numbered row is a device's, any other unrecognized row the CPU's own.
-    """
+    """Return the row's kind. Unrecognized numbered rows are a device's, other unrecognized rows the CPU's own."""
     if not label.isdecimal():
         if description == _TIMER_CALL:
             return Kind.TICK
@@ -168,15 +165,15 @@ def kind_of(label: str, description: str) -> Kind:
     return Kind.LOCAL if _LOCAL.search(description) else Kind.IRQ
 
 
-_CONTAINS_SHOOTDOWNS = (4, 8)  # the first release whose calls do
-# A sum and its parts, by label and description; the first line with any parts applies.
+_CONTAINS_SHOOTDOWNS = (4, 8)  # the first release whose calls include shootdowns
+# Sums and their parts, by label and description; the first line with any parts applies.
 _PARTS_BY_SUM = tuple(
     (regex(whole), regex(part), since)
     for whole, part, since in (
         (r"EXT ", r"\S+ \[EXT\]", None),
         (r"I/O ", r"\S+ \[I/O\]", None),
         (r"AIO ", r"(?!MSI)\S+ \[AIO\]", None),
-        (r"PC[DFI] \[A?I/?O\]", r"MSI \[", None),  # one brings several MSIs along
+        (r"PC[DFI] \[A?I/?O\]", r"MSI \[", None),  # one interrupt delivers several MSIs
         (r"MSI \[A?I/?O\]", r"\d+ ", None),
         (r"HYP ", r"\d+ xen-", None),
         (r"PMN ", r"\d+ .*\bPCI-MSI", None),
@@ -191,7 +188,7 @@ _PARTS_BY_SUM = tuple(
 
 
 class Row(Protocol):
-    """A row of the table, or of its difference over some time."""
+    """A row of a table, or of the difference between two tables."""
 
     @property
     def label(self) -> str: ...
@@ -204,7 +201,7 @@ R = TypeVar("R", bound=Row)
 
 
 def sums_with_parts(rows: Sequence[R], release: tuple[int, int] | None) -> Iterator[tuple[R, list[R]]]:
-    """Yield the rows that are sums in this Linux (None: unknown), each with the rows that are its parts."""
+    """Yield each row that is a sum in this Linux `release` (None: unknown), with the rows that are its parts."""
     for row in rows:
         is_sum = False
         name = f"{row.label} {row.description}"
@@ -222,7 +219,7 @@ def sums_with_parts(rows: Sequence[R], release: tuple[int, int] | None) -> Itera
 
 
 PATH = "/proc/interrupts"
-# One count for the whole machine (Err: ARM; BAD: POWER, long ago). Lately ERR and MIS of x86 are rows as all others.
+# One count for the whole machine (Err: ARM; BAD: old POWER). On recent x86, ERR and MIS have a count for each CPU.
 _TOTALS = frozenset({"ERR", "MIS", "Err", "BAD"})
 _LIKE_A_COUNT = regex(r"[-+]?\d")
 _HEADER = regex(r"\s*CPU\d{1,5}(\s+CPU\d{1,5})*\s*", re.ASCII)
@@ -234,49 +231,49 @@ def _number(label: str) -> int | None:
 
 
 class InterruptRow(Struct, frozen=True, dict=True):
-    """One row. `counts` are in the order of the header's CPUs; None if the row lacks a count for each CPU."""
+    """One row. `counts` are in the order of the header's CPUs; None if the row has no counts by CPU."""
 
     label: str
     description: str
     counts: tuple[int, ...] | None
-    total: int | None = None  # of the whole machine, if that is the only count
+    total: int | None = None  # the whole machine's count, if it is the only one
 
     @cached_property  # cached for all snapshots that share the row, which may have hundreds of counts
-    def has_come(self) -> bool:
-        """Return whether any of the counts is above 0."""
+    def is_nonzero(self) -> bool:
+        """Whether any count is above 0."""
         return self.counts is not None and any(self.counts)
 
     @property
     def irq(self) -> int | None:
-        """The number of a device's interrupt; None for the architecture's own (LOC, RES …)."""
+        """The row's IRQ number; None for the architecture's own rows (LOC, RES …)."""
         return _number(self.label)
 
 
 class Interrupts(Struct, frozen=True):
-    """The table, with the CPU of each column."""
+    """The interrupts of all CPUs. `cpus` are the columns' CPUs."""
 
     cpus: tuple[int, ...]
     rows: tuple[InterruptRow, ...]
     text: bytes = b""
-    row_by_line: Mapping[int, InterruptRow] = {}  # from 0
-    release: tuple[int, int] | None = None  # of the kernel, which decides what some rows count
+    row_by_line: Mapping[int, InterruptRow] = {}  # by line number, from 0
+    release: tuple[int, int] | None = None  # the kernel's, which decides what some rows count
 
     @property
     def uncounted(self) -> tuple[str, ...]:
-        """The labels of rows that should have counts, and have none."""
+        """The labels of rows that should have counts but have none."""
         lacking = (row for row in self.rows if row.counts is None and row.total is None and has_counts(row.label))
         return tuple(row.label for row in lacking if kind_of(row.label, row.description) != Kind.NO_INTERRUPT)
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the rows of the CPUs' own interrupts, which come last, are missing: devices may then be missing too.
+        """Whether the last rows, those of the CPUs' own interrupts, are missing: devices may then be missing too.
 
-        A kernel for one CPU may have no such rows.
+        False for a single CPU, whose kernel may have no such rows.
         """
         return len(self.cpus) > 1 and all(row.irq is not None for row in reversed(self.rows))
 
     def total_by_cpu(self) -> dict[int, int]:
-        """Return the interrupts of each CPU: the sum of rows with a count for each CPU, each interrupt counted once."""
+        """Return the number of interrupts on each CPU: all rows with counts by CPU, counting each interrupt once."""
         rows = [row for row in self.rows if row.counts is not None]
         counts_by_row = {id(row): row.counts or () for row in rows}
         for row, parts in sums_with_parts(rows, self.release):
@@ -298,9 +295,9 @@ def parse_header(line: str) -> tuple[int, ...]:
 def parse_interrupts(
     text: bytes, previous: Interrupts | None = None, release: tuple[int, int] | None = None
 ) -> Interrupts:
-    """Parse the table of a kernel of that release. Raise Malformed.
+    """Parse the table of a kernel with this `release`. Raise Malformed.
 
-    Unchanged rows are taken from `previous`: most rows of a big table never change.
+    Unchanged rows are taken from `previous`: most rows of a large table never change.
     """
     again = None if previous is None else _parse_changed(text, previous)
     return again if again is not None else _parse_all(text, previous.release if previous is not None else release)
@@ -308,7 +305,7 @@ def parse_interrupts(
 
 def _parse_all(text: bytes, release: tuple[int, int] | None) -> Interrupts:
     header, _, _ = text.partition(b"\n")
-    cpus = parse_header(_decoded(header))
+    cpus = parse_header(_decode(header))
     row_by_line: dict[int, InterruptRow] = {}
     number, begin = 1, len(header) + 1
     while begin < len(text):
@@ -323,7 +320,7 @@ def _parse_all(text: bytes, release: tuple[int, int] | None) -> Interrupts:
 
 
 def _parse_changed(text: bytes, previous: Interrupts) -> Interrupts | None:
-    """Parse only the changed rows; return None if rows were added or removed, or the CPUs differ."""
+    """Parse only the changed rows; return None if rows were added or removed, or if the CPUs differ."""
     changed = load_reading().changed_lines(previous.text, text)
     if changed is None or any(number not in previous.row_by_line for number, _, _ in changed):
         return None
@@ -336,22 +333,22 @@ def _parse_changed(text: bytes, previous: Interrupts) -> Interrupts | None:
 
 
 def _parse_row(text: bytes, begin: int, end: int, cpu_count: int, number: int) -> InterruptRow:
-    """Parse the row from `begin` to `end`, in line `number` from 1."""
+    """Parse the row between the offsets `begin` and `end`, in line `number` (from 1)."""
     colon = text.find(b":", begin, end)
-    label = _decoded(text[begin:colon]).strip() if colon >= 0 else ""
+    label = _decode(text[begin:colon]).strip() if colon >= 0 else ""
     plain = load_reading().counts(text, colon + 1, end, cpu_count) if label else None
     if plain is None or plain[1] == end:
-        return _parse_odd_row(_decoded(text[begin:end]), cpu_count, number)
+        return _parse_odd_row(_decode(text[begin:end]), cpu_count, number)
     counts, behind = plain
-    return _row(label, counts, _decoded(text[behind:end]))
+    return _row(label, counts, _decode(text[behind:end]))
 
 
-def _decoded(text: bytes) -> str:
+def _decode(text: bytes) -> str:
     return text.decode("utf-8", "replace")
 
 
 def _parse_odd_row(line: str, cpu_count: int, number: int) -> InterruptRow:
-    """Parse a row that may have a single total, no counts, or no description.
+    """Parse a row that may have only a total, no counts, or no description.
 
     Raise Malformed for any other number of counts.
     """
@@ -376,12 +373,12 @@ def _row(label: str, counts: tuple[int, ...], description: str) -> InterruptRow:
 
 
 def _may_lack_counts(label: str, description: str) -> bool:
-    """Return whether the row may have no counts: not of devices, ticks or calls, and no text like a count."""
+    """Return whether the row may have no counts: it is no device's, no tick and no call, and no text looks like one."""
     return kind_of(label, description) in (Kind.LOCAL, Kind.NO_INTERRUPT) and not _LIKE_A_COUNT.match(description)
 
 
 def _tidy(description: str) -> str:
-    """Clean the description, then merge blanks: a name may contain characters that Python takes for blanks."""
+    """Clean the description, then merge blanks. Names may contain characters that Python treats as blanks."""
     return " ".join(clean(description).split())
 
 
@@ -403,7 +400,7 @@ def _parse_total(label: str, rest: str, number: int) -> InterruptRow:
 
 
 def read_interrupts(reader: Reader, previous: Interrupts | None = None) -> Interrupts | None:
-    """Return the table, or None if it cannot be read."""
+    """Return the interrupts, or None if they cannot be read."""
     try:
         content = reader.bytes(PATH)
         release = None if previous is not None else release_number(read_release(reader))
@@ -422,21 +419,21 @@ SOFTIRQS = "/proc/softirqs"
 
 
 class SoftirqRow(Struct, frozen=True):
-    """One kind of softirq; `counts` are in the order of the header's CPUs."""
+    """One kind of softirq. `counts` are in the order of the header's CPUs."""
 
     label: str
     counts: tuple[int, ...]
 
 
 class Softirqs(Struct, frozen=True):
-    """The table, with the CPU of each column."""
+    """The softirqs of all CPUs. `cpus` are the columns' CPUs."""
 
     cpus: tuple[int, ...]
     rows: tuple[SoftirqRow, ...]
 
 
 def parse_softirqs(text: str) -> Softirqs:
-    """Parse the table. Raise Malformed."""
+    """Parse the table of softirqs. Raise Malformed."""
     lines = lines_of(text)
     if not lines:
         raise Malformed("a header such as `CPU0 CPU1`", "", 1)
@@ -454,7 +451,7 @@ def parse_softirqs(text: str) -> Softirqs:
 
 
 def _all_counts(text: str, count: int) -> tuple[int, ...] | None:
-    """Return `count` counts, or None if the text has a different number, or other words."""
+    """Return the text's counts, or None if it is not exactly `count` counts."""
     row = text.encode("utf-8", "replace")
     plain = load_reading().counts(row, 0, len(row), count)
     if plain is not None and plain[1] == len(row):
@@ -464,5 +461,5 @@ def _all_counts(text: str, count: int) -> tuple[int, ...] | None:
 
 
 def read_softirqs(reader: Reader) -> Softirqs | None:
-    """Return the table, or None if it cannot be read."""
-    return reader.parsed(SOFTIRQS, parse_softirqs)
+    """Return the softirqs, or None if they cannot be read."""
+    return reader.parse(SOFTIRQS, parse_softirqs)

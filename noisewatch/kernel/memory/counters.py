@@ -1,12 +1,12 @@
-r"""Free memory, the kernel's work to free more, and its swaps: /proc/meminfo, /proc/vmstat, /proc/swaps.
+r"""Free memory, counters of the kernel's work to free more, and swaps: /proc/meminfo, /proc/vmstat, /proc/swaps.
 
     MemTotal:       16316412 kB            pswpin 0
     MemAvailable:   12094228 kB            compact_stall 17
 
-https://docs.kernel.org/filesystems/proc.html#meminfo; the counters of vmstat are since boot, and of the whole host.
+https://docs.kernel.org/filesystems/proc.html#meminfo; vmstat counts since boot, for the whole host.
 
     Filename                 Type        Size      Used   Priority
-    /dev/dm-1                partition   999996    0      -2           below 0 the kernel has chosen it
+    /dev/dm-1                partition   999996    0      -2           (below 0: chosen by the kernel)
     /var/swap\040file        file        4096      0      5
 
 https://man7.org/linux/man-pages/man5/proc_swaps.5.html
@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.numbers import is_count, lines_of, matched
+from noisewatch.kernel.numbers import is_count, lines_of, require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.patterns import regex
@@ -32,7 +32,7 @@ _COUNTERS = regex(r"(?:[!-~]+ -?\d{1,20}\n)+", re.ASCII)
 
 
 class Memory(Struct, frozen=True):
-    """Sizes by their name in meminfo (kB, except counts of huge pages), counters by their name in vmstat."""
+    """The sizes in meminfo (kB, except counts of huge pages) and the counters in vmstat, by name; None is unknown."""
 
     kb_by_name: Mapping[str, int] | None
     count_by_name: Mapping[str, int] | None
@@ -42,7 +42,7 @@ def parse_meminfo(text: str) -> Mapping[str, int]:
     """Return the sizes by name. Raise Malformed."""
     sizes: dict[str, int] = {}
     for number, line in enumerate(lines_of(text), start=1):
-        match = matched(_SIZE.fullmatch(line.strip()), "`MemTotal: 16316412 kB`", line, number)
+        match = require_match(_SIZE.fullmatch(line.strip()), "`MemTotal: 16316412 kB`", line, number)
         sizes[match[1]] = int(match[2])
     if "MemTotal" not in sizes:
         raise Malformed("a line `MemTotal: 16316412 kB`", text[:20], 1)
@@ -51,7 +51,7 @@ def parse_meminfo(text: str) -> Mapping[str, int]:
 
 def parse_vmstat(text: str) -> Mapping[str, int]:
     """Return the counters by name. Raise Malformed."""
-    if _COUNTERS.fullmatch(text):  # all at once: 200 lines each second
+    if _COUNTERS.fullmatch(text):  # parse all at once: 200 lines each second
         words = text.split()
         return dict(zip(words[::2], map(int, words[1::2]), strict=True))
     counters: dict[str, int] = {}
@@ -66,9 +66,9 @@ def parse_vmstat(text: str) -> Mapping[str, int]:
 
 
 def read_memory(reader: Reader) -> Memory:
-    """Return sizes and counters now."""
-    sizes = None if is_served_by_lxcfs(reader, MEMINFO) else reader.parsed(MEMINFO, parse_meminfo)
-    return Memory(sizes, reader.parsed(VMSTAT, parse_vmstat))
+    """Return the current sizes and counters."""
+    sizes = None if is_served_by_lxcfs(reader, MEMINFO) else reader.parse(MEMINFO, parse_meminfo)
+    return Memory(sizes, reader.parse(VMSTAT, parse_vmstat))
 
 
 PATH = "/proc/swaps"
@@ -77,7 +77,7 @@ _ESCAPED = regex(r"\\([0-3][0-7]{2})")
 
 
 class Swap(Struct, frozen=True):
-    """A device or a file that memory is swapped to."""
+    """A device or file to which memory is swapped."""
 
     path: str
     priority: int
@@ -92,12 +92,12 @@ def parse_swaps(text: str) -> tuple[Swap, ...]:
         raise Malformed("`Filename Type Size Used Priority`", text[:40], 1)
     swaps = []
     for number, line in enumerate(lines[1:], start=2):
-        match = matched(_LINE.fullmatch(line), "`/dev/dm-1 partition 999996 0 -2`", line, number)
+        match = require_match(_LINE.fullmatch(line), "`/dev/dm-1 partition 999996 0 -2`", line, number)
         path = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 8)), match[1])
         swaps.append(Swap(path, int(match[4]), int(match[2]), int(match[3])))
     return tuple(swaps)
 
 
 def read_swaps(reader: Reader) -> tuple[Swap, ...] | None:
-    """Return the swaps in use; None is unknown."""
-    return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_swaps, expected=False)
+    """Return the swaps in use, or None if unknown."""
+    return None if is_served_by_lxcfs(reader, PATH) else reader.parse(PATH, parse_swaps, expected=False)

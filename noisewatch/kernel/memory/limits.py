@@ -1,16 +1,16 @@
-"""The memory limits of this process's cgroups, and how often they were reached.
+"""The memory limits of this process's cgroups, and how often they have been reached.
 
     v2  memory.max, memory.high   4294967296      (bytes; `max`: no limit)
         memory.current            1073741824
         memory.stat               inactive_file 268435456
         memory.events.local       high 0
                                   max 12
-    v1  memory.limit_in_bytes     9223372036854771712   (more than there can be: no limit)
-        memory.memsw.limit_in_bytes                 never below the other (if swap is accounted)
+    v1  memory.limit_in_bytes     9223372036854771712   (more than any machine has: no limit)
+        memory.memsw.limit_in_bytes                 never below memory.limit_in_bytes (if swap is accounted)
         memory.usage_in_bytes, memory.failcnt, memory.stat
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html#memory, https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
-memory.events counts for the cgroups below as well, .local (Linux 5.2) for the limit of this one alone.
+memory.events also counts descendant cgroups; memory.events.local (Linux 5.2) only counts this cgroup's own limit.
 """
 
 from __future__ import annotations
@@ -26,47 +26,47 @@ from noisewatch.kernel.cgroup.mounts import (
     find_hierarchy,
     folders_up,
     is_true_root,
+    outside_reason,
     parse_membership,
     read_cgroup_mounts,
-    why_outside,
 )
 from noisewatch.kernel.memory.counters import parse_vmstat
 from noisewatch.kernel.numbers import is_count, parse_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 
-UNLIMITED = 1 << 60  # bytes, and above: v1 writes the largest number of whole pages
+UNLIMITED = 1 << 60  # bytes or more: v1 shows the largest number of whole pages
 _CACHE_V2 = ("inactive_file", "active_file", "slab_reclaimable")
 _CACHE_V1 = ("total_inactive_file", "total_active_file")
-_OF_MEMORY = f"{MEMBERSHIP} (memory)"  # next to the reason of the cpu controller
+_OF_MEMORY = f"{MEMBERSHIP} (memory)"  # distinct from the cpu controller's reason
 _HITS = ("high", "max", "oom")
 
 
 class MemoryLimit(Struct, frozen=True):
-    """One cgroup that limits. None is unknown."""
+    """One cgroup with a limit. None is unknown."""
 
     folder: str
     limit_bytes: int
     used_bytes: int | None  # including cached files
-    cached_bytes: int | None  # what the kernel can take back
-    hits: int | None  # times that it had to, since the cgroup was created
-    text_by_file: Mapping[str, str]  # what sets the limit
+    cached_bytes: int | None  # memory that the kernel can reclaim
+    hits: int | None  # how often the limit has been reached since the cgroup's creation
+    text_by_file: Mapping[str, str]  # content of the files that set the limit
 
 
 class MemoryLimits(Struct, frozen=True):
-    """The limits on the path from this process's cgroup to the root; if one is unreadable, there may be more."""
+    """The limits from this process's cgroup up to the root. If a path is unreadable, there may be more limits."""
 
     limits: tuple[MemoryLimit, ...]
-    unread: str | None  # the first path that could not be read
+    unread: str | None  # the first unreadable path
 
 
-_Level = tuple[MemoryLimit | None, str | None]  # the limit if there is one, and what could not be read
+_Level = tuple[MemoryLimit | None, str | None]  # the limit, if any, and an unreadable path, if any
 
 
 def read_memory_limits(reader: Reader) -> MemoryLimits:
-    """Return the limits of the observing process, which its children, including the benchmark, inherit."""
+    """Return this process's memory limits, which its children, including the benchmark, inherit."""
     mounts = read_cgroup_mounts(reader)
-    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    membership = reader.parse(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
         return MemoryLimits((), MEMBERSHIP if membership is None else OWN_MOUNTS)
     hierarchy = find_hierarchy(reader, mounts, membership, "memory")
@@ -76,7 +76,7 @@ def read_memory_limits(reader: Reader) -> MemoryLimits:
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
     levels = [read_level(reader, folder, mount) for folder in folders_up(mount, path)]
-    reason = why_outside(mount, path)
+    reason = outside_reason(mount, path)
     if reason is not None:
         reader.note(MEMBERSHIP, reason)
         levels.append((None, MEMBERSHIP))
@@ -87,7 +87,7 @@ def read_memory_limits(reader: Reader) -> MemoryLimits:
 
 
 def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
-    """Return one level; the true root, and a level without the memory controller, limit nothing.
+    """Read one level. The true root and levels without the memory controller have no limit.
 
     Limits outside a container's root are not visible.
     """
@@ -106,7 +106,7 @@ def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
 
 def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _Level:
     texts = {name: reader.text_or_none(f"{folder}/{name}") for name in ("memory.max", "memory.high")}
-    limits = {name: reader.parsed(f"{folder}/{name}", parse_limit) for name in texts}
+    limits = {name: reader.parse(f"{folder}/{name}", parse_limit) for name in texts}
     set_bytes = [limit for limit in limits.values() if limit is not None and limit < UNLIMITED]
     failed_path = next((f"{folder}/{name}" for name, limit in limits.items() if limit is None), None)
     if not set_bytes:
@@ -118,7 +118,7 @@ def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _L
     limit = MemoryLimit(
         folder=folder,
         limit_bytes=min(set_bytes),
-        used_bytes=reader.parsed(f"{folder}/memory.current", parse_count),
+        used_bytes=reader.parse(f"{folder}/memory.current", parse_count),
         cached_bytes=_sum_of(reader, f"{folder}/memory.stat", _CACHE_V2),
         hits=_read_hits(reader, folder),
         text_by_file={name: text.strip() for name, text in texts.items() if text is not None and text.strip() != "max"},
@@ -138,19 +138,19 @@ def _read_hits(reader: Reader, folder: str) -> int | None:
 
 
 def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
-    limit_bytes = reader.parsed(f"{folder}/memory.limit_in_bytes", parse_count)
+    limit_bytes = reader.parse(f"{folder}/memory.limit_in_bytes", parse_count)
     if limit_bytes is None:
         return None, f"{folder}/memory.limit_in_bytes"
     if limit_bytes >= UNLIMITED:
         is_root = folder != mount.folder or is_true_root(mount, reader.names_or_none(folder) or ())
         return (None, None) if is_root else _hidden_outside_container(reader, folder)
-    with_swap = reader.parsed(f"{folder}/memory.memsw.limit_in_bytes", parse_count, expected=False)
+    with_swap = reader.parse(f"{folder}/memory.memsw.limit_in_bytes", parse_count, expected=False)
     limit = MemoryLimit(
         folder=folder,
         limit_bytes=limit_bytes,
-        used_bytes=reader.parsed(f"{folder}/memory.usage_in_bytes", parse_count),
+        used_bytes=reader.parse(f"{folder}/memory.usage_in_bytes", parse_count),
         cached_bytes=_sum_of(reader, f"{folder}/memory.stat", _CACHE_V1),
-        hits=reader.parsed(f"{folder}/memory.failcnt", parse_count),
+        hits=reader.parse(f"{folder}/memory.failcnt", parse_count),
         text_by_file={
             **({} if with_swap is None else {"memory.memsw.limit_in_bytes": str(with_swap)}),
             "memory.limit_in_bytes": str(limit_bytes),
@@ -160,7 +160,7 @@ def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
 
 
 def parse_limit(text: str) -> int:
-    """Return the bytes; UNLIMITED for `max`. Raise Malformed."""
+    """Return the limit in bytes; UNLIMITED for `max`. Raise Malformed."""
     word = text.strip()
     if word != "max" and not is_count(word):
         raise Malformed("`max` or bytes", word)
@@ -168,8 +168,8 @@ def parse_limit(text: str) -> int:
 
 
 def _sum_of(reader: Reader, path: str, names: tuple[str, ...]) -> int | None:
-    """Return the sum of these counts of the file, or None if one is missing."""
-    counts = reader.parsed(path, parse_vmstat)  # names and counts, as there
+    """Return the sum of the file's counts with these `names`, or None if one is missing."""
+    counts = reader.parse(path, parse_vmstat)  # the same format
     if counts is None:
         return None
     values = [counts[name] for name in names if name in counts]

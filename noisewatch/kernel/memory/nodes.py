@@ -1,20 +1,21 @@
-"""The memory nodes: their distances, the nodes allowed to this process, and the nodes that memory came from.
+"""The memory nodes: their distances, the nodes allowed to this process, and how much memory each node provided.
 
-    /sys/devices/system/node/has_memory        0-1          (a node of CPUs alone is not among them)
+    /sys/devices/system/node/has_memory        0-1          (nodes without memory are not listed)
     /sys/devices/system/node/node0/meminfo     Node 0 MemTotal:       32827292 kB
-    /sys/devices/system/node/node0/distance    10 21        (to each online node in their order; 10 is to itself)
+    /sys/devices/system/node/node0/distance    10 21        (to each online node, in order; 10 is to itself)
 
 https://docs.kernel.org/admin-guide/abi-stable.html. Memory on a card (CXL) or next to the cores (HBM) has its own
 nodes, without CPUs.
 
-The nodes from which this process, and processes started by it or its shell, may get memory, and those it prefers:
+The nodes from which this process may get memory, and the nodes that it prefers. Both also apply to processes that it or
+its shell starts:
 
-    /proc/self/status                     Mems_allowed_list:    0-1     of its cpuset: a cgroup, a container, a job
+    /proc/self/status                     Mems_allowed_list:    0-1     from its cpuset: a cgroup, a container, a job
     /proc/self/numa_maps                  55705b28f000 default file=/usr/bin/python3 mapped=2 N0=2 …
 
-A mapping without a policy of its own shows that of the process, which it has inherited, for one from numactl: default,
-local, bind:0, prefer:1, prefer (many):0-1, interleave:0-1, weighted interleave:0-1; with flags bind=static:0. Only the
-start of the file is read, because each mapping costs time.
+A mapping without a policy of its own shows the process's policy, for example inherited from numactl: default, local,
+bind:0, prefer:1, prefer (many):0-1, interleave:0-1, weighted interleave:0-1; with flags bind=static:0. Only the start
+of the file is read, because each mapping costs time.
 
 https://docs.kernel.org/admin-guide/mm/numa_memory_policy.html, https://man7.org/linux/man-pages/man7/numa.7.html,
 mm/mempolicy.c (mpol_to_str)
@@ -24,11 +25,11 @@ The nodes from which memory was allocated:
     /sys/devices/system/node/node0/numastat      numa_hit 34090660      pages, since boot, handed out from this node
                                                  local_node 34090660    to tasks on CPUs of this node
                                                  other_node 0           to tasks on CPUs of other nodes
-    /proc/sys/vm/numa_stat                       1                      0: nothing of that is counted; Linux 4.15
+    /proc/sys/vm/numa_stat                       1                      (0: numastat does not count; Linux 4.15)
 
 https://docs.kernel.org/admin-guide/numastat.html, https://docs.kernel.org/admin-guide/sysctl/vm.html#numa-stat.
-numa_maps of a process has its own memory, but blocks changes of its memory while it is read. memory.numa_stat of a
-control group includes all processes of the group, and what earlier runs have left in its cache.
+These counters are used because reading a process's numa_maps blocks changes to its memory, and a cgroup's
+memory.numa_stat includes all its processes, and cached memory left by earlier runs.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from msgspec import Struct
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_nonempty_cpu_list
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.cpus.topology import NODES, read_memory_nodes
-from noisewatch.kernel.numbers import are_counts, is_count, matched
+from noisewatch.kernel.numbers import are_counts, is_count, require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
 from noisewatch.patterns import regex
@@ -52,31 +53,31 @@ _TOTAL = regex(r"^Node \d{1,5} MemTotal: +(\d{1,20}) kB$", re.MULTILINE)
 
 
 class MemoryNodes(Struct, frozen=True):
-    """The memory nodes: the nodes `with_memory` (None: unknown), and the reported `distances` by node."""
+    """The nodes with memory (None: unknown), and the reported distances from each node to every other."""
 
     with_memory: frozenset[int] | None
     distances: Mapping[int, Mapping[int, int]]
 
     def distance(self, one: int, other: int) -> int | None:
-        """Return the distance in the firmware's table, 10 for the node itself; None is unknown."""
+        """Return the firmware's distance between two nodes, 10 from a node to itself; None is unknown."""
         return self.distances.get(one, {}).get(other)
 
 
 def read_nodes(reader: Reader) -> MemoryNodes:
-    """Return the nodes now."""
+    """Return the current memory nodes."""
     nodes = sorted(read_memory_nodes(reader) or ())
     distances = {node: row for node in nodes if (row := _read_distances(reader, node, nodes)) is not None}
-    with_memory = reader.parsed(HAS_MEMORY, parse_cpu_list, expected=False)
+    with_memory = reader.parse(HAS_MEMORY, parse_cpu_list, expected=False)
     return MemoryNodes(_read_with_memory(reader, nodes) if with_memory is None else with_memory, distances)
 
 
 def parse_total_kb(text: str) -> int:
-    """Return the memory of a node. Raise Malformed."""
-    return int(matched(_TOTAL.search(text), "a line `Node 0 MemTotal: 32827292 kB`", text[:40])[1])
+    """Return a node's total memory (kB). Raise Malformed."""
+    return int(require_match(_TOTAL.search(text), "a line `Node 0 MemTotal: 32827292 kB`", text[:40])[1])
 
 
 def parse_distances(text: str) -> tuple[int, ...]:
-    """Return the distances to all online nodes. Raise Malformed."""
+    """Return a node's distances to all online nodes, in order. Raise Malformed."""
     words = text.split()
     if not words or not are_counts(words):
         raise Malformed("distances such as `10 21`", text.strip())
@@ -84,13 +85,13 @@ def parse_distances(text: str) -> tuple[int, ...]:
 
 
 def _read_distances(reader: Reader, node: int, nodes: list[int]) -> Mapping[int, int] | None:
-    distances = reader.parsed(f"{NODES}/node{node}/distance", parse_distances, expected=False)
+    distances = reader.parse(f"{NODES}/node{node}/distance", parse_distances, expected=False)
     return dict(zip(nodes, distances, strict=True)) if distances is not None and len(distances) == len(nodes) else None
 
 
 def _read_with_memory(reader: Reader, nodes: list[int]) -> frozenset[int] | None:
-    """Return the nodes with memory by their meminfo, or None if one is unreadable."""
-    totals = {node: reader.parsed(f"{NODES}/node{node}/meminfo", parse_total_kb) for node in nodes}
+    """Return the nodes whose meminfo shows memory, or None if any meminfo is unreadable."""
+    totals = {node: reader.parse(f"{NODES}/node{node}/meminfo", parse_total_kb) for node in nodes}
     if not totals or None in totals.values():
         return None
     return frozenset(node for node, total in totals.items() if total)
@@ -107,20 +108,20 @@ _POLICY = regex(
 
 
 class MemoryPolicy(Struct, frozen=True):
-    """A memory policy: its name as the kernel writes it, and its nodes; default and local have none."""
+    """A memory policy: its name in the kernel's spelling, and its nodes. The default and local policies have none."""
 
     mode: str
     nodes: CpuSet
 
 
 def read_memory_policy(reader: Reader) -> MemoryPolicy | None:
-    """Return the policy, or None if it cannot be read, as on a kernel without NUMA."""
+    """Return this process's policy, or None if it cannot be read, as on a kernel without NUMA."""
     answer = reader.ask(QUESTION, _ask)
     return parse_policy(answer) if isinstance(answer, str) else None
 
 
 def _ask() -> Json:
-    """Return the policy of the first mapping, as the kernel writes it."""
+    """Return the first mapping's policy in the kernel's spelling, or None if it is malformed."""
     descriptor = os.open(_MAPS, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return policy_in(os.read(descriptor, _FIRST_BYTES).decode("utf-8", "replace"))
@@ -129,13 +130,13 @@ def _ask() -> Json:
 
 
 def policy_in(maps: str) -> str | None:
-    """Return the policy in the first line, or None if it is malformed."""
+    """Return the policy in the first line of numa_maps, or None if the line is malformed."""
     match = _LINE.match(maps)
     return match[1] if match is not None else None
 
 
 def parse_policy(text: str) -> MemoryPolicy | None:
-    """Parse the policy; return None for an unknown format."""
+    """Parse a policy; return None if its format is unknown."""
     match = _POLICY.fullmatch(text)
     try:
         return MemoryPolicy(match[1], parse_cpu_list(match[2] or "")) if match is not None else None
@@ -144,13 +145,15 @@ def parse_policy(text: str) -> MemoryPolicy | None:
 
 
 def parse_allowed_nodes(status: str) -> CpuSet:
-    """Return the nodes from which the cpuset allows memory, in /proc/PID/status. Raise Malformed."""
-    return parse_nonempty_cpu_list(matched(_ALLOWED.search(status), "a line `Mems_allowed_list: 0`", status[-20:])[1])
+    """Return the nodes from which a process may get memory, from its status file. Raise Malformed."""
+    return parse_nonempty_cpu_list(
+        require_match(_ALLOWED.search(status), "a line `Mems_allowed_list: 0`", status[-20:])[1]
+    )
 
 
 def read_nodes_with_memory(reader: Reader) -> CpuSet | None:
     """Return the nodes that have memory, or None if the kernel does not list them."""
-    return reader.parsed(HAS_MEMORY, parse_nonempty_cpu_list, expected=False)
+    return reader.parse(HAS_MEMORY, parse_nonempty_cpu_list, expected=False)
 
 
 _COUNTS = "/proc/sys/vm/numa_stat"
@@ -158,14 +161,14 @@ _COUNTING_IS_OFF = f"{_COUNTS} is 0: the kernel does not count where memory come
 
 
 class NodePages(Struct, frozen=True):
-    """Pages that a node has allocated, for tasks on its own CPUs and on those of other nodes."""
+    """The pages that a node has provided: to tasks on its own CPUs, and to tasks on other nodes' CPUs."""
 
     to_own_cpus: int
     to_others: int
 
 
 def parse_numastat(text: str) -> NodePages:
-    """Parse the counts. Raise Malformed."""
+    """Parse a node's numastat. Raise Malformed."""
     words = text.split()
     counts = dict(zip(words[::2], words[1::2], strict=False))
     local, other = counts.get("local_node", ""), counts.get("other_node", "")
@@ -175,7 +178,7 @@ def parse_numastat(text: str) -> NodePages:
 
 
 def read_node_pages(reader: Reader, nodes: frozenset[int]) -> Mapping[int, NodePages] | str:
-    """Return the pages that each of the nodes has allocated since boot, or why they are unknown."""
+    """Return the pages that each node has provided since boot, or why they are unknown."""
     try:
         if reader.text(_COUNTS, expected=False).strip() == "0":
             return _COUNTING_IS_OFF
@@ -186,7 +189,7 @@ def read_node_pages(reader: Reader, nodes: frozenset[int]) -> Mapping[int, NodeP
     pages_by_node: dict[int, NodePages] = {}
     for node in sorted(nodes):
         path = f"{NODES}/node{node}/numastat"
-        pages = reader.parsed(path, parse_numastat)
+        pages = reader.parse(path, parse_numastat)
         if pages is None:
             return f"{path}: {reader.reason_by_path.get(path, 'not read')}"
         pages_by_node[node] = pages

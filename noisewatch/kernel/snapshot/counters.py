@@ -1,4 +1,4 @@
-"""The counters of all CPUs at one moment, read in a fraction of a millisecond, before and after each repetition."""
+"""All CPUs' counters at one moment, read in a fraction of a millisecond before and after each repetition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _READ_ANEW = frozenset({STAT, SCHEDSTAT, INTERRUPTS, SOFTIRQS})
 
 
 class Counters(Struct, frozen=True):
-    """The per-CPU counters of a snapshot. None is unknown; `reason_by_path` has the reasons."""
+    """The per-CPU counters at one moment. None is unknown; `reason_by_path` has the reasons."""
 
     taken_at_ns: int
     cpu_time: Mapping[int, CpuTime] | None
@@ -29,8 +29,8 @@ class Counters(Struct, frozen=True):
     reason_by_path: Mapping[str, str]
     earlier: EarlierSnapshots
 
-    def within(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with these counters and their time, with unchanged settings and without threads."""
+    def merge_into(self, snapshot: Snapshot) -> Snapshot:
+        """Return a copy of the snapshot with these counters and their time, but without threads."""
         return replace(
             snapshot,
             taken_at_ns=self.taken_at_ns,
@@ -48,7 +48,7 @@ class Counters(Struct, frozen=True):
 
 
 def read_counters(machine: Machine, previous: Counters | None = None) -> Counters:
-    """Return the counters now; `previous` avoids parsing unchanged rows."""
+    """Read the counters. Rows unchanged since `previous` are not parsed again."""
     return machine.within_deadline(lambda: _read(machine, previous))
 
 

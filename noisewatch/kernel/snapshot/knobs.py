@@ -1,10 +1,10 @@
-"""Settings of the kernel that are one value in one file each.
+"""Kernel settings with one value in one file each.
 
     /proc/sys/kernel/nmi_watchdog              0
     /sys/kernel/mm/ksm/run                     0
     /sys/kernel/mm/transparent_hugepage/enabled   always [madvise] never
 
-https://docs.kernel.org/admin-guide/sysctl/ and the page of each; the checks interpret the values.
+https://docs.kernel.org/admin-guide/sysctl/ and its pages; the checks interpret the values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Parse = Callable[[str], object]
 
 
 class Knob(StrEnum):
-    """The files that are read, by the setting's name."""
+    """The settings, each with its file."""
 
     NMI_WATCHDOG = "/proc/sys/kernel/nmi_watchdog"
     WATCHDOG = "/proc/sys/kernel/watchdog"
@@ -82,38 +82,38 @@ class Knob(StrEnum):
 
     @property
     def is_of_hardware(self) -> bool:
-        """Whether the setting is of the processor or the firmware, which are the host's in a virtual machine."""
+        """Whether it is a setting of the processor or firmware; a virtual machine's are the host's."""
         return self.startswith(("/sys/devices/system/", "/sys/firmware/"))
 
 
 class Knobs(Struct, frozen=True):
-    """The content of each file; a missing file is unknown unless it is known to be absent."""
+    """The content of each file. A file that is neither here nor `absent` is unknown."""
 
     text_by_path: Mapping[str, str]
     absent: frozenset[str]
 
     def integer(self, path: str) -> int | None:
-        """Return the whole number in the file; None is unknown, or absent."""
+        """Return the whole number in the file; None if it is unknown or absent."""
         try:
             return parse_integer(self.text_by_path[path])
         except (KeyError, Malformed):
             return None
 
     def word(self, path: str) -> str | None:
-        """Return the file's text, or the word in brackets if there are several words; None is unknown, or absent."""
+        """Return the word in brackets, or the whole text if there is none; None if the file is unknown or absent."""
         text = self.text_by_path.get(path)
-        return None if text is None else _chosen(text) or text
+        return None if text is None else _selected_word(text) or text
 
 
-def _chosen(text: str) -> str | None:
+def _selected_word(text: str) -> str | None:
     return next((word[1:-1] for word in text.split() if word.startswith("[") and word.endswith("]")), None)
 
 
-def _choice(*words: str) -> Parse:
-    """Return a parser that accepts a file in which one of the words is in brackets."""
+def _choice_parser(*words: str) -> Parse:
+    """Return a parser that raises Malformed unless one of the words is in brackets."""
 
     def parse(text: str) -> None:
-        if _chosen(text) not in words:
+        if _selected_word(text) not in words:
             raise Malformed(f"one of {', '.join(words)} in brackets", text)
 
     return parse
@@ -126,12 +126,12 @@ def _parse_levels(text: str) -> None:
         integer_from(0)(level)
 
 
-_ANY = integer_from(-MOST_INT - 1)  # accepted by the kernel without a check
-# What the kernel itself lets be written: kernel/sysctl.c, mm/, and the drivers of the others.
+_ANY = integer_from(-MOST_INT - 1)  # the kernel accepts all values
+# The values that the kernel accepts: kernel/sysctl.c, mm/, and the other settings' drivers.
 PARSE: Mapping[str, Parse] = {
     Knob.NMI_WATCHDOG: parse_flag,
     Knob.WATCHDOG: parse_flag,
-    Knob.WATCHDOG_CPUS: parse_nonempty_cpu_list,  # blank if hidden, or without watchdog
+    Knob.WATCHDOG_CPUS: parse_nonempty_cpu_list,  # blank if hidden, or without a watchdog
     Knob.WATCHDOG_THRESHOLD: integer_from(0, 60),
     Knob.TIMER_MIGRATION: parse_flag,
     Knob.REALTIME_RUNTIME: integer_from(-1),
@@ -149,8 +149,8 @@ PARSE: Mapping[str, Parse] = {
     Knob.STAT_INTERVAL: integer_from(0),
     Knob.ZONE_RECLAIM: integer_from(0, 7),  # three bits
     Knob.COMPACTION: integer_from(0, 100),
-    Knob.THP_ENABLED: _choice("always", "madvise", "never"),
-    Knob.THP_DEFRAG: _choice("always", "defer", "defer+madvise", "madvise", "never"),
+    Knob.THP_ENABLED: _choice_parser("always", "madvise", "never"),
+    Knob.THP_DEFRAG: _choice_parser("always", "defer", "defer+madvise", "madvise", "never"),
     Knob.KHUGEPAGED_SLEEP: integer_from(0, MOST_UNSIGNED),
     Knob.KSM_RUN: integer_from(0, 2),
     Knob.SCHED_EXT_STATE: parse_identifier,
@@ -163,7 +163,7 @@ PARSE: Mapping[str, Parse] = {
     Knob.PLATFORM_PROFILES: parse_identifiers,
     Knob.MACHINE_CHECK_INTERVAL: integer_from(0),
     Knob.MACHINE_CHECK_IGNORED: parse_flag,
-    Knob.LOCKDOWN: _choice("none", "integrity", "confidentiality"),
+    Knob.LOCKDOWN: _choice_parser("none", "integrity", "confidentiality"),
     Knob.SECURITY_MODULES: parse_word,
     Knob.CURSOR_BLINK: integer_from(-1, 1),  # -1 without a screen
     Knob.RPS_DEFAULT: parse_cpu_mask,
@@ -171,7 +171,7 @@ PARSE: Mapping[str, Parse] = {
 
 
 def read_knobs(reader: Reader, parse_by_path: Mapping[str, Parse] = PARSE) -> Knobs:
-    """Read the files, any of which may be missing: kernels differ. An impossible value is unknown."""
+    """Read the settings. Kernels differ, so any file may be missing; a value that no kernel accepts is unknown."""
     text_by_path: dict[str, str] = {}
     absent: set[str] = set()
     for path, parse in parse_by_path.items():

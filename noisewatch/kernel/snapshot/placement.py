@@ -1,18 +1,19 @@
-"""The readings that only a plan of target CPUs needs: memory nodes, core ranking, and the place of a device.
+"""Readings that only a plan of target CPUs needs: memory nodes, core ranking, and a device's place.
 
     /sys/devices/system/cpu/cpuN/acpi_cppc/highest_perf      166
 
-The firmware's own scale of how fast a core can be. If the kernel has no ranking (topology.py), each CPU is interrupted
-once to read it.
+This is the firmware's scale of how fast a core can be. If the kernel has no ranking (topology.py), each CPU is
+interrupted once to read it.
 
-The place of a device is its memory node, and the CPUs near it:
+A device's place is its memory node and the CPUs near it:
 
     /sys/class/net/eth0/device/numa_node            1       (-1: the firmware does not report it)
-    /sys/class/net/eth0/device/local_cpulist        8-15    (of PCI devices)
+    /sys/class/net/eth0/device/local_cpulist        8-15    (only PCI devices)
     /sys/class/block/nvme0n1/…  /sys/class/infiniband/mlx5_0/…  /sys/bus/pci/devices/0000:3b:00.0/…
 
-Only a device on PCI, or on another bus with nodes, has these files. A disk, or a virtio interface, is below one:
-its folder's parents are read, the nearest first. https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci)
+Only devices on PCI, or on another bus with nodes, have these files. Disks and virtio interfaces are below such a
+device, so the parents of their folders are read, nearest first.
+https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci)
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ _CLASSES = ("net", "block", "nvme", "infiniband", "drm")
 _PLACES = (*(f"/sys/class/{name}" for name in _CLASSES), "/sys/bus/pci/devices")
 _NAME = regex(r"[\w:@-][\w.:@-]{0,63}")
 _SHORT_ADDRESS = regex(r"[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
-_CONTROLLER = regex(r"nvme\d{1,4}")  # of a namespace with several ways to it
+_CONTROLLER = regex(r"nvme\d{1,4}")  # of an NVMe namespace with several paths
 _NODE_UNKNOWN = -1
 _MOST_LEVELS = 12
 _MOST_BARE = 2  # consecutive folders that are not devices: `net`, `block`, then the top
 
 
 class DevicePlace(Struct, frozen=True):
-    """The device's place: `node` or `cpus` are None if not reported. `path` is the file that reports them."""
+    """A device's place. `node` and `cpus` are None if not reported; `path` is the file that reports the node."""
 
     name: str
     node: int | None
@@ -51,7 +52,7 @@ class DevicePlace(Struct, frozen=True):
 
 
 def read_device_place(reader: Reader, name: str) -> DevicePlace | None:
-    """Return the place of a network interface, a disk, or a PCI device by its address; None if it does not exist."""
+    """Return a device's place; None if it does not exist. `name` is an interface, a disk or a PCI address."""
     device = f"0000:{name}" if _SHORT_ADDRESS.fullmatch(name) else name
     if _NAME.fullmatch(device) is None:
         return None
@@ -61,7 +62,7 @@ def read_device_place(reader: Reader, name: str) -> DevicePlace | None:
 
 
 def read_device_names(reader: Reader) -> list[str]:
-    """Return the network interfaces and disks that have a device."""
+    """Return the names of network interfaces and disks that belong to a device."""
     listed = ((place, name) for place in _PLACES[:2] for name in reader.names_or_none(place, expected=False) or ())
     return [clean(name) for place, name in listed if reader.names_or_none(f"{place}/{name}/device", expected=False)]
 
@@ -70,16 +71,16 @@ def _read_place(reader: Reader, name: str, folder: str) -> DevicePlace:
     silent = None
     for place in _folders(reader, folder):
         path = f"{place}/numa_node"
-        node = reader.parsed(path, integer_from(_NODE_UNKNOWN), expected=False)
+        node = reader.parse(path, integer_from(_NODE_UNKNOWN), expected=False)
         if node is not None and node != _NODE_UNKNOWN:
-            cpus = reader.parsed(f"{place}/local_cpulist", parse_nonempty_cpu_list, expected=False)
+            cpus = reader.parse(f"{place}/local_cpulist", parse_nonempty_cpu_list, expected=False)
             return DevicePlace(name, node, cpus, path)
         silent = path if silent is None and node is not None else silent
     return DevicePlace(name, None, None, silent)
 
 
 def _folders(reader: Reader, folder: str) -> Iterator[str]:
-    """Yield the folders of the device, of its controllers, and of its parents, as the kernel resolves them."""
+    """Yield the folders of the device, its controllers and its parents; the kernel resolves the paths."""
     yield f"{folder}/device"
     for name in reader.names_or_none(f"{folder}/device", expected=False) or ():
         if _CONTROLLER.fullmatch(name):
@@ -98,19 +99,19 @@ class PlacementReadings(Struct, frozen=True):
 
     nodes: MemoryNodes
     pin_trial: PinTrial  # with all online CPUs
-    core_ranking: Mapping[int, int]  # of all ranked CPUs
-    highest_performance: Mapping[int, int]  # read if no CPU is ranked
+    core_ranking: Mapping[int, int]  # empty if the kernel ranks no CPU
+    highest_performance: Mapping[int, int]  # only read if no CPU is ranked
     device: DevicePlace | None  # None: not requested
     reason_by_path: Mapping[str, str]
 
 
 def read_placement(machine: Machine, online: CpuSet, device: DevicePlace | None = None) -> PlacementReadings:
-    """Return the readings now."""
+    """Read what a plan needs."""
     return machine.within_deadline(lambda: _read(Reader(machine), online, device))
 
 
 def find_device(machine: Machine, name: str) -> DevicePlace | list[str]:
-    """Return the device's place, or the names of all devices if there is no such device."""
+    """Return the device's place, or all device names if there is no such device."""
     reader = Reader(machine)
     place = read_device_place(reader, name)
     return read_device_names(reader) if place is None else place

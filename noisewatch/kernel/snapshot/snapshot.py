@@ -1,9 +1,9 @@
-"""All raw counters and settings of a machine, read once at one moment: the only place that reads them all.
+"""All raw counters and settings of a machine at one moment. Only this module reads them all.
 
-Settings rarely change: they are read at the start, when CPUs come or go, and every ten seconds. KernelSettings are
-settings of the kernel's own activities, with more than one value per file. Hardware is read once, when a run begins,
-because reading it interrupts the CPU. Background contains counters of the machine's own activities, read in every
-snapshot.
+Settings rarely change, so they are read at the start, when CPUs come or go, and every ten seconds. KernelSettings
+concern the kernel's own activities, and have more than one value per file. Hardware is read once, when a run begins,
+because reading it interrupts CPUs. Background contains counters of the machine's own activities, which every snapshot
+reads.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ from noisewatch.kernel.system.release import read_livepatches, read_release, rea
 from noisewatch.kernel.tasks.affinities import Services, Workqueues, read_services, read_workqueues
 from noisewatch.kernel.tasks.jobs import Jobs, read_jobs
 from noisewatch.kernel.tasks.machine_lock import MachineLock, read_machine_lock
-from noisewatch.kernel.tasks.own_process import OwnProcess, read_own_process, read_why_hidden
+from noisewatch.kernel.tasks.own_process import OwnProcess, read_hidepid_reason, read_own_process
 from noisewatch.kernel.tasks.run_status import RunStatus, commands_in, read_run_statuses
 from noisewatch.kernel.tasks.sessions import Sessions, read_sessions
 from noisewatch.kernel.tasks.task import Tasks
@@ -115,25 +115,25 @@ _MOST_BIAS = 15  # four bits
 class Hardware(Struct, frozen=True):
     """The hardware's state when the run began. None is unknown."""
 
-    energy_bias: Knobs  # of the target CPUs: 0 performance, 6 normal, 15 power saving
+    energy_bias: Knobs  # for target CPUs: 0 performance, 6 normal, 15 power saving
     sensors: Sensors
     power_limits: PowerLimits
     uncore: Uncore
-    driver_khz: Knobs  # of the target CPUs: the clock as their driver reads it from the hardware
+    driver_khz: Knobs  # for target CPUs: the clock that their driver reads from the hardware
 
 
 def bias_path(cpu: int) -> str:
-    """Return the file with the CPU's energy performance bias."""
+    """Return the path of the CPU's energy performance bias."""
     return f"{CPUS}/cpu{cpu}/power/energy_perf_bias"
 
 
 def driver_clock_path(cpu: int) -> str:
-    """Return the file with the CPU's clock as read by its driver; intel_pstate and amd-pstate-epp have none."""
+    """Return the path of the clock that the CPU's driver reads; intel_pstate and amd-pstate-epp have no such file."""
     return f"{own_folder(cpu)}/cpuinfo_cur_freq"
 
 
 def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> Hardware:
-    """Read the hardware of the target CPUs and their packages."""
+    """Read the state of the target CPUs and their packages."""
     places = [topology.get(cpu) for cpu in target]
     package_ids = [place.package for place in places if place is not None and place.package is not None]
     unplaced = [cpu for cpu in sorted(target) if cpu not in topology or topology[cpu].package is None]
@@ -145,11 +145,11 @@ def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlac
         uncore=read_uncore(reader, packages),
         driver_khz=read_knobs(reader, dict.fromkeys(map(driver_clock_path, sorted(target)), parse_khz)),
     )
-    return _without_package(hardware, f"{CPUS}/cpu{unplaced[0]}/topology/physical_package_id") if unplaced else hardware
+    return _mark_incomplete(hardware, f"{CPUS}/cpu{unplaced[0]}/topology/physical_package_id") if unplaced else hardware
 
 
-def _without_package(hardware: Hardware, path: str) -> Hardware:
-    """Return the hardware marked as incomplete, because a target CPU's package is unknown and may report nothing."""
+def _mark_incomplete(hardware: Hardware, path: str) -> Hardware:
+    """Mark the hardware as incomplete: a target CPU's package is unknown, so its readings may be missing."""
     return replace(
         hardware,
         sensors=replace(hardware.sensors, unread=hardware.sensors.unread or path),
@@ -159,21 +159,21 @@ def _without_package(hardware: Hardware, path: str) -> Hardware:
 
 
 class Background(Struct, frozen=True):
-    """Counters of the machine's own activities. None is unknown in all fields."""
+    """Counters of the machine's own activities. In all fields, None is unknown."""
 
     memory: Memory
     throttling: ThermalThrottling
-    cooling_states: Mapping[str, int | None]  # by path, of the devices that the settings name
+    cooling_states: Mapping[str, int | None]  # by path, for the devices in the settings
     memory_limits: MemoryLimits
     load_average: LoadAverage | None
     disks: Mapping[str, Disk] | None
     hardware_errors: HardwareErrors
     supply_voltage: SupplyVoltage
-    celsius_by_path: Mapping[str, float | None]  # of the sensors that interrupt no target CPU when they are asked
+    celsius_by_path: Mapping[str, float | None]  # only sensors whose reading interrupts no target CPU
 
 
 def read_background(reader: Reader, target: CpuSet, settings: Settings, sensors: Sensors) -> Background:
-    """Return the counters now; per-CPU ones only for target CPUs. `settings` lists the devices to read."""
+    """Read the counters, per-CPU counters only for target CPUs. `settings` lists the devices to read."""
     return Background(
         memory=read_memory(reader),
         throttling=read_throttling(reader, target, settings.topology),
@@ -188,7 +188,7 @@ def read_background(reader: Reader, target: CpuSet, settings: Settings, sensors:
 
 
 class KernelSettings(Struct, frozen=True):
-    """Settings of the kernel. None is unknown in all fields."""
+    """Settings of the kernel's own activities. In all fields, None is unknown."""
 
     tracing: Tracing
     workqueues: Workqueues
@@ -198,7 +198,7 @@ class KernelSettings(Struct, frozen=True):
 
 
 def read_kernel_settings(reader: Reader) -> KernelSettings:
-    """Return the kernel's settings now."""
+    """Return the current settings of the kernel's own activities."""
     return KernelSettings(
         tracing=read_tracing(reader),
         workqueues=read_workqueues(reader),
@@ -209,7 +209,7 @@ def read_kernel_settings(reader: Reader) -> KernelSettings:
 
 
 class Settings(Struct, frozen=True):
-    """All settings of a machine. None is unknown in all fields."""
+    """All settings of a machine. In all fields, None is unknown."""
 
     read_at_ns: int
     topology: Mapping[int, CpuPlace]
@@ -221,19 +221,19 @@ class Settings(Struct, frozen=True):
     frequency: Frequency
     knobs: Knobs
     kernel: KernelSettings
-    caps: Mapping[int, FrequencyCap]  # of the target CPUs
+    caps: Mapping[int, FrequencyCap]  # for target CPUs
     idle: Idle
-    fair_servers: Mapping[int, int]  # ns a period, of the target CPUs that are tickless
+    fair_servers: Mapping[int, int]  # ns per period, for tickless target CPUs
     cooling: Cooling
     clock_rate: ClockRate | None
-    arrays: tuple[Array, ...] | None  # that are being checked or rebuilt
+    arrays: tuple[Array, ...] | None  # only those being checked or rebuilt
     sessions: Sessions
-    temporary_files: str | None  # the type of their file system
+    temporary_files: str | None  # the file system's type
     own: OwnProcess
     cpu_weights: CpuWeights | None
     event_sources: frozenset[str] | None
     packet_steering: PacketSteering
-    core_ranking: Mapping[int, int]  # of the target CPUs that are ranked
+    core_ranking: Mapping[int, int]  # for ranked target CPUs
     error_counters: ErrorCounters
     kernel_log: KernelLog | None
     boot_configuration: BootConfiguration
@@ -241,7 +241,7 @@ class Settings(Struct, frozen=True):
     memory_nodes: frozenset[int] | None
     nodes_with_memory: frozenset[int] | None
     swaps: tuple[Swap, ...] | None
-    why_processes_hidden: str | None  # None: all are visible
+    why_processes_hidden: str | None  # None: all processes are visible
 
 
 def read_settings(
@@ -257,7 +257,7 @@ def read_settings(
     tasks: Tasks | None,
     previous: Settings | None = None,
 ) -> Settings:
-    """Return the settings now; settings with many files per CPU only for target CPUs."""
+    """Return the current settings. Settings with many files per CPU are only read for target CPUs."""
     return Settings(
         read_at_ns=now_ns,
         topology=topology,
@@ -289,17 +289,17 @@ def read_settings(
         memory_nodes=read_memory_nodes(reader),
         nodes_with_memory=read_nodes_with_memory(reader),
         swaps=read_swaps(reader),
-        why_processes_hidden=read_why_hidden(reader),
+        why_processes_hidden=read_hidepid_reason(reader),
     )
 
 
-_OF_PROCESSES = regex(r"/proc/(?!1/)\d")  # which end, but for the first
+_OF_PROCESSES = regex(r"/proc/(?!1/)\d")  # all but the first process may end
 T = TypeVar("T")
-SETTINGS_LAST_NS = 10_000_000_000  # rarely changed settings are read again after this
+SETTINGS_LAST_NS = 10_000_000_000  # until settings are read again
 
 
 class Snapshot(Struct, frozen=True):
-    """One moment of a machine. None is unknown; `reason_by_path` has the reasons."""
+    """Everything read from a machine at one moment. None is unknown; `reason_by_path` has the reasons."""
 
     taken_at_ns: int
     time_of_day: TimeOfDay | None
@@ -311,7 +311,7 @@ class Snapshot(Struct, frozen=True):
     online: Online
     isolation: Isolation
     target: Target
-    own_affinity: CpuSet | None  # of processes started where this one was before it was pinned to housekeeping CPUs
+    own_affinity: CpuSet | None  # this process's affinity before it was pinned to housekeeping CPUs
     pin_trial: PinTrial
     hardware: Hardware
     settings: Settings
@@ -324,15 +324,15 @@ class Snapshot(Struct, frozen=True):
     background: Background
     machine_lock: MachineLock | None
     cgroup: Cgroup
-    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by process, for the main users of the target CPUs
-    jobs: Jobs | None  # None is not asked
-    clock: ClockReadings | None  # None is not asked
-    inventory: Inventory | None  # None is not asked
+    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by pid, for the main users of the target CPUs
+    jobs: Jobs | None  # None: not requested
+    clock: ClockReadings | None  # None: not requested
+    inventory: Inventory | None  # None: not requested
     tasks: Tasks | None
-    tasks_lag_ns: int  # how much later than the CPUs' times they were read
+    tasks_lag_ns: int  # delay from reading the CPUs' times to the tasks' times
     reason_by_path: Mapping[str, str]
-    runs: tuple[RunStatus, ...] = ()  # of `noisewatch run`, if requested
-    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # target CPUs of their commands, by pid
+    runs: tuple[RunStatus, ...] = ()  # running `noisewatch run`s, if requested
+    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # the target CPUs of their commands, by pid
     earlier: EarlierSnapshots = field(default_factory=EarlierSnapshots)
 
     @property
@@ -348,21 +348,21 @@ class SnapshotOptions(Struct, frozen=True):
     """What a snapshot contains, and which reads to avoid."""
 
     cpus: CpuSet | None = None
-    allowed_at_start: CpuSet | None = None  # our affinity before we were pinned to housekeeping CPUs
-    asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
-    asks_clock: bool = False  # for what the clock screen shows, and nothing else needs
-    asks_inventory: bool = False  # for what machines are compared by
-    most_idle_states: int | None = None  # the limit of CPUs whose idle states are read; None: the default
-    asks_runs: Callable[[], Json] | None = None  # returns the answer on this host; None: runs are not read
-    is_discreet: bool = False  # nothing is asked that interrupts a target CPU: a benchmark runs there
+    allowed_at_start: CpuSet | None = None  # noisewatch's affinity before it was pinned to housekeeping CPUs
+    asks_jobs: bool = False  # read scheduled jobs, which starts a program
+    asks_clock: bool = False  # read what only the clock screen needs
+    asks_inventory: bool = False  # read the machine's parts, for comparisons of machines
+    most_idle_states: int | None = None  # CPUs whose idle states are read at most; None: the default
+    asks_runs: Callable[[], Json] | None = None  # returns the runs on this host; None: runs are not read
+    is_discreet: bool = False  # do not interrupt target CPUs, because a benchmark runs there
 
 
 def read_snapshot(
     machine: Machine, options: SnapshotOptions, task_reader: TaskReader | None = None, previous: Snapshot | None = None
 ) -> Snapshot:
-    """Return a snapshot now, with threads if there is a `task_reader`; `previous` avoids rereading what is constant.
+    """Take a snapshot, with threads if there is a `task_reader`. What is constant is taken from `previous`.
 
-    Reads that interrupt a CPU only happen on this host and without a `previous` snapshot, when a run begins.
+    On a live host, files whose reading interrupts a CPU are only read if there is no `previous` snapshot.
     """
     return machine.within_deadline(lambda: _read(machine, options, task_reader, previous))
 
@@ -384,7 +384,7 @@ def _read(
     softirqs = read_softirqs(reader)
     online = read_online(reader)
     platform = previous.platform if previous is not None else read_platform(reader)
-    kept = _still_valid(previous, online, taken_at_ns)
+    kept = _reusable_settings(previous, online, taken_at_ns)
     if kept is None:
         reader.earlier.begin_settings()
     previous_isolation = previous.isolation if previous is not None and kept is not None else None
@@ -469,16 +469,16 @@ def _last_cpu(reader: Reader, online: Online) -> int | None:
     return max(cpus, default=None)
 
 
-def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Settings | None:
+def _reusable_settings(previous: Snapshot | None, online: Online, now_ns: int) -> Settings | None:
     if previous is None or previous.online.online != online.online:
         return None
     return previous.settings if now_ns - previous.settings.read_at_ns < SETTINGS_LAST_NS else None
 
 
 def _previous_topology(previous: Snapshot | None, online: Online) -> Mapping[int, CpuPlace] | None:
-    """Return the previous topology if it still holds: with the same online CPUs, nothing moves.
+    """Return the previous topology if it is still valid, else None. It only changes if CPUs go online or offline.
 
-    Unreadable parts are retried with the settings, and so are capacities of CPUs: arm64 recomputes them when its clock
+    Unreadable parts are read again with the settings. So are CPU capacities, which arm64 recomputes when its clock
     drivers load.
     """
     if previous is None or online.online is None or previous.online.online != online.online:
@@ -488,7 +488,7 @@ def _previous_topology(previous: Snapshot | None, online: Online) -> Mapping[int
 
 
 def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], previous: Snapshot | None) -> Hardware:
-    """Return the hardware, read once: reading it takes time from target CPUs."""
+    """Return the hardware, read once for the same target CPUs because reading it interrupts them."""
     if previous is not None and previous.target.cpus == target.cpus:
         return previous.hardware
     return read_hardware(reader, target.cpus, topology)
@@ -507,7 +507,7 @@ def _clock(
 ) -> ClockReadings | None:
     if not options.asks_clock:
         return None
-    from noisewatch.kernel.frequency.clock_readings import read_clock_readings  # which most snapshots do not need
+    from noisewatch.kernel.frequency.clock_readings import read_clock_readings  # seldom needed
 
     previous_clock = previous.clock if previous is not None else None
     throttling, uncore = background.throttling, hardware.uncore
@@ -517,12 +517,12 @@ def _clock(
 
 
 def _read_once_per_run(previous: T | None, is_asked: bool, read: Callable[[], T]) -> T | None:
-    """Return a value that is read once per run, because starting a program every few seconds would be costly."""
+    """Return the previous value, or read it if requested: starting a program every few seconds would be costly."""
     return previous if previous is not None else read() if is_asked else None
 
 
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
-    """Return the failures of this snapshot, and those of the previous one for files that were not read again."""
+    """Return why files are unreadable, including files that only the previous snapshot read."""
     earlier = previous.reason_by_path if previous is not None else {}
     carried_over = {
         path: reason

@@ -28,7 +28,7 @@ _MOST_FILES = 32
 
 
 class BootConfiguration(Struct, frozen=True):
-    """The options that matter to noise; None is unknown. `paths` is empty if no boot loader is configured here."""
+    """The options that matter to noise; None is unknown. `paths` is empty if there is no boot loader configuration."""
 
     active: Options | None
     configured: Options | None
@@ -36,7 +36,7 @@ class BootConfiguration(Struct, frozen=True):
 
 
 def parse_grub(text: str, earlier: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Return the two variables of kernel options; `earlier` are their values from files read before."""
+    """Return GRUB's two variables with kernel options. `earlier` contains their values in the preceding files."""
     values = dict(earlier or {})
     for match in _ASSIGNMENT.finditer(text):
         name, value = match[1], next((group for group in match.groups()[1:] if group is not None), "")
@@ -45,10 +45,10 @@ def parse_grub(text: str, earlier: Mapping[str, str] | None = None) -> Mapping[s
 
 
 def read_boot_configuration(reader: Reader) -> BootConfiguration:
-    """Return the active and the configured options."""
+    """Return the active and the configured kernel options."""
     active = read_command_line(reader)
     text_by_path: dict[str, str] = {}
-    more = _more_of_grub(reader)
+    more = _extra_grub_files(reader)
     if more is None:
         return BootConfiguration(relevant_options(active), None)
     for path in (GRUB, *more, KERNEL_INSTALL):
@@ -62,22 +62,22 @@ def read_boot_configuration(reader: Reader) -> BootConfiguration:
     grub: Mapping[str, str] = {}
     for path, text in text_by_path.items():
         grub = parse_grub(text, grub) if path != KERNEL_INSTALL else grub
-    configured = _joined([*grub.values(), text_by_path.get(KERNEL_INSTALL, "")])
+    configured = _join_options([*grub.values(), text_by_path.get(KERNEL_INSTALL, "")])
     if configured is None:
-        reader.note(GRUB if KERNEL_INSTALL not in text_by_path else KERNEL_INSTALL, "no command line of a kernel")
+        reader.note(GRUB if KERNEL_INSTALL not in text_by_path else KERNEL_INSTALL, "not a kernel command line")
     return BootConfiguration(relevant_options(active), relevant_options(configured), tuple(text_by_path))
 
 
-def _joined(words: Sequence[str]) -> Options | None:
-    """Return the options of all lines, or None if a kernel would reject one."""
+def _join_options(words: Sequence[str]) -> Options | None:
+    """Return the options in all lines, or None if these are not a kernel command line."""
     try:
         return parse_command_line(" ".join(word.replace("\n", " ") for word in words))
     except Malformed:
         return None
 
 
-def _more_of_grub(reader: Reader) -> list[str] | None:
-    """Return GRUB's further files, or None if their folder is unreadable."""
+def _extra_grub_files(reader: Reader) -> list[str] | None:
+    """Return the files in GRUB's folder, or None if the folder is unreadable."""
     try:
         names = reader.names(GRUB_FOLDER, expected=False)
     except Unreadable as error:

@@ -1,17 +1,17 @@
-"""The build options of the running kernel that matter to noise.
+"""The running kernel's build options, as far as they matter to noise, and its consoles.
 
     /proc/config.gz                 CONFIG_HZ=250                        (compressed; with CONFIG_IKCONFIG_PROC)
     /boot/config-RELEASE            CONFIG_NO_HZ_FULL=y
     /lib/modules/RELEASE/config     # CONFIG_KASAN is not set
 
-https://docs.kernel.org/kbuild/kconfig.html; options whose conditions are not met are missing.
+https://docs.kernel.org/kbuild/kconfig.html; options are missing if their conditions are not met.
 
-/proc/consoles lists the consoles that the kernel prints messages to:
+/proc/consoles lists the consoles to which the kernel prints messages:
 
     ttyS0                -W- (EC  p a)    4:64
     tty0                 -WU (EC p  )    4:1
 
-E is enabled. https://docs.kernel.org/admin-guide/serial-console.html
+E means enabled. https://docs.kernel.org/admin-guide/serial-console.html
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from noisewatch.errors import Malformed, Unreadable
-from noisewatch.kernel.numbers import lines_of, matched
+from noisewatch.kernel.numbers import lines_of, require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine.recording.privacy import TELLING_CONFIG, gunzip
 from noisewatch.patterns import regex
@@ -35,7 +35,7 @@ _OPTION = regex(
     rf"^(?:# )?CONFIG_(?P<name>{'|'.join(sorted(TELLING_CONFIG))})(?:=(?P<value>[ymn]|\d{{1,9}})| is not set)$",
     re.MULTILINE,
 )
-_LAST = "RUNTIME_TESTING_MENU"  # Linux 4.15: in every kernel, after all other options used here
+_LAST = "RUNTIME_TESTING_MENU"  # in every kernel since Linux 4.15, after all other options used here
 
 
 class KernelConfig(Struct, frozen=True):
@@ -54,13 +54,13 @@ class KernelConfig(Struct, frozen=True):
 
     @property
     def tick_hz(self) -> int | None:
-        """The scheduler ticks per second on a CPU that is not tickless."""
+        """The scheduler ticks per second on a CPU that is not tickless; None is unknown."""
         value = self.value_by_option.get("HZ", "")
         return int(value) if value.isdecimal() and int(value) > 0 else None
 
 
 def parse_kernel_config(text: str) -> KernelConfig:
-    """Return the options that matter. Raise Malformed if there is none at all."""
+    """Return the options that matter. Raise Malformed if there are none at all."""
     values = {match["name"]: match["value"] or "n" for match in _OPTION.finditer(text)}
     if not values:
         raise Malformed("a line such as CONFIG_HZ=250", text[:20])
@@ -68,7 +68,7 @@ def parse_kernel_config(text: str) -> KernelConfig:
 
 
 def read_kernel_config(reader: Reader, release: str | None) -> KernelConfig | None:
-    """Return the options from the first existing file. Call it once: it unpacks a hundred kilobytes."""
+    """Return the options in the first readable file, or None. Call this once: it unpacks a hundred kilobytes."""
     is_named = _RELEASE.fullmatch(release or "") is not None
     paths = (PACKED, *(pattern.format(release) for pattern in _FILES if is_named))
     for path in paths:
@@ -89,7 +89,7 @@ def _read(reader: Reader, path: str) -> KernelConfig | None:
         reader.note(path, error.reason)
         return None
     except ValueError as error:
-        reader.note(path, f"no gzip file: {error}")
+        reader.note(path, f"not a gzip file: {error}")
         return None
     return KernelConfig(config.value_by_option, config.is_whole, path)
 
@@ -100,7 +100,7 @@ _SHOWS_OR_STORES = regex(r"tty\d+|ttynull-?\d*|pstore-?\d*|ramoops-?\d*")
 
 
 class Console(Struct, frozen=True):
-    """A console. A slow one sends each character over a serial line, to a hypervisor or over the network."""
+    """A console. Slow consoles send each character over a serial line, to a hypervisor or over the network."""
 
     name: str
     is_enabled: bool
@@ -111,14 +111,16 @@ class Console(Struct, frozen=True):
 
 
 def parse_consoles(text: str) -> tuple[Console, ...]:
-    """Return the consoles; there may be none. Raise Malformed."""
+    """Return the consoles, possibly none. Raise Malformed."""
     consoles = []
     for number, line in enumerate(lines_of(text), start=1):
-        match = matched(_CONSOLE.fullmatch(line.strip()), "a line such as `ttyS0 -W- (EC p a) 4:64`", line, number)
+        match = require_match(
+            _CONSOLE.fullmatch(line.strip()), "a line such as `ttyS0 -W- (EC p a) 4:64`", line, number
+        )
         consoles.append(Console(clean(match["name"]), "E" in match["flags"]))
     return tuple(consoles)
 
 
 def read_consoles(reader: Reader) -> tuple[Console, ...] | None:
-    """Return the consoles now; None is unknown."""
-    return reader.parsed(PATH, parse_consoles)
+    """Return the current consoles, or None if unknown."""
+    return reader.parse(PATH, parse_consoles)

@@ -1,10 +1,10 @@
-"""The clocks of the kernel: their rate, their source, the time of day and their offsets.
+"""The kernel's clocks: their rate, their source, the time of day and their offsets.
 
-The rate is the kernel's deviation from the clock's own rate, to follow a time server: adjtimex(2), read and never set.
-It affects CLOCK_MONOTONIC too. `tick` is the length of 1/100 s in us, 10000 if unchanged; `freq` is in units of 2^-16
-parts in a million.
+The rate is how much the kernel speeds up or slows down the clock to follow a time server, which also affects
+CLOCK_MONOTONIC. adjtimex(2) reads it; noisewatch never sets it. `tick` is the length of 1/100 s in us, 10000 if
+unchanged; `freq` is in units of 2^-16 parts per million.
 
-The source is the clock that timestamps come from.
+The source is the clock from which timestamps are taken:
 
     /sys/devices/system/clocksource/clocksource0/current_clocksource      tsc
     /sys/devices/system/clocksource/clocksource0/available_clocksource    tsc kvm-clock
@@ -13,8 +13,8 @@ https://docs.kernel.org/timers/timekeeping.html
 
 The time of day at a snapshot is clock_gettime(CLOCK_REALTIME), next to CLOCK_MONOTONIC, which is used everywhere else.
 
-The offsets are how far CLOCK_REALTIME and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC (clock_gettime(2)). A slew moves
-all three alike: only a step changes the first offset, and only a suspend the second.
+The offsets are how far CLOCK_REALTIME and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC (clock_gettime(2)). Slewing moves
+all three clocks alike: only a step changes the first offset, and only suspending the second.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KEYS = ("status", "tick", "freq")
 
 
 class ClockRate(Struct, frozen=True):
-    """The clock's rate: `deviation_ppm` is relative to the rate that the kernel measured at boot."""
+    """The clock's rate, as its deviation from the rate that the kernel measured at boot."""
 
     deviation_ppm: float
     is_synchronised: bool
@@ -57,7 +57,7 @@ class _Timex(ctypes.Structure):
 
 
 def read_clock_rate(reader: Reader) -> ClockRate | None:
-    """Return the rate now, or None if it cannot be read."""
+    """Return the current rate, or None if it cannot be read."""
     return clock_rate_of(reader.ask(QUESTION, _ask))
 
 
@@ -71,7 +71,7 @@ def _ask() -> dict[str, int]:
 
 
 def clock_rate_of(answer: Json) -> ClockRate | None:
-    """Return the rate in an answer, or None for anything else, as in a damaged recording."""
+    """Return the rate in an answer; None for any other answer, such as from a damaged recording."""
     if not isinstance(answer, dict) or not all(type(answer.get(name)) is int for name in _KEYS):
         return None
     tick_ppm = (answer["tick"] - _TICK_US) * 1e6 / _TICK_US
@@ -93,7 +93,7 @@ class ClockSource(Struct, frozen=True):
 def read_clock_source(reader: Reader) -> ClockSource:
     """Return the clock source in use, and the available ones."""
     return ClockSource(
-        reader.parsed(CURRENT, parse_identifier), reader.parsed(AVAILABLE, parse_identifiers, expected=False)
+        reader.parse(CURRENT, parse_identifier), reader.parse(AVAILABLE, parse_identifiers, expected=False)
     )
 
 
@@ -103,14 +103,14 @@ _DAY_S = 86_400
 
 
 class TimeOfDay(Struct, frozen=True):
-    """ns since 1970 in UTC, and how many seconds the machine's local time is ahead of it."""
+    """The time in ns since 1970 in UTC, and by how many seconds the machine's local time is ahead of UTC."""
 
     wall_ns: int
     ahead_s: int
 
 
 def read_time_of_day(machine: Machine) -> TimeOfDay | None:
-    """Return the time now; None for a copied tree, and for a recording that predates this question."""
+    """Return the current time; None for a copied tree, or a recording from before noisewatch recorded it."""
     try:
         answer = machine.ask(TIME_OF_DAY, _ask_time_of_day)
     except Unreadable:
@@ -130,9 +130,9 @@ _LAG = "time until the tasks were read"
 
 
 def read_lag_ns(machine: Machine, taken_at_ns: int) -> int:
-    """Return the delay (ns) from reading the CPUs' times, at `taken_at_ns`, to the tasks' times; 0 if unknown.
+    """Return the delay (ns) between reading the CPUs' times, at `taken_at_ns`, and the tasks' times; 0 if unknown.
 
-    Usually milliseconds; on a slow machine up to a third of a second, which varies.
+    It is usually some milliseconds, but varies, and reaches a third of a second on a slow machine.
     """
     try:
         lag_ns = machine.ask(_LAG, lambda: machine.now_ns() - taken_at_ns)
@@ -142,19 +142,19 @@ def read_lag_ns(machine: Machine, taken_at_ns: int) -> int:
 
 
 OFFSETS = "how far the clocks are ahead of CLOCK_MONOTONIC"
-_AT_ONCE_NS = 20_000  # clocks read within this time count as read at the same time
+_AT_ONCE_NS = 20_000  # clocks read within this time count as simultaneous
 _TRIES = 10
 
 
 class ClockOffsets(Struct, frozen=True):
-    """How far the time of day and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC, in ns."""
+    """How far (ns) the time of day and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC."""
 
     wall_ns: int
     boot_ns: int
 
 
 def read_clock_offsets(reader: Reader) -> ClockOffsets | None:
-    """Return the offsets now; None for a copied tree, and for a recording that predates this question."""
+    """Return the current offsets; None for a copied tree, or a recording from before noisewatch recorded them."""
     match reader.ask(OFFSETS, _ask_offsets):
         case [int(wall_ns), int(boot_ns)]:
             return ClockOffsets(wall_ns, boot_ns)
@@ -172,7 +172,7 @@ def clock_offsets_now() -> ClockOffsets:
 
 
 def ahead_ns(clock: Callable[[], int], monotonic: Callable[[], int] = time.monotonic_ns) -> int:
-    """Return how far (ns) a clock is ahead of CLOCK_MONOTONIC, by the least interrupted of several tries."""
+    """Return how far (ns) a clock is ahead of CLOCK_MONOTONIC, from the least interrupted of several tries."""
     tries: list[tuple[int, int]] = []
     while len(tries) < _TRIES and (not tries or tries[-1][0] > _AT_ONCE_NS):
         before_ns, now_ns, after_ns = monotonic(), clock(), monotonic()

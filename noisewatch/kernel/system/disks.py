@@ -1,4 +1,4 @@
-"""The activity of disks: /proc/diskstats, and /proc/mdstat for arrays made of them.
+"""Disk activity: /proc/diskstats, and /proc/mdstat for arrays of disks.
 
        8       0 sda 1186678 144878 41818994 826040 968461 1270698 3250715536 2393394 0 488248 3299358
        8       1 sda1 1186600 144878 41818900 826000 968461 1270698 3250715536 2393394 0 488200 3299300
@@ -7,8 +7,9 @@
           1953382464 blocks super 1.2 [2/2] [UU]
           [==>..................]  check = 12.6% (246292224/1953382464) finish=165.2min speed=172213K/sec
 
-https://docs.kernel.org/admin-guide/iostats.html: after the name, reads completed, merged, sectors, ms; the same of
-writes; operations in flight; the ms with any in flight (io_ticks, in whole jiffies: up to 10 ms for a short one).
+https://docs.kernel.org/admin-guide/iostats.html: after the name, reads completed, merged, sectors, ms; the same for
+writes; operations in flight; the ms with operations in flight (io_ticks, in whole jiffies: a short operation may count
+as 10 ms).
 https://docs.kernel.org/admin-guide/md.html
 """
 
@@ -29,7 +30,7 @@ from noisewatch.text import clean
 DISKSTATS = "/proc/diskstats"
 MDSTAT = "/proc/mdstat"
 _FEWEST_FIELDS = 14  # Linux 2.6
-_MEMORY = regex(r"(loop|ram|zram)\d+")  # on a file or in memory: the device below a loop has its own row
+_MEMORY = regex(r"(loop|ram|zram)\d+")  # on a file or in memory; the disk below a loop device has its own row
 _ARRAY = regex(r"(md[\w.-]*) : (.*)", re.ASCII)
 _WORK = regex(r"\b(resync|recovery|reshape|check)\s*=\s*(\d{1,3}(?:\.\d+)?)%", re.ASCII)
 _MEMBER = regex(r"([\w.!-]+)\[\d+\]", re.ASCII)
@@ -48,11 +49,11 @@ class Array(Struct, frozen=True):
     name: str
     work: str  # resync, recovery, reshape, check
     done_percent: float
-    members: frozenset[str]  # disks, and partitions of them
+    members: frozenset[str]  # disks and partitions
 
 
 def parse_diskstats(text: str) -> Mapping[str, Disk]:
-    """Return the whole disks by name, without partitions and memory disks. Raise Malformed."""
+    """Return the disks by name, without partitions, loop devices and memory disks. Raise Malformed."""
     disks: dict[str, Disk] = {}
     for number, line in enumerate(lines_of(text), start=1):
         fields = line.split()
@@ -64,15 +65,15 @@ def parse_diskstats(text: str) -> Mapping[str, Disk]:
 
 
 def disk_of(name: str, disks: Iterable[str]) -> str:
-    """Return a partition's disk: `sda` for `sda1`, `nvme0n1` for `nvme0n1p1`; for any other name the name itself."""
+    """Return a partition's disk: `sda` for `sda1`, `nvme0n1` for `nvme0n1p1`. Return any other name unchanged."""
     match = re.fullmatch(r"(.*\d)p\d+|(.*[^\d])\d+", name)
     disk = (match[1] or match[2]) if match is not None else name
     return disk if disk in disks else name
 
 
 def read_disks(reader: Reader) -> Mapping[str, Disk] | None:
-    """Return the disks by name; None is unknown."""
-    return None if is_served_by_lxcfs(reader, DISKSTATS) else reader.parsed(DISKSTATS, parse_diskstats)
+    """Return the disks by name, or None if unknown."""
+    return None if is_served_by_lxcfs(reader, DISKSTATS) else reader.parse(DISKSTATS, parse_diskstats)
 
 
 def parse_arrays(text: str) -> tuple[Array, ...]:
@@ -94,7 +95,7 @@ def parse_arrays(text: str) -> tuple[Array, ...]:
 
 
 def read_arrays(reader: Reader) -> tuple[Array, ...] | None:
-    """Return the arrays that are being checked or rebuilt; none on a kernel without arrays. None is unknown."""
+    """Return the arrays that are being checked or rebuilt, or None if unknown. A kernel may not support arrays."""
     if reader.is_absent(MDSTAT):
         return ()
-    return reader.parsed(MDSTAT, parse_arrays)
+    return reader.parse(MDSTAT, parse_arrays)

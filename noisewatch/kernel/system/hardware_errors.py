@@ -1,11 +1,11 @@
-"""Corrected and uncorrected hardware errors: of memory (EDAC) and on PCI Express (AER).
+"""Corrected and uncorrected hardware errors in memory (EDAC) and on PCI Express (AER).
 
-    /sys/devices/system/edac/mc/mc0/{ce_count,ue_count}              0       corrected, uncorrected; since the driver
+    /sys/devices/system/edac/mc/mc0/{ce_count,ue_count}              0       corrected, uncorrected; since driver load
     /sys/bus/pci_express/devices/0000:00:1c.0:pcie002                        a root port that reports errors
-    /sys/bus/pci/devices/0000:00:1c.0/aer_rootport_total_err_cor     17      messages from all below it (Linux 4.19)
+    /sys/bus/pci/devices/0000:00:1c.0/aer_rootport_total_err_cor     17      from all devices below (Linux 4.19)
 
-https://docs.kernel.org/driver-api/edac.html, https://docs.kernel.org/PCI/pcieaer-howto.html. Each device has its own
-counters as well, in hundreds of files; the root ports, which receive all their messages, are few.
+https://docs.kernel.org/driver-api/edac.html, https://docs.kernel.org/PCI/pcieaer-howto.html. Each device also has
+its own counters, in hundreds of files. The few root ports receive all devices' messages.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class ErrorCounters(Struct, frozen=True):
 
     controllers: tuple[str, ...] | None
     ports: tuple[str, ...] | None
-    has_all_controllers: bool = True  # whether there may be more than are read
+    has_all_controllers: bool = True  # False: there are more than are read
     has_all_ports: bool = True
 
 
 class HardwareErrors(Struct, frozen=True):
-    """The counts so far; None is unknown."""
+    """The error counts so far; None is unknown."""
 
     corrected_by_controller: Mapping[str, int | None]
     uncorrected_by_controller: Mapping[str, int | None]
@@ -49,7 +49,7 @@ class HardwareErrors(Struct, frozen=True):
 
 
 def read_error_counters(reader: Reader) -> ErrorCounters:
-    """Return the memory controllers and root ports that count errors; they come and go with their drivers."""
+    """Return the memory controllers and root ports that count errors. They come and go with their drivers."""
     controllers, services = _names(reader, CONTROLLERS), _names(reader, PORT_SERVICES)
     if controllers is not None:
         controllers = [name for name in controllers if _CONTROLLER.fullmatch(name)]
@@ -65,7 +65,7 @@ def read_error_counters(reader: Reader) -> ErrorCounters:
 
 
 def _names(reader: Reader, folder: str) -> list[str] | None:
-    """Return the names; empty if the kernel has no such folder, as without the driver."""
+    """Return the folder's names; empty if it does not exist, as without the driver, None if unreadable."""
     try:
         return reader.names(folder, expected=False)
     except Absent:
@@ -76,11 +76,11 @@ def _names(reader: Reader, folder: str) -> list[str] | None:
 
 
 def read_hardware_errors(reader: Reader, counters: ErrorCounters) -> HardwareErrors:
-    """Return the current counts."""
+    """Return the current error counts."""
     controllers, ports = counters.controllers or (), counters.ports or ()
 
     def count(path: str, most: int) -> int | None:
-        return reader.parsed(path, integer_from(0, most))
+        return reader.parse(path, integer_from(0, most))
 
     return HardwareErrors(
         {name: count(f"{CONTROLLERS}/{name}/{CORRECTED}", MOST_UNSIGNED) for name in controllers},

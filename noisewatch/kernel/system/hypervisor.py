@@ -1,4 +1,4 @@
-"""The hypervisor below this kernel, if any, by the firmware's names (DMI) and other signs.
+"""The hypervisor below this kernel, if any, as shown by firmware names (DMI) and other signs.
 
     /proc/cpuinfo                                 flags : … hypervisor …           (x86)
                                                   platform : pSeries, PowerNV      (POWER)
@@ -14,35 +14,35 @@
                                                   4.19.0-gvisor
     /proc/sys/kernel/version                      #1 SMP Sun Jan 10 15:06:54 PST 2016  (any gVisor)
 
-A hypervisor may hide each of these signs (VirtualBox before 5, Xen's paravirtual guests and `qemu -cpu …,-hypervisor`
-do not set the flag), so the absence of all of them proves nothing. No single reading proves bare metal either:
+A hypervisor may hide any of these signs (VirtualBox before 5, Xen's paravirtual guests and `qemu -cpu …,-hypervisor`
+do not set the flag), so their absence proves nothing. No single reading proves bare metal, but this is evidence for it:
 
-- firmware that names a machine and a maker of machines, on x86 with processors without the flag;
-- a cpufreq driver that sets the processor's own frequencies, with no virtual PCI device. Guests
-  without the flag can have such a driver too: intel_pstate starts by the processor's model and its registers, which
-  VirtualBox passes through (drivers/cpufreq/intel_pstate.c);
-- on POWER the platform without a hypervisor.
+- firmware that names a machine and a hardware maker, on x86 only if no processor has the flag;
+- a cpufreq driver that sets the processor's own frequencies, if no PCI device is virtual. Guests without the flag can
+  have such a driver too: intel_pstate only needs the processor's model and registers, which VirtualBox passes through
+  (drivers/cpufreq/intel_pstate.c);
+- the POWER platform without a hypervisor.
 
-Any sign of a hypervisor outranks this evidence. lscpu looks for the vendors of PCI devices in /proc/bus/pci/devices as
-well (util-linux, sys-utils/lscpu-virt.c). Only vendors without physical devices are signs: Amazon's (0x1d0f) are in its
-*.metal machines, Red Hat's virtio (0x1af4) on cards for bare metal, and Microsoft (0x1414) lends its number to the
-devices of a Surface (as the subsystem's vendor), but makes no card that is sold.
+Any sign of a hypervisor outranks this evidence. Like lscpu, noisewatch also looks for PCI vendors in
+/proc/bus/pci/devices (util-linux, sys-utils/lscpu-virt.c). Only vendors without physical devices are signs: Amazon's
+devices (0x1d0f) are in its *.metal machines, and Red Hat's virtio (0x1af4) is on cards for bare metal. Microsoft
+(0x1414) sells no cards, but is the subsystem vendor of a Surface's devices.
 
-Only a hypervisor takes steal time: the kernel counts it by the hypervisor's clock alone (steal_account_process_time in
-kernel/sched/cputime.c; arch/s390/kernel/vtime.c, arch/powerpc/kernel/time.c). No steal time proves nothing.
+Steal time proves a hypervisor, because the kernel only counts it by the hypervisor's clock (steal_account_process_time
+in kernel/sched/cputime.c; arch/s390/kernel/vtime.c, arch/powerpc/kernel/time.c). Its absence proves nothing.
 
-WSL is recognized by the release, as systemd does (src/basic/virt.c); WSL 1 has no kernel of Linux at all. gVisor's
-kernel is a program on the host, and has said the same build since 2018; the release was 4.4 or 4.4.0 before 2026
+WSL is recognized by the release, as in systemd (src/basic/virt.c); WSL 1 has no Linux kernel at all. gVisor's kernel is
+a program on the host and has reported the same build since 2018; its release was 4.4 or 4.4.0 before 2026
 (pkg/sentry/kernel/version/version.go, before that pkg/sentry/syscalls/linux/linux64.go).
 
-The firmware's names of the machine and its makers:
+The firmware names the machine and its makers:
 
     /sys/class/dmi/id/sys_vendor        Dell Inc.           innotek GmbH     Amazon EC2
     /sys/class/dmi/id/product_name      PowerEdge R640      VirtualBox       m5.metal
     …/{product_version,bios_vendor,board_vendor,board_name,chassis_vendor}
 
-https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-class-dmi); the names are those that systemd-detect-virt and
-virt-what know, and those that the makers of machines write.
+https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-class-dmi). The hypervisors' names are from
+systemd-detect-virt and virt-what, the hardware makers' names from their own firmware.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ _HYPERVISOR_BY_NAME = {
 _METAL_PRODUCT = regex(r"\.metal(?:-|$)|Surface")
 _ALSO_MAKE_METAL = ("Amazon EC2", "Microsoft Corporation")
 _NAMES_A_GUEST = regex(r"virtual|hypervisor|\bkvm\b|\bvm\b|\bhvm\b|\bLPAR\b", re.IGNORECASE)
-_MAKERS = (  # that make only machines, so their name in the firmware identifies one
+_MAKERS = (  # they only make hardware, so their name in the firmware identifies a physical machine
     *("ASRock", "ASUS", "AZW", "Acer", "Advantech", "Ampere", "Biostar", "BIOSTAR", "Bull", "Cavium", "Cisco", "Clevo"),
     *("Cray", "Dell", "Dynabook", "FUJITSU", "Fujitsu", "Framework", "GIGABYTE", "Giga Computing", "Gigabyte", "H3C"),
     *("HP", "HUAWEI", "Hewlett", "Hewlett-Packard", "Huawei", "IBM", "Inspur", "INTEL", "Intel", "LENOVO", "Lenovo"),
@@ -118,7 +118,7 @@ class Firmware(Struct, frozen=True):
 
     @property
     def hypervisor(self) -> tuple[str, str] | None:
-        """The hypervisor that one of the names identifies, and that name."""
+        """The hypervisor identified by one of the names, and this name; None if no name identifies one."""
         names = (self.vendor, self.product, self.board_vendor, self.bios_vendor, self.board, self.version)
         for name in (*names, self.chassis_vendor):
             if name is not None and not self._is_chromebook(name) and not self._is_maker_of_metal(name):
@@ -128,24 +128,24 @@ class Firmware(Struct, frozen=True):
         return next(((UNIDENTIFIED, name) for name in names if name and _NAMES_A_GUEST.search(name)), None)
 
     @property
-    def is_of_metal(self) -> bool:
-        """Whether the product is a physical machine of a vendor of virtual ones."""
+    def is_metal_product(self) -> bool:
+        """Whether the product is a physical machine from a vendor that also provides virtual machines."""
         return self.product is not None and _METAL_PRODUCT.search(self.product) is not None
 
     @property
     def metal(self) -> str | None:
-        """The machine's name, if the name and a maker are known and this maker only makes hardware."""
+        """The physical machine's maker and product, or None if the names do not identify one."""
         makers = (self.vendor, self.board_vendor, self.chassis_vendor, self.bios_vendor)
         maker = next((name for name in makers if name is not None and name.startswith(_MAKERS)), None)
-        if self.product is None or self.hypervisor is not None or (maker is None and not self.is_of_metal):
+        if self.product is None or self.hypervisor is not None or (maker is None and not self.is_metal_product):
             return None
         return f"{maker or self.vendor or ''} {self.product}".strip()
 
     def _is_maker_of_metal(self, name: str) -> bool:
-        return self.is_of_metal and name.startswith(_ALSO_MAKE_METAL)
+        return self.is_metal_product and name.startswith(_ALSO_MAKE_METAL)
 
     def _is_chromebook(self, name: str) -> bool:
-        """Return whether the name is of Google's laptops, whose firmware is coreboot, not of its virtual machines."""
+        """Return whether the name is that of a Google laptop, whose firmware is coreboot, not a virtual machine."""
         return name.startswith("Google") and self.bios_vendor == "coreboot"
 
 
@@ -153,7 +153,7 @@ def read_firmware(reader: Reader) -> Firmware:
     """Return the firmware's names."""
 
     def name(of: str) -> str | None:
-        return reader.parsed(f"{DMI}/{of}", _parse_name, expected=False) or None
+        return reader.parse(f"{DMI}/{of}", _parse_name, expected=False) or None
 
     return Firmware(
         vendor=name("sys_vendor"),
@@ -167,7 +167,7 @@ def read_firmware(reader: Reader) -> Firmware:
 
 
 def _parse_name(text: str) -> str:
-    """Return the name, cleaned; empty if the maker left it blank. Raise Malformed."""
+    """Return the cleaned name; empty if the maker left it blank. Raise Malformed."""
     if "\0" in text:
         raise Malformed("a name", text)
     return clean(text.strip())
@@ -182,7 +182,7 @@ _TREE = "/proc/device-tree"
 _SYSINFO = "/proc/sysinfo"
 _PLACES = (DMI, XEN_TYPE, PCI, PCI_TABLE, _DOM0, _TREE, _SYSINFO, AVAILABLE)
 _HYPERVISOR_BY_CLOCK = {"kvm-clock": "kvm", "hyperv_clocksource": "microsoft", "xen": "xen"}
-_HYPERVISOR_BY_PCI_VENDOR = {  # of devices that no machine has, https://pci-ids.ucw.cz
+_HYPERVISOR_BY_PCI_VENDOR = {  # vendors without physical devices, https://pci-ids.ucw.cz
     "0x80ee": "virtualbox",
     "0x15ad": "vmware",
     "0x1414": "microsoft",
@@ -193,7 +193,7 @@ _HYPERVISOR_BY_PCI_VENDOR = {  # of devices that no machine has, https://pci-ids
     "0xfb5d": "bhyve",
 }
 _MICROSOFT = "0x1414"
-_VIRTIO = "0x1af4"  # also of cards that emulate virtio devices, as in some clouds' bare metal
+_VIRTIO = "0x1af4"  # also on cards that emulate virtio devices, as in some clouds' bare metal
 _WSL_RELEASE = regex(r"microsoft|wsl", re.IGNORECASE)
 _GVISOR_BUILD = "#1 SMP Sun Jan 10 15:06:54 PST 2016"
 _HYPERVISOR_BY_TREE = {"kvm": "kvm", "xen": "xen", "vmware": "vmware", "gunyah": "gunyah"}
@@ -207,14 +207,14 @@ NAMED_GUESTS = {WSL: "WSL, a guest of Windows", GVISOR: "gVisor, whose kernel is
 
 
 class Hypervisor(Struct, frozen=True):
-    """The hypervisor's name, `none` for bare metal, None if unknown; and the evidence."""
+    """The hypervisor's name (`none` for bare metal, None if unknown), and the evidence."""
 
     name: str | None
     because: str
 
 
 def read_hypervisor(reader: Reader, cpuinfo: str | None, firmware: Firmware) -> Hypervisor:
-    """Return the hypervisor by its first sign, `none` for proven bare metal, or why neither is known."""
+    """Return the hypervisor with its first sign, `none` for proven bare metal, or why neither is known."""
     flags = flags_of(cpuinfo)
     path_by_vendor = _pci_vendors(reader)
     signs = [*_signs(reader, cpuinfo, firmware, flags, path_by_vendor)]
@@ -232,7 +232,7 @@ def read_hypervisor(reader: Reader, cpuinfo: str | None, firmware: Firmware) -> 
         return Hypervisor(NONE, metal)
     if doubt is None and metal is not None:
         doubt = f"{metal}, but virtio devices in {virtio}"
-    alone = f": guests may have {driver}, too, and no PCI device is listed" if driver is not None else ""
+    alone = f": guests may have {driver} too, and no PCI device is listed" if driver is not None else ""
     return Hypervisor(None, doubt or f"no hypervisor is visible, but bare metal is not proven{alone}")
 
 
@@ -244,7 +244,7 @@ def _signs(
         name, sign = firmware.hypervisor
         yield Hypervisor(name, f"{DMI}: {sign}")
     yield from _xen_signs(reader)
-    for name in reader.parsed(AVAILABLE, parse_identifiers, expected=False) or ():
+    for name in reader.parse(AVAILABLE, parse_identifiers, expected=False) or ():
         for start, hypervisor in _HYPERVISOR_BY_CLOCK.items():
             if name.startswith(start):
                 yield Hypervisor(hypervisor, f"{AVAILABLE}: {clean(name)}")
@@ -254,13 +254,13 @@ def _signs(
     yield from _tree_signs(reader)
     yield from _sysinfo_signs(reader)
     yield from _cpuinfo_signs(cpuinfo, flags)
-    times = reader.parsed(CPU_TIME, parse_cpu_time, expected=False) or {}
+    times = reader.parse(CPU_TIME, parse_cpu_time, expected=False) or {}
     if any(time.steal_ns for time in times.values()):
         yield Hypervisor(UNIDENTIFIED, f"{CPU_TIME}: steal time since boot")
 
 
 def _kernel_signs(reader: Reader) -> Iterator[Hypervisor]:
-    """Yield hypervisors recognized by a kernel that only runs on them."""
+    """Yield the hypervisors that are recognized by their guests' special kernel."""
     release, build = read_release(reader) or "", read_build(reader)
     if _WSL_RELEASE.search(release):
         yield Hypervisor(WSL, f"{RELEASE}: {clean(release)}")
@@ -271,11 +271,11 @@ def _kernel_signs(reader: Reader) -> Iterator[Hypervisor]:
 
 
 def _xen_signs(reader: Reader) -> Iterator[Hypervisor]:
-    """Yield Xen, also for its own domain, which has the hardware and shares the CPUs like its guests."""
+    """Yield Xen, also for dom0, which owns the hardware but shares the CPUs like other guests."""
     capabilities = reader.text_or_none(_DOM0, expected=False)
     if capabilities is not None and "control_d" in capabilities:
         yield Hypervisor("xen-dom0", f"{_DOM0}: control_d")
-    kind = reader.parsed(XEN_TYPE, parse_identifier, expected=False)
+    kind = reader.parse(XEN_TYPE, parse_identifier, expected=False)
     if kind is not None:
         yield Hypervisor(kind, XEN_TYPE)
     elif capabilities is not None:
@@ -283,17 +283,17 @@ def _xen_signs(reader: Reader) -> Iterator[Hypervisor]:
 
 
 def _pci_vendors(reader: Reader) -> Mapping[str, str]:
-    """Return the vendors of all PCI devices, with a path that lists each.
+    """Return the vendors of all PCI devices, each with a path that lists it.
 
-    QEMU names itself as the subsystem's vendor of its copies of Intel's devices.
+    Subsystem vendors count too: QEMU is the subsystem vendor of its copies of Intel devices.
     """
     path_by_vendor: dict[str, str] = {}
     for device in reader.names_or_none(PCI, expected=False) or []:
         for name in ("vendor", "subsystem_vendor"):
-            vendor = reader.parsed(f"{PCI}/{device}/{name}", _parse_vendor, expected=False)
+            vendor = reader.parse(f"{PCI}/{device}/{name}", _parse_vendor, expected=False)
             if vendor is not None and (vendor, name) != (_MICROSOFT, "subsystem_vendor"):
                 path_by_vendor.setdefault(vendor, PCI)
-    for vendor in reader.parsed(PCI_TABLE, _parse_pci_table, expected=False) or ():
+    for vendor in reader.parse(PCI_TABLE, _parse_pci_table, expected=False) or ():
         path_by_vendor.setdefault(vendor, PCI_TABLE)
     return path_by_vendor
 
@@ -305,7 +305,7 @@ def _tree_signs(reader: Reader) -> Iterator[Hypervisor]:
         name = next((name for word, name in _HYPERVISOR_BY_TREE.items() if word in text), UNIDENTIFIED)
         yield Hypervisor(name, path)
     path = f"{_TREE}/compatible"
-    for board in reader.parsed(path, _parse_boards, expected=False) or ():
+    for board in reader.parse(path, _parse_boards, expected=False) or ():
         if _GUEST_BOARDS.search(board):
             yield Hypervisor("qemu" if "qemu" in board else UNIDENTIFIED, f"{path}: {clean(board.strip())}")
     if any(name.startswith("fw-cfg") for name in reader.names_or_none(_TREE, expected=False) or []):
@@ -323,7 +323,7 @@ def _parse_vendor(text: str) -> str:
 
 
 def _parse_pci_table(text: str) -> frozenset[str]:
-    """Return the vendors in a table with a row for each device, as drivers/pci/proc.c prints it. Raise Malformed."""
+    """Return the vendors in a table with one row per device, the format of drivers/pci/proc.c. Raise Malformed."""
     rows = [(line, _PCI_ROW.fullmatch(line)) for line in lines_of(text)]
     damaged = next((line for line, match in rows if match is None), None)
     if damaged is not None or not text.endswith("\n"):
@@ -339,7 +339,7 @@ def _parse_boards(text: str) -> list[str]:
 
 
 def _sysinfo_signs(reader: Reader) -> Iterator[Hypervisor]:
-    """Yield the hypervisors of a mainframe: z/VM or KVM, and at least the firmware's partitions."""
+    """Yield a mainframe's hypervisors: z/VM or KVM, and the firmware's partitions below them."""
     sysinfo = reader.text_or_none(_SYSINFO, expected=False) or ""
     program = re.search(r"^VM00 Control Program:\s*(\S.*)$", sysinfo, re.MULTILINE)
     if program is not None:
@@ -375,7 +375,7 @@ def _own_driver(reader: Reader) -> str | None:
 
 
 def _doubt(reader: Reader, cpuinfo: str | None, flags: Flags) -> str | None:
-    """Return why signs of a hypervisor may have been missed, or None."""
+    """Return why signs of a hypervisor may have been missed, or None if all are readable."""
     if None in flags or (not flags and not is_another_architecture(cpuinfo)):
         return f"{CPUINFO}: {reader.reason_by_path.get(CPUINFO, 'not all flags of the processors can be read')}"
     denied = (path for path in reader.reason_by_path if path.startswith(_PLACES))

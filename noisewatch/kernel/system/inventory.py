@@ -1,9 +1,9 @@
-"""The parts of a machine, as readable by any user and constant while it runs.
+"""A machine's parts, as far as any user can read them and they do not change while it runs.
 
     /proc/cpuinfo        cpu family 6, model 85, stepping 7, microcode 0x5003604; CPU variant, CPU revision on ARM
     /sys/class/dmi/id/{bios_version,bios_date}                            2.19.1     06/14/2023
     /sys/devices/system/edac/mc/mc0/dimm0/{size,dimm_mem_type}            16384      Registered-DDR4       (size in MB)
-    /etc/machine-id      (never kept: a key is made of it, machine-id(5))
+    /etc/machine-id      (never kept, only a key derived from it, see machine-id(5))
 
 https://docs.kernel.org/admin-guide/abi-testing.html. Read once per run, and only to compare machines.
 """
@@ -32,9 +32,9 @@ _MOST_MODULES = 256
 
 
 class Inventory(Struct, frozen=True):
-    """The parts as comparable text; None is unknown, `none` is known to be absent.
+    """A machine's parts as comparable text. None is unknown, `none` is known to be absent.
 
-    Properties of processors are by CPU, because sockets may differ.
+    Processor properties are by CPU, because sockets may differ.
     """
 
     stepping_by_cpu: Mapping[int, str | None]
@@ -46,19 +46,19 @@ class Inventory(Struct, frozen=True):
 
 
 def read_inventory(reader: Reader, topology: Mapping[int, CpuPlace]) -> Inventory:
-    """Return the parts of the machine now."""
+    """Return the machine's parts."""
     cpuinfo = reader.text_or_none(CPUINFO)
     return Inventory(
         stepping_by_cpu=values_by_cpu(cpuinfo, _STEPPING, is_named=True),
         microcode_by_cpu=values_by_cpu(cpuinfo, ("microcode",), is_named=False),
-        bios=_named(reader, f"{DMI}/bios_version"),
-        bios_date=_named(reader, f"{DMI}/bios_date"),
+        bios=_read_name(reader, f"{DMI}/bios_version"),
+        bios_date=_read_name(reader, f"{DMI}/bios_date"),
         caches_by_cpu=_read_caches(reader, topology),
         memory_modules=_read_memory_modules(reader),
     )
 
 
-def _named(reader: Reader, path: str) -> str | None:
+def _read_name(reader: Reader, path: str) -> str | None:
     text = reader.text_or_none(path, expected=False)
     if text is None:
         return "none" if reader.is_absent(path) else None
@@ -66,19 +66,19 @@ def _named(reader: Reader, path: str) -> str | None:
 
 
 def _read_caches(reader: Reader, topology: Mapping[int, CpuPlace]) -> Mapping[int, str | None]:
-    """Return the cache sizes by CPU, read once for each kind of core below each last-level cache."""
+    """Return each CPU's cache sizes, read once for each kind of core and last-level cache."""
     by_place: dict[tuple[object, ...], str | None] = {}
     caches: dict[int, str | None] = {}
     for cpu, place in sorted(topology.items()):
-        lies = (place.kind, place.package, place.last_level_cache)
-        if lies not in by_place:
-            by_place[lies] = read_cache_sizes(reader, cpu)
-        caches[cpu] = by_place[lies]
+        key = (place.kind, place.package, place.last_level_cache)
+        if key not in by_place:
+            by_place[key] = read_cache_sizes(reader, cpu)
+        caches[cpu] = by_place[key]
     return caches
 
 
 def _read_memory_modules(reader: Reader) -> str | None:
-    """Return the memory modules that the memory controller's driver (EDAC) lists; most servers have one."""
+    """Return the memory modules, `none` without a driver that lists them (EDAC); most servers have a driver."""
     try:
         controllers = [name for name in reader.names(CONTROLLERS, expected=False) if _CONTROLLER.fullmatch(name)]
         folders = [
@@ -100,8 +100,8 @@ def _read_memory_modules(reader: Reader) -> str | None:
 
 
 def _module(reader: Reader, folder: str) -> str | None:
-    """Return size and type; empty for an empty slot."""
-    size_mb = reader.parsed(f"{folder}/size", integer_from(0), expected=False)
+    """Return the module's size and type; empty for an empty slot, None if unknown."""
+    size_mb = reader.parse(f"{folder}/size", integer_from(0), expected=False)
     if size_mb is None:
         return None
-    return f"{size_mb} MB {_named(reader, f'{folder}/dimm_mem_type') or ''}".rstrip() if size_mb else ""
+    return f"{size_mb} MB {_read_name(reader, f'{folder}/dimm_mem_type') or ''}".rstrip() if size_mb else ""

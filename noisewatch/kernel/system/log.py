@@ -1,4 +1,4 @@
-"""Troubles in the kernel's log: records of /dev/kmsg, counted by kind, and the culprits that they name.
+"""Troubles in the kernel's log: records in /dev/kmsg, counted by kind, with the culprits that they name.
 
     6,339,5140900,-;NET: Registered PF_INET6 protocol family
     3,812,91277123456,-;watchdog: BUG: soft lockup - CPU#2 stuck for 26s! [kworker/2:1:77]
@@ -6,10 +6,10 @@
 
 https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg: priority, sequence number, microseconds since boot, flags
 and the text; lines that begin with a blank belong to the record before. Records written by processes have a facility,
-and so a priority of at least 8. Usually only root may read the log. The rest of the text may name devices, files and
-people, and is not kept.
+and so a priority of at least 8. Usually only root may read the log. The rest of the text is not kept, because it may
+name devices, files and people.
 
-The texts of each kind are from Linux 6.12, and from earlier versions if they differ:
+Each kind's texts are from Linux 6.12, and from earlier versions if these differ:
 
     arch/x86/kernel/cpu/bus_lock.c (intel.c before 6.13)   split and bus locks
     arch/x86/kernel/nmi.c                                  NMI handlers, NMIs without a reason
@@ -52,7 +52,7 @@ _KERNELS_OWN = regex(r"([0-7]),(\d{1,20}),(\d{1,17}),[^;]*;", re.ASCII)
 UNSTABLE_CLOCK = "unstable clock"
 _SLOW_CLOCK_SOURCE, _SWITCHED = "slow clock source", "Switched to clocksource "
 
-# By kind: words for a quick search, and the pattern of a record, with the group `culprit` if it names one.
+# By kind: words for a quick search, and the record's pattern, with the group `culprit` if it names a culprit.
 TROUBLES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
     kind: {words: regex(pattern, re.ASCII) for words, pattern in pattern_by_words.items()}
     for kind, pattern_by_words in {
@@ -113,7 +113,7 @@ TROUBLES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 
 
 class Trouble(Struct, frozen=True):
-    """Records of one kind: their number, and the time of the last, in µs since boot by the log's clock.
+    """Records of one kind: their number, and the last one's time in µs since boot, by the log's clock.
 
     `culprits` are named in the records, the latest last: processes, devices, functions, or why a clock is unstable.
     """
@@ -127,17 +127,17 @@ class KernelLog(Struct, frozen=True):
     """The troubles still in the kernel's buffer, by kind."""
 
     trouble_by_kind: Mapping[str, Trouble]
-    is_complete: bool  # everything since `since_us` was read
-    since_us: int = 0  # time of the oldest record; earlier ones have been overwritten
+    is_complete: bool  # whether all records since `since_us` were read
+    since_us: int = 0  # time of the oldest record; earlier records have been overwritten
 
 
 def read_kernel_log(reader: Reader) -> KernelLog | None:
-    """Return the log's troubles, or None if it cannot be read."""
+    """Return the troubles in the log, or None if the log cannot be read."""
     return _log(reader.ask(QUESTION, _ask))
 
 
 def _log(answer: Json) -> KernelLog | None:
-    """Return the log in an answer, or None for anything else, as in a damaged recording."""
+    """Return the log in an answer; None for any other answer, such as from a damaged recording."""
     if not isinstance(answer, dict) or not isinstance(answer.get("troubles"), dict):
         return None
     troubles = {kind: _trouble(fields) for kind, fields in answer["troubles"].items() if kind in TROUBLES}
@@ -161,7 +161,7 @@ def _trouble(answer: Json) -> Trouble | None:
 def _ask() -> Json:
     text, is_complete = _records()
     since_us = parse_start(text)
-    if since_us is None:  # a container's may be its console, or nothing
+    if since_us is None:  # in a container, /dev/kmsg may be the console, or empty
         raise Unreadable(PATH, "no kernel record in it")
     return {
         "troubles": {
@@ -173,7 +173,7 @@ def _ask() -> Json:
 
 
 def _records() -> tuple[str, bool]:
-    """Return all records of the buffer, and whether they are complete. One read returns one record."""
+    """Return all records in the buffer, and whether they are complete. Each read returns one record."""
     descriptor = os.open(PATH, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     records: list[bytes] = []
     is_complete = True
@@ -183,7 +183,7 @@ def _records() -> tuple[str, bool]:
                 record = os.read(descriptor, _LARGEST_RECORD)
             except BlockingIOError:
                 return b"".join(records).decode("utf-8", "replace"), is_complete
-            except BrokenPipeError:  # overwritten before it was read; the next read continues after it
+            except BrokenPipeError:  # a record was overwritten before it was read; the next read continues after it
                 is_complete = False
                 continue
             if not record:
@@ -195,7 +195,7 @@ def _records() -> tuple[str, bool]:
 
 
 def parse_start(text: str) -> int | None:
-    """Return since when the records are complete (µs since boot; 0 with the boot's first); None without records."""
+    """Return the time (µs since boot) from which the records are complete, 0 if from boot; None without records."""
     match = _RECORD.match(text)
     if match is None:
         return None
@@ -203,16 +203,18 @@ def parse_start(text: str) -> int | None:
 
 
 def parse_records(text: str) -> Mapping[str, Trouble]:
-    """Return the troubles in the kernel's own records; other text is skipped."""
+    """Return the troubles in the kernel's own records by kind. Other text is skipped."""
     troubles = {kind: _sum_up(_matches(text, kind)) for kind in TROUBLES}
-    slow, switched_us = troubles[_SLOW_CLOCK_SOURCE], [us for _, us, _ in _records_with(text, _SWITCHED)]
-    if slow is not None and slow.last_us < max(switched_us):  # an early one, until a better one was found
+    slow, switched_us = troubles[_SLOW_CLOCK_SOURCE], [us for _, us, _ in _records_containing(text, _SWITCHED)]
+    if slow is not None and slow.last_us < max(
+        switched_us
+    ):  # an early source, until the kernel switched to a better one
         troubles[_SLOW_CLOCK_SOURCE] = None
     return {kind: trouble for kind, trouble in troubles.items() if trouble is not None}
 
 
 def _sum_up(records: Iterable[tuple[str, int, str | None]]) -> Trouble | None:
-    """Return the trouble in records of one kind: sequence number, time and culprit; records may be repeated."""
+    """Sum up records of one kind (sequence number, time, culprit), which may be repeated. Return None without any."""
     ordered = sorted({(us, sequence, culprit or "") for sequence, us, culprit in records})
     if not ordered:
         return None
@@ -224,13 +226,13 @@ def _sum_up(records: Iterable[tuple[str, int, str | None]]) -> Trouble | None:
 
 def _matches(text: str, kind: str) -> Iterator[tuple[str, int, str | None]]:
     for words, pattern in TROUBLES[kind].items():
-        for sequence, us, line in _records_with(text, words):
+        for sequence, us, line in _records_containing(text, words):
             if (match := pattern.search(line)) is not None:
                 yield sequence, us, match.groupdict().get("culprit")
 
 
-def _records_with(text: str, words: str) -> Iterator[tuple[str, int, str]]:
-    """Yield the sequence number, time (µs) and text of each record of the kernel's own that contains the words."""
+def _records_containing(text: str, words: str) -> Iterator[tuple[str, int, str]]:
+    """Yield the sequence number, time (µs) and text of each of the kernel's own records with these words."""
     place = text.find(words)
     while place >= 0:
         start, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)

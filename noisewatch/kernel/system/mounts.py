@@ -1,7 +1,7 @@
 """The mounted file systems: /proc/self/mounts.
 
     proc /proc proc rw,nosuid,nodev,noexec,relatime,hidepid=invisible 0 0
-    lxcfs /proc/stat fuse.lxcfs rw,nosuid,nodev 0 0          (this file shows the container alone)
+    lxcfs /proc/stat fuse.lxcfs rw,nosuid,nodev 0 0          (/proc/stat only shows the container)
     server:/scratch /scratch\\040space nfs4 rw 0 0           (blanks are octal escapes)
 
 https://man7.org/linux/man-pages/man5/proc_pid_mounts.5.html; https://linuxcontainers.org/lxcfs/introduction/
@@ -23,28 +23,28 @@ from noisewatch.patterns import regex
 
 OWN_MOUNTS = "/proc/self/mounts"
 MOUNTS = "/proc/mounts"
-LONGEST_PATH = 4096  # of the kernel
+LONGEST_PATH = 4096  # the kernel's limit
 _FIELDS = 6
 TEMPORARY_FILES = "file system of temporary files"
 LXCFS = "served by lxcfs, which shows this container only"
 _KERNELS_OWN = ("proc", "sysfs")
-# Over a network or from another process; an overlay's mount does not show what is below. Waits are not in iowait.
+# Served over a network or by another process, whose waits are not in iowait. An overlay may be on top of one.
 _SERVED = regex(r"9p|nfs4?|cifs|smb3|ceph|lustre|gpfs|beegfs|afs|virtiofs|fuse(?:\..+)?|overlay")
 
 
 class Mount(Struct, frozen=True):
-    """One line: a file system, and its mount point."""
+    """A mounted file system: its mount point, type and options."""
 
     folder: str
     kind: str
     options: str
 
 
-@lru_cache(maxsize=4)  # called several times per snapshot, on machines with thousands of mounts
+@lru_cache(maxsize=4)  # called several times per snapshot; a machine may have thousands of mounts
 def parse_mounts(text: str) -> tuple[Mount, ...]:
-    """Return all mounts in order: later ones cover earlier ones.
+    """Return all mounts in order: later mounts cover earlier ones.
 
-    Raise Malformed, also without any: there is always a root.
+    Raise Malformed, also if there are none: a machine always has a root.
     """
     mounts = []
     for number, line in enumerate(lines_of(text) or [""], start=1):
@@ -56,10 +56,10 @@ def parse_mounts(text: str) -> tuple[Mount, ...]:
 
 
 def is_served_by_lxcfs(reader: Reader, path: str) -> bool:
-    """Return whether the file is not, or may not be, the kernel's own; the reason is kept."""
+    """Return whether the file is not the kernel's own, or may not be, and note the reason."""
     mounts = _read_mounts(reader)
     if mounts is None:
-        reader.note(path, f"{OWN_MOUNTS} does not show whether this covers the container only (lxcfs)")
+        reader.note(path, f"{OWN_MOUNTS} does not show whether the file only covers the container (lxcfs)")
         return True
     cover = _cover(mounts, path)
     if cover is not None:
@@ -68,15 +68,15 @@ def is_served_by_lxcfs(reader: Reader, path: str) -> bool:
 
 
 def cover_of(reader: Reader, path: str) -> str | None:
-    """Return a description of the mount that covers a kernel file; None without one, or if mounts are unreadable."""
+    """Describe the mount that covers a kernel file; None if no mount covers it, or mounts are unreadable."""
     return _cover(_read_mounts(reader) or (), path)
 
 
 def _cover(mounts: Iterable[Mount], path: str) -> str | None:
-    """Return a description of the mount that covers a file of /proc or /sys, or None.
+    """Describe the mount that covers a file in /proc or /sys; None if no mount covers it.
 
-    lxcfs is mounted over single files, over /proc/pressure, and over all of /sys/devices/system/cpu (lxcfs 7.0,
-    share/lxc.mount.hook.in). A container engine mounts proc and sysfs over themselves to make them read-only.
+    lxcfs is mounted over single files, /proc/pressure, and all of /sys/devices/system/cpu (lxcfs 7.0,
+    share/lxc.mount.hook.in). Container engines mount proc and sysfs over themselves to make them read-only.
     """
     for mount in mounts:
         is_file = mount.folder == path
@@ -88,7 +88,7 @@ def _cover(mounts: Iterable[Mount], path: str) -> str | None:
 
 
 def _read_mounts(reader: Reader) -> list[Mount] | None:
-    """Return the mounts, or None if they are hidden. A copy without them contains single files, and has no mounts."""
+    """Return the mounts, or None if they are hidden. A copy that contains no mounts file has no mounts."""
     mounts: list[Mount] = []
     is_hidden = False
     for path in (OWN_MOUNTS, MOUNTS):
@@ -102,7 +102,7 @@ def _read_mounts(reader: Reader) -> list[Mount] | None:
 
 
 def read_temporary_files(reader: Reader) -> str | None:
-    """Return the type of the file system of temporary files, such as `ext4`; None is unknown."""
+    """Return the type of the temporary files' file system, such as `ext4`, or None if unknown."""
     mounts = reader.text_or_none(OWN_MOUNTS, expected=False) or ""
     kind = reader.ask(
         TEMPORARY_FILES, lambda: file_system_at(os.path.realpath(os.environ.get("TMPDIR") or "/tmp"), mounts)
@@ -113,19 +113,19 @@ def read_temporary_files(reader: Reader) -> str | None:
         return None
 
 
-def find_served(reader: Reader, folders: Iterable[str]) -> str | None:
-    """Return the type of the first file system at these folders that may be on a server, such as `nfs4`; else None."""
+def find_served_type(reader: Reader, folders: Iterable[str]) -> str | None:
+    """Return the type of the first file system at these folders that may be served, such as `nfs4`, or None."""
     mounts = reader.text_or_none(OWN_MOUNTS, expected=False) or ""
     kinds = (file_system_at(folder, mounts) for folder in folders)
     return next((kind for kind in kinds if kind is not None and _SERVED.fullmatch(kind)), None)
 
 
 def file_system_at(folder: str, mounts: str) -> str | None:
-    """Return the type of the file system at the folder, or nearest above it; the last mount covers the others."""
+    """Return the type of the file system that contains the folder; of several mounts at one place the last counts."""
     file_system, longest = None, -1
     for line in lines_of(mounts):
         fields = line.split(" ")
-        place = _unescaped(fields[1]) if len(fields) > 2 else None
+        place = _unescape(fields[1]) if len(fields) > 2 else None
         if place is None or len(place) < longest:
             continue
         if folder == place or folder.startswith(place.rstrip("/") + "/"):
@@ -133,6 +133,6 @@ def file_system_at(folder: str, mounts: str) -> str | None:
     return file_system
 
 
-def _unescaped(text: str) -> str:
-    """Return the text with octal escapes, as for blanks, replaced."""
+def _unescape(text: str) -> str:
+    """Replace octal escapes, which stand for blanks, for example."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

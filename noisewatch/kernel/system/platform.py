@@ -1,11 +1,11 @@
-"""The kind of machine, constant while it is up: kernel, processor and its mitigations, hypervisor, container.
+"""The kind of machine, which is constant until a reboot: kernel, processor, mitigations, hypervisor, container.
 
 /proc/cpuinfo               model name
 /sys/class/dmi/id/*         sys_vendor Dell Inc., product_name PowerEdge R640
 /proc/cmdline, /proc/config.gz, /sys/devices/system/cpu/vulnerabilities/*
 /.dockerenv, /run/.containerenv, /run/systemd/container, /proc/self/cgroup
 
-The kernel's mitigations of the processor's vulnerabilities, and the boot options about them:
+The kernel's mitigations for processor vulnerabilities, and the boot options that control them:
 
     /sys/devices/system/cpu/vulnerabilities/meltdown     Mitigation: PTI      (or `Vulnerable`, `Not affected`)
     /proc/cmdline                                        mitigations=off
@@ -38,7 +38,7 @@ _STATES = ("Not affected", "Vulnerable", "Mitigation", "Unknown", "Processor vul
 
 
 class Vulnerabilities(Struct, frozen=True):
-    """The kernel's state of each processor vulnerability, by name; None is unknown, also before Linux 4.15."""
+    """The state of each processor vulnerability according to the kernel. None is unknown, as before Linux 4.15."""
 
     state_by_name: Mapping[str, str] | None = None
     chosen: tuple[str, ...] | None = None  # boot options that change the kernel's default mitigations
@@ -46,32 +46,32 @@ class Vulnerabilities(Struct, frozen=True):
 
 
 def read_vulnerabilities(reader: Reader, options: Mapping[str, tuple[str, ...]] | None) -> Vulnerabilities:
-    """Return the mitigations, which change with a reboot, or with new microcode."""
+    """Return the mitigations. They only change with a reboot or new microcode."""
     states = _read_states(reader)
     silent = [f"{FOLDER}/{name}" for name, state in (states or {}).items() if state is None]
     return Vulnerabilities(
         None if states is None else {name: state for name, state in states.items() if state is not None},
-        None if options is None else choices_among(options),
+        None if options is None else mitigation_options(options),
         silent[0] if silent else None,
     )
 
 
 def parse_state(text: str) -> str:
-    """Return the state in one file. Raise Malformed."""
+    """Return a vulnerability's state. Raise Malformed."""
     stripped = text.strip()
     if not stripped.startswith(_STATES):
         raise Malformed("a state such as Not affected", stripped)
     return clean(stripped)
 
 
-def choices_among(options: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the options about mitigations, as written; `auto`, the default, is left out."""
+def mitigation_options(options: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the boot options about mitigations as text, `mitigations=off`, without `auto`, the default."""
     given = {name: values[-1] for name, values in options.items() if name in MITIGATION_OPTIONS and values}
     return tuple(clean(f"{name}={value}" if value else name) for name, value in given.items() if value != "auto")
 
 
 def _read_states(reader: Reader) -> Mapping[str, str | None] | None:
-    """Return the states by name; a kernel with the folder has files in it."""
+    """Return the states by vulnerability; empty without the folder, None if it is unreadable or empty."""
     try:
         names = reader.names(FOLDER, expected=False)
     except Absent:
@@ -81,7 +81,7 @@ def _read_states(reader: Reader) -> Mapping[str, str | None] | None:
     if not names:
         reader.note(FOLDER, "nothing in it")
         return None
-    return {clean(name): reader.parsed(f"{FOLDER}/{name}", parse_state) for name in names}
+    return {clean(name): reader.parse(f"{FOLDER}/{name}", parse_state) for name in names}
 
 
 __all__ = ["DMI", "NONE", "UNIDENTIFIED", "Platform", "read_platform"]
@@ -104,7 +104,7 @@ class Platform(Struct, frozen=True):
     config: KernelConfig | None = None
     options: Mapping[str, tuple[str, ...]] | None = None  # boot options that matter to noise
     vulnerabilities: Vulnerabilities = field(default_factory=Vulnerabilities)
-    tsc_flags: frozenset[str] | str | None = None  # x86 flags of the counter; none on another architecture
+    tsc_flags: frozenset[str] | str | None = None  # the time stamp counter's flags; `none` unless x86
     vendor: str | None = None
     product: str | None = None
     virtual_because: str | None = None  # the evidence for `virtual`, or why it is unknown
@@ -145,7 +145,7 @@ def read_platform(reader: Reader) -> Platform:
 
 
 def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:
-    """Return the flags about the time stamp counter that all processors have."""
+    """Return the time stamp counter's flags that all processors have; `none` unless x86, None if unknown."""
     flags = flags_of(cpuinfo)
     if not flags:
         return NONE if is_another_architecture(cpuinfo) else None
@@ -154,7 +154,7 @@ def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:
 
 
 def _read_container(reader: Reader) -> str | None:
-    """Return the container's manager; `none` only if every possible sign of one is readable."""
+    """Return the container's manager; `none` if all signs are known to be absent, None if unknown."""
     for path, kind in _MARKS:
         if reader.text_or_none(path, expected=False) is not None:
             return kind
@@ -170,14 +170,14 @@ def _read_container(reader: Reader) -> str | None:
         return None
     if named is None and not reader.is_absent(_NAMED):
         return None
-    if reader.parsed(MEMBERSHIP, parse_membership, expected=False) is None and not reader.is_absent(MEMBERSHIP):
+    if reader.parse(MEMBERSHIP, parse_membership, expected=False) is None and not reader.is_absent(MEMBERSHIP):
         return None
     is_inside = is_inside_namespace(reader)
     return None if is_inside is None else UNIDENTIFIED if is_inside else NONE
 
 
 def describe_machine(platform: Platform) -> list[str]:
-    """Return the kind of machine as text: kernel, processor, hypervisor, container."""
+    """Describe the kind of machine: kernel, processor, hypervisor, container."""
     words = [
         f"Linux {platform.kernel}" if platform.kernel else None,
         platform.cpu_model,

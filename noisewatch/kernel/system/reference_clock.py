@@ -1,10 +1,10 @@
 """A clock independent of CLOCK_MONOTONIC: a readable PTP clock, else the real-time clock.
 
-    /dev/ptp0, /sys/class/ptp/ptp0/clock_name           KVM virtual PTP     (of the host, or of a network card)
+    /dev/ptp0, /sys/class/ptp/ptp0/clock_name           KVM virtual PTP     (the host's, or a network card's)
     /sys/class/rtc/rtc0/{since_epoch,name,hctosys}      1764077712, rtc_cmos 8:00, 1
 
-A PTP clock is read like any other (clock_gettime(2), dynamic clocks). A real-time clock has whole seconds: it is read
-every few milliseconds until the next second begins, so the start of the second is known as exactly.
+A PTP clock is read like any other (clock_gettime(2), dynamic clocks). A real-time clock only shows whole seconds, so it
+is read every few milliseconds until the next second begins: the start of the second is known to a few milliseconds.
 
 https://docs.kernel.org/driver-api/ptp.html, https://docs.kernel.org/admin-guide/rtc.html
 """
@@ -33,7 +33,7 @@ _NONE = f"no other clock is readable: neither {PTP}/ptp0 nor {RTC}/rtc0"
 
 
 class ClockReading(Struct, frozen=True):
-    """The reference's time in ns, and two times of CLOCK_MONOTONIC between which it was read."""
+    """The reference clock's time (ns), and CLOCK_MONOTONIC before and after reading it."""
 
     reference_ns: int
     earliest_ns: int
@@ -48,14 +48,14 @@ class ClockRatio(Struct, frozen=True):
 
 
 class ClockComparison(Struct, frozen=True):
-    """Readings of one reference: two, and a third if the first two have to be confirmed."""
+    """Readings of one reference clock: two, or three if the first two had to be confirmed."""
 
     reference: str
     readings: tuple[ClockReading, ...]
 
     @property
     def ratios(self) -> tuple[ClockRatio, ...]:
-        """The ratio from each reading to the next; empty if the reference did not advance."""
+        """The ratio between each reading and the next; empty if the reference did not advance."""
         pairs = list(zip(self.readings, self.readings[1:], strict=False))
         if any(last.reference_ns <= first.reference_ns for first, last in pairs):
             return ()
@@ -74,14 +74,14 @@ class ReferenceClock(Protocol):
     name: str
 
     def read(self) -> ClockReading:
-        """Return the time now, or when the clock's next second begins. Raise OSError."""
+        """Return the current time; a clock of whole seconds first waits for the next second. Raise OSError."""
 
     def close(self) -> None:
         """Close the clock's file."""
 
 
 class PtpClock:
-    """A PTP clock, which is read at once."""
+    """A PTP clock, which is read without waiting."""
 
     def __init__(self, name: str, folder: str = PTP, devices: str = "/dev") -> None:
         """Open the clock. Raise OSError if it may not be read."""
@@ -99,7 +99,7 @@ class PtpClock:
 
 
 class RealTimeClock:
-    """A real-time clock, which is read until its next second begins."""
+    """A real-time clock, which is read repeatedly until its next second begins."""
 
     def __init__(
         self,
@@ -145,18 +145,18 @@ def _read_text(path: str) -> str:
 def reference_clock(is_long: bool, ptp: str = PTP, rtc: str = RTC, devices: str = "/dev") -> ReferenceClock:
     """Return the best readable clock. Raise OSError if there is none.
 
-    The real-time clock, with its whole seconds, is only suitable if the time to compare `is_long`.
+    A real-time clock, with its whole seconds, is only suitable if the compared time `is_long`.
     """
     for name in _names(ptp):
         try:
             return PtpClock(name, ptp, devices)
         except OSError:
-            continue  # as a rule for root alone
+            continue  # usually only root may read it
     clocks = _names(rtc)
     if not clocks:
         raise OSError(None, _NONE)
     if not is_long:
-        raise OSError(None, "too short for a real-time clock, which counts whole seconds")
+        raise OSError(None, "the time is too short for a real-time clock, which counts whole seconds")
     return RealTimeClock(next((name for name in clocks if _read_text(f"{rtc}/{name}/hctosys") == "1"), clocks[0]), rtc)
 
 
@@ -167,13 +167,13 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def described_failure(error: OSError) -> Json:
-    """Return as an answer why there is no comparison: a recording does not keep the reason of a refused question."""
+def describe_failure(error: OSError) -> Json:
+    """Return the failure as an answer, because a recording does not keep the reason of a refused question."""
     return {"reason": error.strerror or str(error)}
 
 
-def described_comparison(comparison: ClockComparison) -> Json:
-    """Return the comparison as a recording keeps it."""
+def describe_comparison(comparison: ClockComparison) -> Json:
+    """Return the comparison in the format of recordings."""
     readings = [[reading.reference_ns, reading.earliest_ns, reading.latest_ns] for reading in comparison.readings]
     return {"reference": comparison.reference, "readings": readings}
 
@@ -191,7 +191,7 @@ def read_clock_comparison(machine: Machine, answer: Callable[[], Json]) -> Clock
 
 
 def parse_clock_comparison(answer: Json) -> ClockComparison | None:
-    """Return the comparison in an answer, or None for anything else, as in a damaged recording."""
+    """Return the comparison in an answer; None for any other answer, such as from a damaged recording."""
     match answer:
         case {"reference": str(reference), "readings": [*readings]} if 2 <= len(readings) <= 3:
             parsed = [_parse_reading(reading) for reading in readings]

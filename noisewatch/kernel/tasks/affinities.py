@@ -50,9 +50,7 @@ class Services(Struct, frozen=True):
 
 def read_services(reader: Reader) -> Services:
     """Return the allowed CPUs of systemd and its groups."""
-    return Services(
-        reader.parsed(INIT_NAME, parse_word), reader.parsed(INIT_STATUS, parse_allowed), _read_groups(reader)
-    )
+    return Services(reader.parse(INIT_NAME, parse_word), reader.parse(INIT_STATUS, parse_allowed), _read_groups(reader))
 
 
 def _read_groups(reader: Reader) -> tuple[ServiceGroup, ...] | None:
@@ -65,13 +63,13 @@ def _read_groups(reader: Reader) -> tuple[ServiceGroup, ...] | None:
 
 def _read_group(reader: Reader, folder: str, name: str) -> ServiceGroup:
     path = f"{folder}/cpuset.cpus.effective"
-    allowed = reader.parsed(path, parse_cpu_list, expected=False)
+    allowed = reader.parse(path, parse_cpu_list, expected=False)
     return ServiceGroup(
         name=name,
         folder=folder,
         has_limit=allowed is not None or not reader.is_absent(path),
         allowed=allowed,
-        wanted=reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False),
+        wanted=reader.parse(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False),
     )
 
 
@@ -82,7 +80,7 @@ class Workqueues(Struct, frozen=True):
     requested: CpuSet | None
     own_by_queue: Mapping[str, CpuSet | None]
 
-    def allowed_to(self, queue: str) -> CpuSet | None:
+    def allowed_cpus(self, queue: str) -> CpuSet | None:
         """Return the allowed CPUs of the queue's work. The kernel ignores a mask entirely outside `allowed`."""
         own = self.own_by_queue.get(queue)
         return None if own is None or self.allowed is None else own & self.allowed or self.allowed
@@ -90,13 +88,13 @@ class Workqueues(Struct, frozen=True):
 
 def read_workqueues(reader: Reader) -> Workqueues:
     """Return the masks now."""
-    allowed = reader.parsed(f"{WORKQUEUES}/cpumask", parse_cpu_mask)
+    allowed = reader.parse(f"{WORKQUEUES}/cpumask", parse_cpu_mask)
     own: dict[str, CpuSet | None] = {}
     for name in (reader.names_or_none(WORKQUEUES, expected=False) or []) if allowed is not None else []:
         path = f"{WORKQUEUES}/{name}/cpumask"
         if name in ("power", "uevent") or name.startswith("cpumask"):
             continue
-        mask = reader.parsed(path, parse_cpu_mask, expected=False)
+        mask = reader.parse(path, parse_cpu_mask, expected=False)
         if mask is not None or not reader.is_absent(path):
             own[name] = mask
-    return Workqueues(allowed, reader.parsed(f"{WORKQUEUES}/cpumask_requested", parse_cpu_mask, expected=False), own)
+    return Workqueues(allowed, reader.parse(f"{WORKQUEUES}/cpumask_requested", parse_cpu_mask, expected=False), own)

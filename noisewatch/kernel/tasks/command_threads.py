@@ -1,4 +1,4 @@
-"""Reads the threads of a command and its descendants, some ten times a second.
+"""Reads the threads of a command and its descendants about ten times a second.
 
 A thread with an unchanged schedstat has not run, so it has started nothing, and its other files need not be read. For a
 thread that was ready to run, stat is read first: this updates the run time, which without a tick is updated only once a
@@ -46,7 +46,7 @@ class ThreadLook(Struct, frozen=True):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the thread has a CPU, or is ready to run."""
+        """Whether the thread is running or ready to run."""
         return self.state == _READY
 
     @property
@@ -75,7 +75,7 @@ class CommandLook(Struct, frozen=True):
 
 
 def look_from(pid: int, stat: bytes, schedstat: bytes | None, folder: str, migrations: int | None = None) -> ThreadLook:
-    """Return the thread of the process, from its files. Raise Unreadable if they are malformed."""
+    """Return the thread's state from its files. Raise Unreadable if they are malformed."""
     try:
         parsed = parse_stat(stat.decode("utf-8", "replace"))
         ran_ns, waited_ns = thread_times(schedstat, parsed, folder)
@@ -165,7 +165,7 @@ class CommandThreadReader:
         """Return the threads now. `tasks` are from the last full snapshot, for kernels that do not list children."""
         self._counts_migrations = counts_migrations
         taken_at_ns, until_ns = self._machine.now_ns(), self._used_ns() + self._budget_ns
-        order = self._in_order()
+        order = self._reading_order()
         self._pending |= dict.fromkeys(self._roots)
         if self._reaper is not None:
             self._add_children(self._reaper)
@@ -174,7 +174,7 @@ class CommandThreadReader:
         self._add_pending(until_ns)
         done = 0
         while done < len(order) and (not done or self._used_ns() <= until_ns):
-            self._read_again(order[done : done + _AT_ONCE])
+            self._reread(order[done : done + _AT_ONCE])
             done += _AT_ONCE
             self._add_pending(until_ns)
         looks = {tid: thread.look for tid, thread in self._threads.items()}
@@ -204,22 +204,22 @@ class CommandThreadReader:
         except Unreadable:
             return "?"
 
-    def _in_order(self) -> list[int]:
+    def _reading_order(self) -> list[int]:
         """Return the threads in reading order: alternately those that ran come first, or the others."""
         self._begins_with_ran = not self._begins_with_ran
-        return self._in_turn(self._begins_with_ran) + self._in_turn(not self._begins_with_ran)
+        return self._rotate(self._begins_with_ran) + self._rotate(not self._begins_with_ran)
 
-    def _in_turn(self, ran: bool) -> list[int]:
-        """Return the threads that ran, or did not, beginning after the last one read of this kind."""
+    def _rotate(self, ran: bool) -> list[int]:
+        """Return the threads that ran (or those that did not), beginning after the last one read of this kind."""
         tids = sorted(tid for tid, thread in self._threads.items() if thread.ran is ran)
         start = bisect(tids, self._last_in_turn[ran])
         return tids[start:] + tids[:start]
 
-    def _read_again(self, tids: Iterable[int]) -> None:
-        """Read known threads, and find descendants of those that ran."""
+    def _reread(self, tids: Iterable[int]) -> None:
+        """Read known threads again. Look for descendants of the threads that ran."""
         listed = [tid for tid in tids if tid in self._threads]
         ran: dict[int, list[_Thread]] = {}
-        for tid, stat, schedstat in self._changed(listed):
+        for tid, stat, schedstat in self._read_changed(listed):
             thread = self._threads[tid]
             self._last_in_turn[thread.ran] = tid
             try:
@@ -233,8 +233,8 @@ class CommandThreadReader:
         for pid, threads in ran.items():
             self._look_for_new(pid, threads)
 
-    def _changed(self, tids: Sequence[int]) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-        """Yield each thread with its current stat and schedstat; None still has to be read."""
+    def _read_changed(self, tids: Sequence[int]) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+        """Yield each thread with its current stat and schedstat, None if it still has to be read."""
         files: list[tuple[str, bytes]] = []
         for thread in map(self._threads.__getitem__, tids):
             if thread.is_asked_for_stat:
@@ -273,7 +273,7 @@ class CommandThreadReader:
         process.has_lost_some = True
 
     def _look_for_new(self, pid: int, ran: Sequence[_Thread]) -> None:
-        """Find threads and children started by the threads that ran."""
+        """Look for threads and children that were started by the threads that ran."""
         process = self._processes[pid]
         if process.has_lost_some or any(thread.look.thread_count != len(process.tids) for thread in ran):
             self._list_threads(pid, process)
@@ -309,7 +309,7 @@ class CommandThreadReader:
             del self._processes[pid]
 
     def _add_thread(self, pid: int, tid: int) -> None:
-        thread = self._new(pid, tid)
+        thread = self._make_thread(pid, tid)
         if thread is not None:
             self._threads[tid] = thread
             self._add_children(thread.folder)
@@ -318,7 +318,7 @@ class CommandThreadReader:
             if not process.tids:
                 del self._processes[pid]
 
-    def _new(self, pid: int, tid: int) -> _Thread | None:
+    def _make_thread(self, pid: int, tid: int) -> _Thread | None:
         """Return a new thread, or None if it has ended since."""
         folder = f"/proc/{pid}/task/{tid}"
         try:

@@ -27,7 +27,7 @@ from msgspec import Struct
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
-from noisewatch.kernel.numbers import are_counts, is_count, matched
+from noisewatch.kernel.numbers import are_counts, is_count, require_match
 from noisewatch.machine import Machine
 from noisewatch.patterns import regex
 from noisewatch.text import clean
@@ -80,7 +80,7 @@ class ThreadStat(Struct, frozen=True):
 
 
 def parse_stat(text: str) -> ThreadStat:
-    """Return the relevant fields. The name may contain blanks, brackets and line ends. Raise Malformed."""
+    """Return the relevant fields of stat. The name may contain blanks, brackets and line ends. Raise Malformed."""
     head, bracket, tail = text.rpartition(")")
     pid, opening, name = head.partition(" (")
     fields = tail.split()
@@ -106,7 +106,7 @@ def parse_stat(text: str) -> ThreadStat:
 
 
 def parse_schedstat(text: str) -> tuple[int, int]:
-    """Return nanoseconds on a CPU and waiting for one. Raise Malformed."""
+    """Return the time (ns) on a CPU, and waiting for a CPU. Raise Malformed."""
     fields = text.split()
     if len(fields) != 3 or not are_counts(fields):
         raise Malformed("three counts", text.strip())
@@ -115,18 +115,18 @@ def parse_schedstat(text: str) -> tuple[int, int]:
 
 def parse_allowed(status: str) -> CpuSet:
     """Return the CPUs that the thread may use. Raise Malformed."""
-    match = matched(_ALLOWED.search(f"\n{status}"), "a line `Cpus_allowed_list: 0-1`", status[-20:])
+    match = require_match(_ALLOWED.search(f"\n{status}"), "a line `Cpus_allowed_list: 0-1`", status[-20:])
     return parse_nonempty_cpu_list(match[1])
 
 
 def parse_tracer(status: str) -> int:
-    """Return the thread that debugs this one, 0 if there is none. Raise Malformed."""
-    return int(matched(_TRACER.search(f"\n{status}"), "`TracerPid: 0`", status[:40])[1])
+    """Return the tid of the debugger that traces this thread, 0 if there is none. Raise Malformed."""
+    return int(require_match(_TRACER.search(f"\n{status}"), "`TracerPid: 0`", status[:40])[1])
 
 
 def parse_migrations(sched: str) -> int:
     """Return how often the thread moved from one CPU to another. Raise Malformed."""
-    return int(matched(_MIGRATIONS.search(f"\n{sched}"), "a line `se.nr_migrations : 36`", sched[-20:])[1])
+    return int(require_match(_MIGRATIONS.search(f"\n{sched}"), "a line `se.nr_migrations : 36`", sched[-20:])[1])
 
 
 def read_stat(read: Read, folder: str) -> ThreadStat:
@@ -139,7 +139,7 @@ def read_stat(read: Read, folder: str) -> ThreadStat:
 
 
 def read_schedstat(machine: Machine, folder: str) -> bytes | None:
-    """Return the raw schedstat, or None if it cannot be read: reading stat then raises the reason."""
+    """Return the raw schedstat, or None if it cannot be read. Reading stat then raises the reason."""
     try:
         return machine.read_bytes(f"{folder}/schedstat")
     except Unreadable:
@@ -147,7 +147,7 @@ def read_schedstat(machine: Machine, folder: str) -> bytes | None:
 
 
 def thread_times(schedstat: bytes | None, stat: ThreadStat, folder: str) -> tuple[int, int | None]:
-    """Return time on a CPU and time waiting, in ns; None for the latter without schedstat. Raise Malformed."""
+    """Return the time (ns) on a CPU, and waiting for a CPU; the latter is None without schedstat. Raise Malformed."""
     if schedstat is None:
         return stat.busy_ns, None
     try:
@@ -174,7 +174,7 @@ def read_migrations(read: Read, folder: str) -> int | None:
 
 
 def read_program(pid: int) -> str | None:
-    """Return the file name of the program that a process of this host was started as, or None if unreadable."""
+    """Return the file name of the program that a process on this host runs, or None if unreadable."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return program_in(file.read(_LONGEST_COMMAND))
@@ -192,7 +192,7 @@ def program_in(command: bytes) -> str:
 
 
 def read_processes_ns(machine: Machine, pids: Iterable[int]) -> int:
-    """Return a lower bound of the processes' total CPU time: a process that has ended meanwhile adds nothing."""
+    """Return a lower bound of the processes' total CPU time (ns). Processes that have ended add nothing."""
     return sum(_process_ns(machine, f"/proc/{pid}") for pid in pids)
 
 

@@ -66,7 +66,7 @@ def read_timers(reader: Reader) -> tuple[Timer, ...] | None:
 
 
 def ask_timers() -> Json:
-    """Return unit and time of each timer. Raise Unreadable, or OSError if systemctl cannot be started."""
+    """Ask systemd for each timer's unit and time. Raise Unreadable, or OSError if systemctl cannot be started."""
     import subprocess  # most snapshots need no timers
 
     environment = {**os.environ, "LC_ALL": "C"}
@@ -85,7 +85,7 @@ def ask_timers() -> Json:
 
 
 def parse_timers(text: str) -> list[tuple[str, int]]:
-    """Return unit and time of the timers that will expire. Raise Malformed."""
+    """Return the unit and time of each timer that will expire. Raise Malformed."""
     import json
 
     try:
@@ -113,7 +113,7 @@ _LEFT_OUT = ("~", ".rpmsave", ".rpmorig", ".rpmnew", ".dpkg-old", ".dpkg-new", "
 
 
 class CronJob(Struct, frozen=True):
-    """A program, the file that schedules it, and when: five fields, or a word such as `@daily`."""
+    """A program, the file that schedules it, and its schedule: five fields, or a word such as `@daily`."""
 
     name: str
     path: str
@@ -128,7 +128,7 @@ class Crontabs(Struct, frozen=True):
 
 
 def parse_crontab(text: str) -> list[tuple[str, str]]:
-    """Return schedule and program of each job. Raise Malformed, also if the file uses another time zone."""
+    """Return each job's schedule and program. Raise Malformed, also if the file uses another time zone."""
     jobs = []
     for number, line in enumerate(lines_of(without_commands(text)), start=1):
         if line == OTHER_ZONE:
@@ -141,13 +141,13 @@ def parse_crontab(text: str) -> list[tuple[str, str]]:
 
 
 def read_crontabs(reader: Reader) -> Crontabs:
-    """Return the jobs; a missing file has none."""
+    """Return cron's jobs. A missing crontab has no jobs."""
     jobs: list[CronJob] = []
     failed_paths: list[str] = []
     for path in [FILE, *_paths_in_folder(reader, failed_paths)]:
         if reader.is_absent(path):
             continue
-        entries = reader.parsed(path, parse_crontab)
+        entries = reader.parse(path, parse_crontab)
         if entries is None:
             failed_paths.append(path)
         else:
@@ -156,7 +156,7 @@ def read_crontabs(reader: Reader) -> Crontabs:
 
 
 def _paths_in_folder(reader: Reader, failed_paths: list[str]) -> list[str]:
-    """Return the crontabs in the folder, without the names that cron itself ignores."""
+    """Return the paths of the folder's crontabs, without the names that cron ignores."""
     try:
         names = reader.names(FOLDER, expected=False)
     except Absent:
@@ -174,7 +174,7 @@ _DAY_S = 86_400
 
 
 class WallClock(Struct, frozen=True):
-    """µs since 1970 in UTC, and how many seconds local time, which cron uses, is ahead of it."""
+    """The time in µs since 1970 in UTC, and by how many seconds local time, which cron uses, is ahead of UTC."""
 
     now_us: int
     ahead_s: int
@@ -194,13 +194,13 @@ def read_jobs(reader: Reader) -> Jobs:
 
 
 def ask_clock() -> Json:
-    """Return the time, and how far local time is ahead."""
+    """Return the time in UTC (µs), and by how many seconds local time is ahead."""
     now_us = time.time_ns() // 1000
     return [now_us, time.localtime(now_us // 1_000_000).tm_gmtoff]
 
 
 def _clock(answer: Json) -> WallClock | None:
-    """Return the clock in an answer, or None for anything else, as in a damaged recording."""
+    """Return the clock in an answer; None for any other answer, such as from a damaged recording."""
     match answer:
         case [int(now_us), int(ahead_s)] if 0 < now_us < _LAST_US and abs(ahead_s) <= _DAY_S:
             return WallClock(now_us, ahead_s)

@@ -15,7 +15,7 @@ import re
 from msgspec import Struct
 
 from noisewatch.errors import Absent, Malformed, Unreadable
-from noisewatch.kernel.numbers import matched
+from noisewatch.kernel.numbers import require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import ThreadStat, parse_stat
 from noisewatch.patterns import regex
@@ -35,7 +35,7 @@ class Owner(Struct, frozen=True):
     name: str
 
     def line(self) -> str:
-        """Return the file's content for this owner."""
+        """Return the lock file's content for this owner."""
         return f"{self.pid} {self.started_ticks} {self.namespace} {self.name}\n"
 
 
@@ -59,12 +59,12 @@ def parse_lock(text: str) -> Owner | None:
     """Return the owner, or None for a released lock. Raise Malformed."""
     if not text.strip():
         return None
-    match = matched(_LINE.fullmatch(text), "`pid ticks namespace name`", text.strip())
+    match = require_match(_LINE.fullmatch(text), "`pid ticks namespace name`", text.strip())
     return Owner(int(match[1]), int(match[2]), int(match[3]), clean(match[4]))
 
 
 def read_owner(reader: Reader, pid: int) -> Owner:
-    """Return the process as an owner. Raise Unreadable if there is no such process, and Malformed."""
+    """Return the process as an owner of the lock. Raise Unreadable if it does not exist, and Malformed."""
     stat = _read_stat(reader, pid)
     namespace = _own_namespace(reader)
     if namespace is None:
@@ -92,13 +92,13 @@ def read_machine_lock(reader: Reader) -> MachineLock | None:
 
 
 def lock_of(reader: Reader, owner: Owner | None) -> MachineLock:
-    """Return the state of a lock with this owner."""
+    """Return the state of a lock with this owner (None: released)."""
     alive = owner is not None and is_alive(reader, owner)
     return MachineLock(owner, alive, _has_started_us(reader, owner) if owner is not None and alive else False)
 
 
 def _has_started_us(reader: Reader, owner: Owner) -> bool | None:
-    """Return whether the live owner is our ancestor; None if an ancestor is not visible."""
+    """Return whether the live owner is an ancestor of this process; None if an ancestor is not visible."""
     pids, visited = set(reader.machine.own_pids), set[int]()
     while pids - visited:
         if owner.pid in pids:

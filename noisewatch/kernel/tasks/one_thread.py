@@ -58,12 +58,12 @@ class ThreadReader(Struct, frozen=True):
 
     def read_ahead(self, ran: Iterable[ThreadRecord]) -> None:
         """Read in one call the files needed for threads that ran, assuming that they stayed on their CPUs."""
-        paths = [f"{record.folder}/{name}" for record in ran for name in self._asked_of(record)]
+        paths = [f"{record.folder}/{name}" for record in ran for name in self._files_to_read(record)]
         for at, content in self.reader.machine.reread([(path, b"") for path in paths]):
             if content is not None:
                 self.ahead[paths[at]] = content
 
-    def _asked_of(self, record: ThreadRecord) -> Iterator[str]:
+    def _files_to_read(self, record: ThreadRecord) -> Iterator[str]:
         yield "stat"
         if record.task.cpu in self.target:
             yield "status"
@@ -75,12 +75,12 @@ class ThreadReader(Struct, frozen=True):
         return ahead if ahead is not None else self.reader.machine.read_bytes(path)
 
     def schedstat(self, folder: str, record: ThreadRecord | None) -> bytes | None:
-        """Return the file now; on a tickless CPU, first have the kernel update the thread's time."""
+        """Read schedstat. On a tickless CPU, first make the kernel update the thread's time."""
         if record is not None and record.is_on_tickless(self.tickless):
             self._add_up(record.task.pid, record.task.tid)
         return read_schedstat(self.reader.machine, folder)
 
-    def not_run(self, record: ThreadRecord) -> ThreadRecord:
+    def idle_record(self, record: ThreadRecord) -> ThreadRecord:
         """Return the record of a thread that has not run. Its affinity is read again if all affinities are.
 
         Another process may have changed the affinity while the thread slept, and a fix has to restore it.
@@ -140,7 +140,7 @@ class ThreadReader(Struct, frozen=True):
 
 
 def _may_have_been_elsewhere(before: Task, task: Task, thread_count: int) -> bool:
-    """Return whether the thread, its ended children or other threads may have run on other CPUs."""
+    """Return whether the thread, its ended children or its process's other threads may have run on other CPUs."""
     if task.children_ns > before.children_ns or task.migrations not in (None, before.migrations):
         return True
     if thread_count > 1 or task.process_ns is None or before.process_ns is None:
@@ -157,7 +157,7 @@ def _is_cut_from(whole: str, name: str) -> bool:
 
 
 def _whole_name(reader: Reader, task: Task) -> str:
-    """Return the program's file name if the kernel's name, with which it must begin, was cut."""
+    """Return the program's file name if it begins with the kernel's name, which was cut; else the kernel's name."""
     if task.tid != task.pid:
         return task.name
     name = reader.ask(f"name of process {task.pid}", lambda: read_program(task.pid))

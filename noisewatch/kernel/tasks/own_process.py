@@ -32,7 +32,7 @@ from msgspec import Struct
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.memory.nodes import MemoryPolicy, parse_allowed_nodes, read_memory_policy
-from noisewatch.kernel.numbers import is_count, lines_of, matched
+from noisewatch.kernel.numbers import is_count, lines_of, require_match
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import MOUNTS, OWN_MOUNTS, parse_mounts
 from noisewatch.machine import Json
@@ -123,7 +123,7 @@ UNKNOWN_PROCESS = OwnProcess(
 
 
 def parse_scheduling(stat: str) -> Scheduling:
-    """Return nice value and policy of /proc/PID/stat. Raise Malformed."""
+    """Return the nice value and policy in /proc/PID/stat. Raise Malformed."""
     fields = stat.rpartition(")")[2].split()
     words = [fields[number] for number in (16, 38)] if len(fields) > 38 else []
     if not words or not all(is_count(word.removeprefix("-")) for word in words):
@@ -132,7 +132,7 @@ def parse_scheduling(stat: str) -> Scheduling:
 
 
 def parse_personality(text: str) -> int:
-    """Return the flags. Raise Malformed."""
+    """Return the personality flags. Raise Malformed."""
     word = text.strip()
     if _PERSONALITY.fullmatch(word) is None:
         raise Malformed("a hexadecimal number such as 00040000", word)
@@ -140,7 +140,7 @@ def parse_personality(text: str) -> int:
 
 
 def parse_own_status(text: str) -> OwnStatus:
-    """Return tracer and capabilities. Raise Malformed."""
+    """Return the tracer and the effective capabilities. Raise Malformed."""
     tracer, capabilities = _TRACER.search(text), _CAPABILITIES.search(text)
     if tracer is None or capabilities is None:
         raise Malformed("lines `TracerPid: 0` and `CapEff: 0000000000000000`", text[-20:])
@@ -148,12 +148,12 @@ def parse_own_status(text: str) -> OwnStatus:
 
 
 def parse_seccomp_mode(text: str) -> int:
-    """Return the mode. Raise Malformed, also if the line is missing: a kernel without seccomp is rare."""
-    return int(matched(_SECCOMP.search(text), "a line `Seccomp: 0`", text[-20:])[1])
+    """Return the seccomp mode. Raise Malformed, also if the line is missing: kernels without seccomp are rare."""
+    return int(require_match(_SECCOMP.search(text), "a line `Seccomp: 0`", text[-20:])[1])
 
 
 def parse_limits(text: str) -> Mapping[str, float]:
-    """Return the soft limits by their name. Raise Malformed."""
+    """Return the soft limits by name, infinite if unlimited. Raise Malformed."""
     limits: dict[str, float] = {}
     for number, line in enumerate(lines_of(text)[1:], start=2):
         match = _LIMIT.fullmatch(line)
@@ -166,17 +166,17 @@ def parse_limits(text: str) -> Mapping[str, float]:
 
 
 def read_own_process(reader: Reader) -> OwnProcess:
-    """Return the inherited state of this process, which its children and its shell's children inherit too."""
+    """Return this process's inherited state, which its children and its shell's children inherit too."""
     return OwnProcess(
-        scheduling=reader.parsed(STAT, parse_scheduling),
+        scheduling=reader.parse(STAT, parse_scheduling),
         parent=_parent(reader.ask(PARENT, ask_parent)),
-        personality=reader.parsed(PERSONALITY, parse_personality),
-        status=reader.parsed(STATUS, parse_own_status),
-        limits=reader.parsed(LIMITS, parse_limits),
+        personality=reader.parse(PERSONALITY, parse_personality),
+        status=reader.parse(STATUS, parse_own_status),
+        limits=reader.parse(LIMITS, parse_limits),
         environment=_environment(reader.ask(ENVIRONMENT, ask_environment)),
-        seccomp_mode=reader.parsed(STATUS, parse_seccomp_mode),
-        is_in_user_namespace=_negated(reader.ask(NAMESPACE, ask_is_machines_namespace)),
-        allowed_memory_nodes=reader.parsed(STATUS, parse_allowed_nodes),
+        seccomp_mode=reader.parse(STATUS, parse_seccomp_mode),
+        is_in_user_namespace=_negate(reader.ask(NAMESPACE, ask_is_machines_namespace)),
+        allowed_memory_nodes=reader.parse(STATUS, parse_allowed_nodes),
         memory_policy=read_memory_policy(reader),
     )
 
@@ -198,13 +198,13 @@ def ask_is_machines_namespace() -> Json:
         return True
 
 
-def _negated(answer: Json) -> bool | None:
-    """Return the negated answer, or None for anything else, as in a damaged recording."""
+def _negate(answer: Json) -> bool | None:
+    """Negate the answer; return None for any other answer, such as from a damaged recording."""
     return not answer if isinstance(answer, bool) else None
 
 
 def _parent(answer: Json) -> OwnParent | None:
-    """Return the parent in an answer, or None for anything else, as in a damaged recording."""
+    """Return the parent in an answer; None for any other answer, such as from a damaged recording."""
     if not isinstance(answer, list) or len(answer) != 3 or not all(type(number) is int for number in answer):
         return None
     pid, nice, policy = answer
@@ -212,13 +212,13 @@ def _parent(answer: Json) -> OwnParent | None:
 
 
 def ask_environment() -> Json:
-    """Return the set variables of _RELEVANT_VARIABLES, and the size of all variables as the kernel passes them on."""
+    """Return the relevant variables that are set, and the size (bytes) of all variables as the kernel passes them."""
     names = sorted(_RELEVANT_VARIABLES & os.environ.keys())
     return {"names": names, "bytes": sum(len(name) + len(value) + 2 for name, value in os.environb.items())}
 
 
 def _environment(answer: Json) -> Environment | None:
-    """Return the environment in an answer, or None for anything else, as in a damaged recording."""
+    """Return the environment in an answer; None for any other answer, such as from a damaged recording."""
     if not isinstance(answer, dict):
         return None
     names, size = answer.get("names"), answer.get("bytes")
@@ -244,8 +244,8 @@ def parse_hidepid(text: str) -> str | None:
     return hides[1] if hides is not None else None
 
 
-def read_why_hidden(reader: Reader) -> str | None:
-    """Return why some processes may be hidden although kernel threads are visible; None if all are visible."""
+def read_hidepid_reason(reader: Reader) -> str | None:
+    """Return why some processes may be hidden although kernel threads are visible; None if none are."""
     path = OWN_MOUNTS if reader.text_or_none(OWN_MOUNTS, expected=False) is not None else MOUNTS
     try:
         value = parse_hidepid(reader.text(path, expected=False))
@@ -253,6 +253,6 @@ def read_why_hidden(reader: Reader) -> str | None:
         return f"{OWN_MOUNTS}: does not show whether /proc hides processes"
     if value is None:
         return None
-    status = reader.parsed(STATUS, parse_own_status)
+    status = reader.parse(STATUS, parse_own_status)
     may_see_all = status is not None and bool(status.capabilities & _MAY_TRACE)
     return None if may_see_all else f"/proc is mounted with hidepid={value}, which may hide other users' processes"

@@ -78,7 +78,7 @@ class RunStatus(Struct, frozen=True, kw_only=True):
 
 
 def parse_run_status(text: str) -> RunStatus:
-    """Return the status. Raise Malformed for any other content."""
+    """Return the status that a run published. Raise Malformed for any other content."""
     try:
         return _status(json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""The numbers of login sessions and of their users, never whose they are.
+"""The numbers of login sessions and users, never the users' names.
 
 psutil reads /run/utmp; where the distribution has dropped that file, /run/systemd/sessions has them:
 
@@ -27,14 +27,14 @@ _USERS_OWN = ("user", "user-early")  # not those of the greeter, or of services 
 
 
 class Sessions(Struct, frozen=True):
-    """The numbers of sessions and users. None is unknown."""
+    """The numbers of login sessions and users. None is unknown."""
 
     sessions: int | None
     users: int | None
 
 
 def read_sessions(reader: Reader) -> Sessions:
-    """Return the numbers of open sessions."""
+    """Return the numbers of open sessions and of their users."""
     answer = reader.ask(QUESTION, _count)
     numbers = [answer.get(name) if isinstance(answer, dict) else None for name in ("sessions", "users")]
     return Sessions(*(number if type(number) is int and number >= 0 else None for number in numbers))
@@ -53,7 +53,7 @@ def _count() -> Json:
 
 
 def count_sessions(texts: list[str]) -> dict[str, int]:
-    """Count the sessions in logind's files, and the users that they belong to."""
+    """Count the sessions in logind's files, and their users."""
     described = [dict(line.partition("=")[::2] for line in text.splitlines()) for text in texts]
     open_ones = [
         session for session in described if session.get("CLASS") in _USERS_OWN and session.get("STATE") != "closing"

@@ -1,4 +1,4 @@
-"""The threads read at one moment, and the parents, children and descendants of their processes.
+"""The threads read at one moment, and their processes' parents, children and descendants.
 
     /proc/4711/task/4711/children   4712 4720        Linux 3.5, with CONFIG_PROC_CHILDREN
 
@@ -44,14 +44,14 @@ class Task(Struct, frozen=True):
 
 
 def is_confined_by(allowed: CpuSet | None, is_bound: bool, name: str) -> bool:
-    """Return whether the thread cannot run on another CPU; a bound worker of any CPU is not confined to one."""
+    """Return whether the thread cannot run on another CPU. A bound worker that serves any CPU is not confined."""
     if allowed is not None:
         return len(allowed) == 1
     return is_bound and not name.startswith(_WORKER_OF_ANY_CPU)
 
 
 class Tasks(Struct, frozen=True):
-    """The threads that were read. A process in `pids` but not in `read_pids` was skipped for lack of time."""
+    """The threads that were read. Processes in `pids` but not in `read_pids` were skipped for lack of time."""
 
     by_tid: Mapping[int, Task]
     pids: frozenset[int]
@@ -63,7 +63,7 @@ class Tasks(Struct, frozen=True):
 
 
 def parse_children(text: str) -> tuple[int, ...]:
-    """Return the pids of the children; none in an empty file. Raise Malformed."""
+    """Return the children's pids; empty for an empty file. Raise Malformed."""
     words = text.split()
     if words and not are_counts(words):
         raise Malformed("numbers of processes", text.strip())
@@ -71,7 +71,7 @@ def parse_children(text: str) -> tuple[int, ...]:
 
 
 def parents_in(tasks: Tasks) -> Mapping[int, int]:
-    """Return the parent of each process that was read."""
+    """Return the parent of each process that was read, by pid."""
     return {task.pid: task.parent_pid for task in tasks.by_tid.values() if task.tid == task.pid}
 
 

@@ -1,4 +1,4 @@
-"""Reads the threads of a machine and their CPU time at a bounded cost.
+"""Reads a machine's threads and their CPU time at a bounded cost.
 
 If the read threads leave much time of target CPUs unexplained, the threads that used it are searched for. The run time
 of a CPU is known without reading threads: from /proc/stat in ticks, and from /proc/schedstat or cpuacct in nanoseconds,
@@ -31,7 +31,7 @@ _FEWEST_TICKS = 2  # the error of /proc/stat
 
 
 class TimeOfTasks(Struct, frozen=True):
-    """The counters of the CPUs' time at one moment; None is unknown."""
+    """The CPUs' time counters at one moment; None is unknown."""
 
     at_ns: int
     cpu_time: Mapping[int, CpuTime] | None
@@ -47,7 +47,7 @@ class MissingTime:
         self._length_ns = 0
 
     def begin(self, now: TimeOfTasks | None, target: CpuSet) -> None:
-        """Start with all time of tasks as missing: no thread has been read."""
+        """Begin a reading: all of the tasks' time is missing, because no thread has been read."""
         before, self._before, self._missing_ns, self._length_ns = self._before, now, {}, 0
         if before is None or now is None or now.at_ns <= before.at_ns:
             return
@@ -69,17 +69,17 @@ class MissingTime:
 
     @property
     def most_ns(self) -> int:
-        """The largest missing time of a CPU."""
+        """The largest missing time (ns) of any CPU."""
         return max(self._missing_ns.values(), default=0)
 
     @property
     def much_ns(self) -> int:
-        """The time (ns) of one thread that is worth a search."""
+        """The least time (ns) of a single thread that is worth a search."""
         return max(round(self._length_ns * MUCH), _FEWEST_TICKS * TICK_NS)
 
     @property
     def is_much(self) -> bool:
-        """Whether a CPU's missing time is enough for a thread worth reporting."""
+        """Whether some CPU's missing time could hide a thread that is worth reporting."""
         return self.most_ns >= self.much_ns
 
 
@@ -184,11 +184,11 @@ class TaskReader:
         listed = frozenset(pids)
         for pid in self._process_by_pid.keys() - listed:
             del self._process_by_pid[pid]
-        order = self._in_order(pids, listed)
+        order = self._reading_order(pids, listed)
         tasks: dict[int, Task] = {}
         read_pids: set[int] = set()
         threads = ThreadReader(reader, target, tickless, self._asks_all_affinities)
-        for pid, by_tid in chain(self._read_until_spent(threads, order), self._searched(threads, order, read_pids)):
+        for pid, by_tid in chain(self._read_until_spent(threads, order), self._search(threads, order, read_pids)):
             if by_tid is not None:
                 if self._process_by_pid[pid].is_whole:
                     read_pids.add(pid)
@@ -204,8 +204,8 @@ class TaskReader:
         Checking the budget costs more than an idle process.
         """
         started_ns, count = self._used_ns(), 0
-        for some in self._together(order):
-            changed = self._changed(threads, some)
+        for some in self._batches(order):
+            changed = self._changed_threads(threads, some)
             for pid in some:
                 if pid not in self._hot:
                     self._last_in_turn[pid in self._awake] = pid
@@ -215,17 +215,17 @@ class TaskReader:
                 if is_due and count >= self._least and self._is_spent(started_ns):
                     return
 
-    def _searched(
+    def _search(
         self, threads: ThreadReader, order: Sequence[int], read_pids: Set[int]
     ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
-        """Read skipped or partly read processes with much CPU time, longest first, while much time is missing."""
+        """Read skipped or partly read processes, most CPU time first, as long as much time is missing."""
         if self._budget_ns is None or not self._is_worth_a_search():
             return
         started_ns = self._used_ns()
         left_out = [pid for pid in order if pid not in read_pids]
         self._looks_at_all = True
-        for count, pid in enumerate(self._long_running(threads, left_out), start=1):
-            yield pid, self._read_or_rest(threads, pid, self._changed(threads, [pid]).get(pid))
+        for count, pid in enumerate(self._long_running_pids(threads, left_out), start=1):
+            yield pid, self._read_or_rest(threads, pid, self._changed_threads(threads, [pid]).get(pid))
             used_ns = self._used_ns() - started_ns
             if not self._missing.is_much or (count >= _FEWEST_SEARCHED and used_ns > _LONGEST_SEARCH * self._budget_ns):
                 break
@@ -241,7 +241,7 @@ class TaskReader:
         is_more = missing.most_ns >= self._futile_ns + max(sure_ns, missing.much_ns // 2)
         return missing.is_much and (self._number >= self._pauses_until or is_more)
 
-    def _long_running(self, threads: ThreadReader, pids: Iterable[int]) -> list[int]:
+    def _long_running_pids(self, threads: ThreadReader, pids: Iterable[int]) -> list[int]:
         """Return the processes that run on a target CPU now, or ran for long since they were last read, longest first.
 
         A process whose only thread has an unchanged schedstat has not run. For others the time of the whole process is
@@ -282,8 +282,8 @@ class TaskReader:
     def _is_spent(self, started_ns: int) -> bool:
         return self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns
 
-    def _together(self, order: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the processes in order, in groups that fit the budget, of at least one."""
+    def _batches(self, order: Sequence[int]) -> Iterator[list[int]]:
+        """Yield the processes in order, in batches of at least one that fit the budget."""
         some: list[int] = []
         threads = 0
         for pid in order:
@@ -310,7 +310,7 @@ class TaskReader:
     def _is_large(self, process: _Process) -> bool:
         return self._budget_ns is not None and process.thread_count > _LARGE
 
-    def _in_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
+    def _reading_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
         """Return the processes in reading order: those with much time of a target CPU first, longest first.
 
         Then come those that ran on a target CPU lately and new ones (new ones last every other time), then alternately
@@ -323,13 +323,13 @@ class TaskReader:
             self._hot |= dict.fromkeys(listed - self._listed, _YOUNG)
         self._awake &= listed
         self._is_other_turn = not self._is_other_turn  # the first one may use the whole budget
-        first, second = (self._in_turn(pids, is_awake) for is_awake in (self._is_other_turn, not self._is_other_turn))
+        first, second = (self._rotate(pids, is_awake) for is_awake in (self._is_other_turn, not self._is_other_turn))
         turns = [pid for pair in zip(first, second, strict=False) for pid in pair]
         shorter = min(len(first), len(second))
         return sorted(self._hot, key=self._urgency) + turns + first[shorter:] + second[shorter:]
 
     def _urgency(self, pid: int) -> tuple[int, bool, bool, bool, int, int]:
-        """Return the sort key of prioritized processes."""
+        """Return the process's sort key among prioritized processes."""
         process = self._process_by_pid.get(pid, _NEW_PROCESS)
         is_due_again = process.read_in == self._number - 1 and not process.is_second_look
         return (
@@ -341,14 +341,14 @@ class TaskReader:
             pid,
         )
 
-    def _in_turn(self, pids: list[int], is_awake: bool) -> list[int]:
+    def _rotate(self, pids: list[int], is_awake: bool) -> list[int]:
         """Return the awake processes, or all others, beginning after the last one read of this kind."""
         group = [pid for pid in pids if pid not in self._hot and (pid in self._awake) is is_awake]
         start = bisect(group, self._last_in_turn[is_awake])
         return group[start:] + group[:start]
 
-    def _changed(self, threads: ThreadReader, pids: Iterable[int]) -> Mapping[int, _Changed]:
-        """Return by process the threads that have run or may have run; in a missing process, none has."""
+    def _changed_threads(self, threads: ThreadReader, pids: Iterable[int]) -> Mapping[int, _Changed]:
+        """Return, by process, the threads that may have run. In processes that are left out, none has run."""
         changed: dict[int, dict[int, bytes | None]] = {}
         files: list[tuple[str, bytes]] = []
         owners: list[tuple[int, int]] = []
@@ -398,11 +398,11 @@ class TaskReader:
             and len(process.record_by_tid) == record.thread_count == 1
             and _has_not_run(record, schedstat)
         ):
-            leader = threads.not_run(record)
+            leader = threads.idle_record(record)
         else:
             leader = threads.read(pid, folder, schedstat, record)
             process.spent_ns = (leader.task.process_ns or 0) - process.busy_ns
-            self._noted(leader, record, threads.target)
+            self._note_thread(leader, record, threads.target)
             self._note_children(process, leader.task, record)
         process.thread_count, process.busy_ns = leader.thread_count, leader.task.process_ns or 0
         if self._is_large(process):
@@ -479,9 +479,9 @@ class TaskReader:
             try:
                 schedstat = _schedstat_of(threads, folder, tid, record, changed)
                 if record is not None and _has_not_run(record, schedstat):
-                    read[tid] = threads.not_run(record)
+                    read[tid] = threads.idle_record(record)
                     continue
-                thread = self._noted(threads.read(pid, folder, schedstat, record), record, threads.target)
+                thread = self._note_thread(threads.read(pid, folder, schedstat, record), record, threads.target)
             except Absent:
                 continue  # the thread has ended since
             of_process = (leader.task.children_ns, leader.task.process_ns) if tid == pid else (0, None)
@@ -496,8 +496,8 @@ class TaskReader:
             process.target_ns += children_ns
             self._hot[task.pid] = STAYS_HOT
 
-    def _noted(self, thread: ThreadRecord, record: ThreadRecord | None, target: CpuSet) -> ThreadRecord:
-        """Return the thread; if it ran, prioritize its process for some time."""
+    def _note_thread(self, thread: ThreadRecord, record: ThreadRecord | None, target: CpuSet) -> ThreadRecord:
+        """Return the thread's record. If it ran, count its time, and prioritize its process for some time."""
         if thread.runs:
             pid = thread.task.pid
             before = (

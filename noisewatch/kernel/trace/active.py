@@ -1,4 +1,4 @@
-"""The active traces in the kernel's ring buffers: of function tracers or events.
+"""The kernel's active traces, of functions or events, in its ring buffers.
 
     /sys/kernel/tracing/current_tracer              nop              (or function, osnoise, …)
     /sys/kernel/tracing/set_event                   sched:sched_switch
@@ -50,7 +50,7 @@ class Maker(Struct, frozen=True):
 
 
 class TraceInstance(Struct, frozen=True):
-    """One ring buffer, and its active tracer and events; None is unknown."""
+    """One ring buffer with its active tracer and events; None is unknown."""
 
     folder: str
     tracer: str | None
@@ -60,7 +60,7 @@ class TraceInstance(Struct, frozen=True):
 
 
 class Tracing(Struct, frozen=True):
-    """All ring buffers; None is unknown, empty means that the kernel cannot trace."""
+    """All ring buffers. None is unknown; empty means that the kernel cannot trace."""
 
     instances: tuple[TraceInstance, ...] | None
 
@@ -98,7 +98,7 @@ def read_tracing(reader: Reader) -> Tracing:
 def _read_all(reader: Reader, folder: str, names_in_it: list[str]) -> Iterator[TraceInstance]:
     first = _read_instance(reader, folder)
     if PROFILE in names_in_it:
-        first = replace(first, is_profiling=reader.parsed(f"{folder}/{PROFILE}", parse_flag))
+        first = replace(first, is_profiling=reader.parse(f"{folder}/{PROFILE}", parse_flag))
     yield first
     if "instances" in names_in_it:
         own = f"{folder}/instances"
@@ -113,8 +113,8 @@ def _read_all(reader: Reader, folder: str, names_in_it: list[str]) -> Iterator[T
 def _read_instance(reader: Reader, folder: str) -> TraceInstance:
     return TraceInstance(
         folder,
-        reader.parsed(f"{folder}/current_tracer", parse_identifier),
-        reader.parsed(f"{folder}/set_event", parse_events),
+        reader.parse(f"{folder}/current_tracer", parse_identifier),
+        reader.parse(f"{folder}/set_event", parse_events),
     )
 
 
@@ -123,7 +123,7 @@ def _read_maker(reader: Reader, folder: str, name: str) -> Maker | None:
     if made is None:
         return None
     owner = Owner(*made, "noisewatch")
-    return Maker(owner, is_alive(reader, owner), reader.parsed(f"{folder}/tracing_cpumask", parse_cpu_mask, False))
+    return Maker(owner, is_alive(reader, owner), reader.parse(f"{folder}/tracing_cpumask", parse_cpu_mask, False))
 
 
 EVENT_SOURCES = "/sys/bus/event_source/devices"
@@ -131,7 +131,7 @@ _OF_PROCESSORS = ("cpu", "armv", "apple_")
 
 
 def read_event_sources(reader: Reader) -> frozenset[str] | None:
-    """Return the names; None is unknown."""
+    """Return the event sources' names, or None if unknown."""
     names = reader.names_or_none(EVENT_SOURCES)
     if names == []:
         reader.note(EVENT_SOURCES, "empty: not even the kernel's own counters")
@@ -139,5 +139,5 @@ def read_event_sources(reader: Reader) -> frozenset[str] | None:
 
 
 def counters_among(names: frozenset[str]) -> list[str]:
-    """Return the event sources that are counters of the processor."""
+    """Return the event sources that are processor counters."""
     return sorted(name for name in names if name.startswith(_OF_PROCESSORS))

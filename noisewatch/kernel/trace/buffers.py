@@ -1,4 +1,4 @@
-"""The buffers of a trace: of events on some CPUs, and of the senders of calls and parents of threads on all CPUs.
+"""A trace's buffers: events on some CPUs, and on all CPUs the senders of calls and the parents of new threads.
 
 A process has only one trace at a time, because the instances are named after it.
 """
@@ -26,8 +26,8 @@ from noisewatch.kernel.trace.events import (
     TraceFormat,
     events_of_senders,
     events_on_target,
+    list_uncovered,
     parse_trace_format,
-    uncovered,
 )
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.kinds import Tracer
@@ -75,7 +75,7 @@ class TraceBuffers:
                 self._stack.enter_context(Watcher(tracefs))
             self.target = self._stack.enter_context(own)
             self.senders = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
-            self.uncovered = uncovered(self._enabled())
+            self.uncovered = list_uncovered(self._enable_events())
 
             @cache
             def formats(name: str) -> TraceFormat | None:
@@ -99,11 +99,11 @@ class TraceBuffers:
         self.senders.stop()
 
     def trace_births(self) -> bool:
-        """Trace which thread starts which, too; return False if this kernel cannot."""
+        """Also trace which thread starts which; return False if this kernel cannot."""
         return self.senders.enable(BIRTHS)
 
-    def _enabled(self) -> list[str]:
-        """Enable the events; return those that this kernel has. Raise CannotMeasure if an essential one is missing."""
+    def _enable_events(self) -> list[str]:
+        """Enable and return the events that this kernel has. Raise CannotMeasure if an essential event is missing."""
         events = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
         traced = [name for name in events if self.target.enable(name, CONDITIONS.get(name))]
         if not set(traced).issuperset(ESSENTIAL):
@@ -113,7 +113,7 @@ class TraceBuffers:
         return traced + [name for name in ON_ALL if self.senders.enable(name, condition if is_short else None)]
 
     def _wait_for_slot(self) -> None:
-        """Wait for this process's single slot, which the monitor's threads share. Raise CannotMeasure on a timeout."""
+        """Wait until no other thread of this process is tracing. Raise CannotMeasure on a timeout."""
         if not _AT_WORK.acquire(timeout=_END_DEADLINE_S):
             raise CannotMeasure("another trace of this process is still running")
         self._stack.callback(_AT_WORK.release)

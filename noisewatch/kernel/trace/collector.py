@@ -86,7 +86,7 @@ class TraceCollector:
             self._pending[cpu] = []
 
     def stop(self) -> None:
-        """End the trace, and parse everything written."""
+        """End the trace, and parse all of its pages."""
         if self._is_on:
             self._is_on = False
             self._end_ns = time.monotonic_ns()
@@ -97,7 +97,7 @@ class TraceCollector:
                 trace.finish(self._end_ns)
 
     def result(self) -> Json:
-        """Return the trace; times are ns, for pieces since the trace's start."""
+        """Return the trace as JSON. Times are in ns; pieces begin and end relative to the trace's start."""
         self.stop()
         sources = [source for trace in self._traces.values() for source in trace.sources]
         called = addresses_in(sources)
@@ -151,7 +151,7 @@ class TraceCollector:
             self._threads[tid] = describe_thread(tid, name)
 
     def _add_parents(self) -> None:
-        """Add the nearest living ancestor to each ended thread."""
+        """Describe the nearest living ancestor of each ended thread."""
         alive: dict[int, dict[str, Json]] = {}
         for tid, thread in self._threads.items():
             for ancestor, is_process in self._sends.ancestors(tid) if thread["pid"] is None else ():

@@ -41,14 +41,14 @@ _FIELD = regex(
 
 
 class TraceField(Struct, frozen=True):
-    """The place of a field in the record, in bytes."""
+    """A field's offset and size (bytes) in the record."""
 
     offset: int
     size: int
 
 
 class TraceFormat(Struct, frozen=True):
-    """An event's number in its records, and its fields."""
+    """An event's number in trace records, and its fields."""
 
     id: int
     fields: Mapping[str, TraceField]
@@ -179,7 +179,7 @@ _EVENTS_BY_COVERAGE = {
 }
 
 
-def uncovered(traced: Iterable[str]) -> list[str]:
+def list_uncovered(traced: Iterable[str]) -> list[str]:
     """Return what a trace of these events does not cover."""
     return [what for what, names in _EVENTS_BY_COVERAGE.items() if not set(traced).intersection(names)]
 
@@ -256,7 +256,7 @@ def events_of_senders(formats: Formats) -> Mapping[int, TraceEvent]:
 
 
 def _word(of: TraceFormat, name: str) -> int | None:
-    """Return the field's offset in words; None if it is missing or not aligned."""
+    """Return the field's offset in words, or None if it is missing or not aligned."""
     field = of.fields.get(name)
     return field.offset // 4 if field is not None and field.offset % 4 == 0 else None
 
@@ -283,12 +283,12 @@ def is_tick_function(function: str) -> bool:
 
 
 def name_of_timer(function: str) -> str:
-    """Return the function with its meaning: `perf_swevent_hrtimer (a profiler's)`."""
+    """Return the function with its meaning, if known: `perf_swevent_hrtimer (a profiler's)`."""
     meaning = _MEANINGS.get(function)
     return f"{function} ({meaning})" if meaning is not None else function
 
 
 def chosen_function(functions: tuple[str, ...]) -> str | None:
-    """Return the function to name an interrupt after: the first that is not the tick's if any."""
+    """Return the function that names an interrupt: the first one that is not the tick, else the tick."""
     others = [function for function in functions if not is_tick_function(function)]
     return next(iter(others or functions), None)

@@ -74,25 +74,25 @@ class CommandTimes:
 
     @property
     def own_ns(self) -> int:
-        """The time (ns) that the command's threads ran on all the CPUs."""
+        """How long (ns) the command's threads ran on all traced CPUs."""
         return self._own_ns.total()
 
     @property
     def left_ns(self) -> int | None:
-        """When the last thread of the command's first process left its CPU for good; None if one may still run."""
+        """When the first process's last thread left its CPU for good; None if a thread may still run."""
         return max(self._ended_ns.values()) if self.own.group <= self._ended_ns.keys() else None
 
     def find_ends(self, trace: CpuTrace) -> None:
         """Note which threads of the command's first process ended on the CPU; called before other events are added."""
         for at_ns, tid, state in trace.leaves:
-            if tid in self.own.group and at_ns >= self.began_ns and self.own.had(tid, at_ns):
+            if tid in self.own.group and at_ns >= self.began_ns and self.own.is_own(tid, at_ns):
                 if is_end(state):
                     self._ended_ns[tid] = at_ns
                 elif at_ns > self._ended_ns.get(tid, at_ns):  # another thread has called execve
                     del self._ended_ns[tid]
 
     def take_in(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
-        """Add the new events of a CPU; births until then have been added before."""
+        """Add a CPU's new events; births until `until_ns` must have been added before."""
         pieces, sources = trace.pieces, trace.sources
         if trace.lost_pieces:
             self.cut_cpus |= {trace.cpu}
@@ -104,7 +104,7 @@ class CommandTimes:
             if begin_ns >= stop_ns:
                 continue
             source = sources[number]
-            is_own = source.kind in (Kind.THREAD, Kind.IPI) and self.own.had(source.number, begin_ns)
+            is_own = source.kind in (Kind.THREAD, Kind.IPI) and self.own.is_own(source.number, begin_ns)
             doubt_ns = 0
             if start_ns in trace.unseen:
                 sure_ns, before = trace.unseen[start_ns]
@@ -122,17 +122,17 @@ class CommandTimes:
     def _take_in_states(self, trace: CpuTrace, until_ns: int | None) -> None:
         """Add the threads that left the CPU, and its idle times while one of them could have run."""
         for at_ns, tid, state in trace.leaves:
-            if self.began_ns <= at_ns and (until_ns is None or at_ns < until_ns) and self.own.had(tid, at_ns):
+            if self.began_ns <= at_ns and (until_ns is None or at_ns < until_ns) and self.own.is_own(tid, at_ns):
                 self.states.leave(tid, trace.cpu, at_ns, state)
         before_ns = self._busy_until_ns.get(trace.cpu, self.began_ns)
         for start_ns, end_ns in zip(trace.pieces[::3], trace.pieces[1::3], strict=True):
             if start_ns > before_ns:
-                self.states.idle(trace.cpu, before_ns)
-                self.states.busy(trace.cpu, start_ns)
+                self.states.mark_idle(trace.cpu, before_ns)
+                self.states.mark_busy(trace.cpu, start_ns)
             before_ns = max(before_ns, end_ns)
         self._busy_until_ns[trace.cpu] = before_ns
         if not trace.tid:
-            self.states.idle(trace.cpu, before_ns)
+            self.states.mark_idle(trace.cpu, before_ns)
 
     def window(self, end_ns: int, uncovered: tuple[str, ...]) -> TraceWindow:
         """Return all sums."""
@@ -146,7 +146,7 @@ class CommandTimes:
             times=tuple(
                 TracedTime(
                     cpu=cpu,
-                    source=self._described(source, function_of(source, names)),
+                    source=self._describe(source, function_of(source, names)),
                     ns=total.ns,
                     count=total.count,
                     begin_ns=total.begin_ns,
@@ -166,7 +166,7 @@ class CommandTimes:
 
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:
         """Return whether only one of the two is the command's; after idleness another thread may have run unnoticed."""
-        was_own = before.kind == Kind.THREAD and self.own.had(before.number, at_ns)
+        was_own = before.kind == Kind.THREAD and self.own.is_own(before.number, at_ns)
         return not was_own if is_own else was_own or before.kind == Kind.IDLE
 
     def _total_of(self, key: _Key, begin_ns: int, sends: Sends) -> _Total:
@@ -189,8 +189,8 @@ class CommandTimes:
             thread = replace(thread, name=clean(name) or thread.name)
         self._threads[tid] = thread
 
-    def _described(self, source: Source, function: str | None) -> TracedSource:
-        """Return the source; a kernel thread has the name in /proc, which contains a worker's work."""
+    def _describe(self, source: Source, function: str | None) -> TracedSource:
+        """Return the source with its function. Kernel threads get their name in /proc, which shows a worker's work."""
         threads = {str(tid): thread for tid, thread in self._threads.items() if tid == source.number}
         traced = parse_source([source.kind, clean(source.name), source.number, function], threads)
         thread = traced.thread
@@ -299,7 +299,7 @@ class TraceFollower:
         return times.window(_earliest(end_ns, times.left_ns), tuple(self._buffers.uncovered))
 
     def _lose_if_off(self) -> bool:
-        """Forget the owner of every CPU if tracing was switched off, and return whether it was."""
+        """Return whether tracing was switched off; if so, forget every CPU's owner."""
         is_off = not (self._buffers.target.is_writing and self._buffers.senders.is_writing)
         if is_off:
             for trace in self._traces.values():
@@ -307,7 +307,7 @@ class TraceFollower:
         return is_off
 
     def _missing_end(self, own: OwnThreads, end_ns: int) -> str | None:
-        """Return a message if, by the trace, an ended thread of the command is still on a CPU."""
+        """Return a message if the trace still shows an ended thread of the command on a CPU, else None."""
         until_ns = time.monotonic_ns() + _END_DEADLINE_NS
         while (unended := self._find_unended(own, end_ns)) and time.monotonic_ns() < until_ns:
             time.sleep(0.001)
@@ -321,7 +321,7 @@ class TraceFollower:
         return [
             trace
             for trace in self._traces.values()
-            if own.had(trace.tid, end_ns) and not os.path.exists(f"/proc/{trace.tid}")
+            if own.is_own(trace.tid, end_ns) and not os.path.exists(f"/proc/{trace.tid}")
         ]
 
     def _take_in(self, end_ns: int | None) -> None:
@@ -350,13 +350,13 @@ class TraceFollower:
         self._sends.forget(self._read_ns)
 
     def _births_until(self, until_ns: int) -> list[Birth]:
-        """Return the births until then, in order of time. Some later births may not have been fetched yet."""
+        """Return the births until `until_ns`, in order of time. Later births may not have been fetched yet."""
         births = sorted(self._births)
         self._births[:] = [birth for birth in births if birth.at_ns > until_ns]
         return births[: len(births) - len(self._births)]
 
     def _trouble(self, times: CommandTimes) -> str | None:
-        """Return why the trace is incomplete, or None."""
+        """Return why the command's trace is incomplete, or None if it is complete."""
         if self._sends.is_damaged or (self._sends.lost_ns or 0) > times.began_ns:
             return _BIRTHS_LOST
         traces = self._traces.values()

@@ -30,7 +30,7 @@ from noisewatch.text import clean
 
 
 class OwnThreads:
-    """The own threads of one command, whose births are added in order of time."""
+    """A command's own threads. Births are added in order of time."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -51,8 +51,8 @@ class OwnThreads:
             if is_thread and parent in self.group:
                 self.group.add(tid)
 
-    def had(self, tid: int, at_ns: int) -> bool:
-        """Return whether the tid was the command's own at the time."""
+    def is_own(self, tid: int, at_ns: int) -> bool:
+        """Return whether the tid was one of the command's own threads at this time."""
         changes = self._then.get(tid)
         if changes is None:
             return tid in self._now
@@ -85,7 +85,7 @@ def is_end(state: int) -> bool:
 
 
 class OwnStates:
-    """The states of one command's threads. CPUs are added one after the other, each in order of time."""
+    """The states of a command's threads. CPUs are added one after the other, each in order of time."""
 
     def __init__(self) -> None:
         self._times = StateTimes()
@@ -105,16 +105,16 @@ class OwnStates:
         """Note that the thread leaves the CPU in this state."""
         self._events.append((at_ns, state & _ANY, tid, cpu))
 
-    def idle(self, cpu: int, at_ns: int) -> None:
+    def mark_idle(self, cpu: int, at_ns: int) -> None:
         """Note that the CPU is idle from `at_ns` on."""
         self._events.append((at_ns, _IDLE, 0, cpu))
 
-    def busy(self, cpu: int, at_ns: int) -> None:
+    def mark_busy(self, cpu: int, at_ns: int) -> None:
         """Note that the CPU is no longer idle."""
         self._events.append((at_ns, _BUSY, 0, cpu))
 
     def settle(self, until_ns: int) -> None:
-        """Add up the states until the last event by then; the events of all CPUs are known until then."""
+        """Add up the states until the last event before `until_ns`. All CPUs' events until then must be known."""
         self._events.sort()
         later = []
         for event in self._events:
@@ -193,7 +193,7 @@ class _Thread(Struct):
 
 
 class OwnPlaces:
-    """The places of one command's threads. CPUs are added one after the other, each in order of time."""
+    """The CPUs on which a command's threads ran. CPUs are added one after the other, each in order of time."""
 
     def __init__(self) -> None:
         self.other_ns = 0  # of threads that are not listed
@@ -210,7 +210,7 @@ class OwnPlaces:
         self._runs.append((begin_ns, tid, cpu))
 
     def settle(self, until_ns: int) -> None:
-        """Count the moves of runs that began by then; the runs of all CPUs are known until then."""
+        """Count the moves between runs that began by `until_ns`. All CPUs' runs until then must be known."""
         later = []
         for run in sorted(self._runs):
             begin_ns, tid, cpu = run

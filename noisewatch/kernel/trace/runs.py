@@ -60,7 +60,7 @@ class TracedSource(Struct, frozen=True):
 
 
 class RunStats(Struct, frozen=True):
-    """How often and for how long a source had the CPU, without its own interruptions."""
+    """How often and how long a source had the CPU, without the time in which it was itself interrupted."""
 
     count: int
     own_ns: int
@@ -116,8 +116,8 @@ def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
         return str(error)
 
 
-def untraced(reason: str) -> Json:
-    """Return the answer for a trace that failed, with the reason for a recording."""
+def failed_trace(reason: str) -> Json:
+    """Return the answer for a failed trace: the reason, which a recording keeps."""
     return {_UNTRACED: reason}
 
 
@@ -189,7 +189,7 @@ def _parse_missed_ns(fields: Json) -> int:
 
 
 def _count_or_none(fields: Json, name: str) -> int | None:
-    """Return the existing field; null is unknown."""
+    """Return the field, which must exist; null becomes None, unknown."""
     return None if name in fields and fields[name] is None else count_of(fields, name)
 
 
@@ -287,11 +287,11 @@ class TraceWindow(Struct, frozen=True):
         return frozenset(self.own_ns_by_cpu)
 
     def own_ns(self, cpus: CpuSet) -> int:
-        """Return the time that the command's threads had there."""
+        """Return the time (ns) that the command's threads ran on `cpus`."""
         return sum(self.own_ns_by_cpu.get(cpu, 0) for cpu in cpus)
 
     def interrupted_ns(self, cpus: CpuSet) -> int:
-        """Return the time of interruptions there, which the kernel may have counted as the command's time."""
+        """Return the time (ns) of interruptions on `cpus`, which the kernel may have counted as the command's."""
         return sum(time.ns for time in self.times if time.source.kind not in THREADS and time.cpu in cpus)
 
     def elsewhere_ns(self, used_ns: int, cpus: CpuSet) -> int:

@@ -19,7 +19,7 @@ _IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedu
 
 
 class Birth(NamedTuple):
-    """The start of a thread or a process: when, and by which thread."""
+    """The start of a thread or process: its time, and the thread that started it."""
 
     at_ns: int
     tid: int
@@ -82,7 +82,7 @@ class Sends:
             yield tid, is_same_process
 
     def forget(self, until_ns: int) -> None:
-        """Forget calls that cannot arrive any more, and all births."""
+        """Forget calls that can no longer arrive, and all births."""
         recent = {to: deque(call for call in sent if call[0] > until_ns - _SOON_NS) for to, sent in self._sent.items()}
         self._sent = {to: sent for to, sent in recent.items() if sent}
         self._started_by = {}

@@ -56,7 +56,7 @@ def addresses_in(sources: Iterable[Source]) -> set[int]:
 
 
 def function_of(source: Source, names: Mapping[int, str]) -> str | None:
-    """Return the function that the source calls; for timers, the one to name their interrupt after."""
+    """Return the function that the source calls; for a timer's interrupt, the function that names it."""
     if source.timers:
         return chosen_function(tuple(names[address] for address in source.timers if address in names))
     return names.get(source.function)

@@ -31,7 +31,7 @@ from noisewatch.kinds import Kind
 
 
 class RunCounter(Struct):
-    """All runs of one source: their number, their total and longest time."""
+    """The number of one source's runs, and their total and longest time (ns)."""
 
     count: int = 0
     own_ns: int = 0
@@ -149,12 +149,12 @@ class CpuTrace:
         self._thread, self._thread_ns = None, 0
 
     def settle(self, until_ns: int) -> None:
-        """Count the time of the current source until then; all earlier events have been parsed."""
+        """Count the current source's time until `until_ns`; all earlier events must have been parsed."""
         if self._thread is not None and (self.last_ns is None or self.last_ns < until_ns):
             self._step(until_ns)
 
     def has_owner_since(self, began_ns: int) -> bool:
-        """Return whether the CPU's owner has been known since then."""
+        """Return whether the CPU's owner has been known since `began_ns`."""
         has_owner = self._thread is not None and self._known_since_ns is not None
         return has_owner and (self._known_since_ns or 0) <= began_ns and not self.lost_pieces
 

@@ -47,7 +47,7 @@ def watts_of(package: int, before: PackageReadings | None, after: PackageReading
     old = {zone.path: zone for zone in before.zones}
     seconds = (after.read_at_ns - before.read_at_ns) / 1e9
     zones = [zone for zone in after.zones if zone.package == package]
-    own = [zone for zone in zones if not zone.is_firmwares] or zones
+    own = [zone for zone in zones if not zone.is_firmware_zone] or zones
     watts = [_watts(old.get(zone.path), zone, seconds) for zone in own]  # one for each die
     measured = [value for value in watts if value is not None]
     return sum(measured) if measured and len(measured) == len(watts) else None

@@ -23,7 +23,7 @@ from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.cgroup.freezing import quotas_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.kernel.system.mounts import find_served
+from noisewatch.kernel.system.mounts import find_served_type
 from noisewatch.kernel.tasks.files import read_processes_ns
 from noisewatch.kernel.tasks.run_status import RunStage
 from noisewatch.kinds import Tracer
@@ -227,7 +227,7 @@ class _Series:
         target, topology = self.watch.last.target.cpus, self.watch.last.topology
         self._placement = PlacementWatch(self.watch.counting, target, topology)
         machine = self.watch.counting
-        self._served = [find_served(Reader(machine), folders_of(argv)) for argv in self.options.commands]
+        self._served = [find_served_type(Reader(machine), folders_of(argv)) for argv in self.options.commands]
         with FreezeWatch(machine, quotas_of) as self._quotas, FreezeWatch(machine) as self._freezes:
             return self._run_all(used_before_s)
 

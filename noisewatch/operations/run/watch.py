@@ -31,7 +31,7 @@ from noisewatch.kernel.cgroup.freezing import (
     Freezer,
     FreezeReader,
     GroupFreeze,
-    entrances_of,
+    entry_files,
 )
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.counters import Counters, read_counters
@@ -86,7 +86,7 @@ class FreezeWatch:
                 look = FreezeLook(look.taken_at_ns, reason=str(error))
         self._watch_groups()
         if self._changes is not None:
-            entrances = entrances_of(Reader(self._machine), with_v2=cgroup is None)  # it enters that group itself
+            entrances = entry_files(Reader(self._machine), with_v2=cgroup is None)  # it enters that group itself
             self._entrances = frozenset(filter(self._changes.watch, entrances))
         self._tally = FreezeTally(look)
 
@@ -253,7 +253,7 @@ class RunWatch:
     def mark(self) -> Mark:
         """Return the current counters; call it right before and right after a repetition."""
         self._counters = read_counters(self.counting, self._counters)
-        return Mark(self._counters.within(self._snapshot), clock_offsets_now(), time.process_time_ns())
+        return Mark(self._counters.merge_into(self._snapshot), clock_offsets_now(), time.process_time_ns())
 
     def look(self) -> Interval:
         """Take a look and return the window since the last one."""

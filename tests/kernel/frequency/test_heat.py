@@ -182,7 +182,7 @@ def test_chip_with_an_impossible_name_may_be_a_processors(name: str) -> None:
     reader = reading(_chip("hwmon0", name, temp1_input="1000") | _chip("hwmon1", "cpu_thermal", temp1_input="1000"))
     sensors = read_sensors(reader, _ANY)
     assert (len(sensors.read or ()), sensors.unread) == (1, f"{HWMON}/hwmon0/name")
-    assert "wanted" in reader.reason_by_path[f"{HWMON}/hwmon0/name"]
+    assert "expected" in reader.reason_by_path[f"{HWMON}/hwmon0/name"]
 
 
 @pytest.mark.parametrize("label", ["Package id x", "Pack", "core 1", "Core"])
@@ -203,7 +203,7 @@ def test_chip_with_too_many_cores_is_unread() -> None:
     many = {f"temp{number}_{name}": "1" for number in range(9) for name in ("input", "crit")}
     reader = reading(_chip("hwmon0", "coretemp", **many))
     assert read_sensors(reader, _ANY).unread == f"{HWMON}/hwmon0"
-    assert reader.reason_by_path[f"{HWMON}/hwmon0"] == "more sensors than the 8 that are read"
+    assert reader.reason_by_path[f"{HWMON}/hwmon0"] == "only the first 8 of its 9 sensors are read"
 
 
 def test_package_without_a_sensor_is_unread_if_others_have_one() -> None:

@@ -19,7 +19,7 @@ def test_counters_match_a_snapshot_of_the_same_moment() -> None:
     machine = _machine(ran(), ran({2: 70}, 3.0))
     look = read_snapshot(machine, SnapshotOptions(), TaskReader())
     machine.advance()
-    marked, whole = read_counters(machine).within(look), read_snapshot(machine, SnapshotOptions())
+    marked, whole = read_counters(machine).merge_into(look), read_snapshot(machine, SnapshotOptions())
     for name in ("taken_at_ns", "cpu_time", "run_time", "interrupts", "softirqs", "tasks"):
         assert getattr(marked, name) == getattr(whole, name), name
     assert marked.topology == look.topology
@@ -39,7 +39,7 @@ def test_interval_between_counters_has_loads_and_no_threads() -> None:
     look = read_snapshot(machine, SnapshotOptions(), TaskReader())
     first = read_counters(machine)
     machine.advance()
-    span = interval_between(first.within(look), read_counters(machine, first).within(look))
+    span = interval_between(first.merge_into(look), read_counters(machine, first).merge_into(look))
     assert span.load_by_cpu[2].exact_tasks_ns == 70 * MS
     assert span.runs == ()
 
@@ -49,10 +49,10 @@ def test_unreadable_counter_is_unknown_with_its_reason() -> None:
     counters = read_counters(machine)
     assert (counters.cpu_time, counters.softirqs) == (None, None)
     look = read_snapshot(_machine(ran()), SnapshotOptions())
-    assert {"/proc/stat", "/proc/softirqs"} <= counters.within(look).reason_by_path.keys()
+    assert {"/proc/stat", "/proc/softirqs"} <= counters.merge_into(look).reason_by_path.keys()
 
 
 def test_counter_that_is_readable_again_has_no_reason() -> None:
     look = read_snapshot(_machine(ran() | {"/proc/stat": "rubbish\n"}), SnapshotOptions())
     assert "/proc/stat" in look.reason_by_path
-    assert "/proc/stat" not in read_counters(_machine(ran())).within(look).reason_by_path
+    assert "/proc/stat" not in read_counters(_machine(ran())).merge_into(look).reason_by_path

@@ -181,7 +181,7 @@ def test_failed_read_is_kept_with_its_reason_and_not_repeated() -> None:
 def test_failed_read_keeps_nothing_else_alive() -> None:
     """Thousands of absent files would otherwise keep many seconds of snapshots alive, and slow garbage collection."""
     reader = reading({})
-    assert reader.parsed("/proc/x", int) is None
+    assert reader.parse("/proc/x", int) is None
     assert reader.names_or_none("/proc/y") is None
     for _ in range(2):
         with suppress(Unreadable):
@@ -201,7 +201,7 @@ def test_optional_file_has_no_reason() -> None:
 
 def test_malformed_optional_file_has_a_reason() -> None:
     reader = reading({"/proc/x": "red"})
-    assert reader.parsed("/proc/x", _refuse, expected=False) is None
+    assert reader.parse("/proc/x", _refuse, expected=False) is None
     assert reader.reason_by_path["/proc/x"].endswith("7: expected a colour, found 'red'")
 
 

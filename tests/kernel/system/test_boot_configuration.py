@@ -58,7 +58,7 @@ def test_later_file_overrides_an_earlier_one() -> None:
 def test_impossible_command_line_is_no_configuration(path: str, text: str) -> None:
     reader = reading({"/proc/cmdline": "quiet\n", path: text})
     assert read_boot_configuration(reader).configured is None
-    assert reader.reason_by_path[path] == "no command line of a kernel"
+    assert reader.reason_by_path[path] == "not a kernel command line"
 
 
 def test_missing_boot_loader_is_not_an_empty_configuration() -> None:

@@ -90,7 +90,7 @@ def test_damaged_file_is_skipped_and_named_if_there_is_no_other() -> None:
     assert config is not None
     config, reasons = _read(files)
     assert config is None
-    assert reasons == {PACKED: "no gzip file: incomplete or huge"}
+    assert reasons == {PACKED: "not a gzip file: incomplete or huge"}
 
 
 def test_damaged_file_in_boot_is_the_reason() -> None:

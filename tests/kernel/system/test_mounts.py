@@ -8,7 +8,7 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import (
     OWN_MOUNTS,
     file_system_at,
-    find_served,
+    find_served_type,
     read_temporary_files,
 )
 from noisewatch.machine import Json
@@ -56,7 +56,7 @@ def test_this_host_reports_a_file_system_and_no_folder() -> None:
 
 def test_files_on_a_server_or_an_overlay_are_served() -> None:
     reader = Reader(WrittenMachine({OWN_MOUNTS: _MOUNTS}))
-    assert find_served(reader, ["/home", "/tmp/my scratch/a", "/srv/b"]) == "nfs4"
-    assert find_served(reader, ["/srv"]) == "overlay"
-    assert find_served(reader, ["/", "/tmp"]) is None
-    assert find_served(Reader(WrittenMachine({})), ["/srv"]) is None
+    assert find_served_type(reader, ["/home", "/tmp/my scratch/a", "/srv/b"]) == "nfs4"
+    assert find_served_type(reader, ["/srv"]) == "overlay"
+    assert find_served_type(reader, ["/", "/tmp"]) is None
+    assert find_served_type(Reader(WrittenMachine({})), ["/srv"]) is None

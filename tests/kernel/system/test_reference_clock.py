@@ -11,8 +11,8 @@ from noisewatch.kernel.system.reference_clock import (
     ClockComparison,
     ClockReading,
     RealTimeClock,
-    described_comparison,
-    described_failure,
+    describe_comparison,
+    describe_failure,
     parse_clock_comparison,
     read_clock_comparison,
     reference_clock,
@@ -98,7 +98,7 @@ def test_error_of_the_rate_includes_both_readings() -> None:
 
 def test_comparison_is_parsed_as_it_was_described() -> None:
     comparison = ClockComparison("rtc0", (ClockReading(0, 0, 4), ClockReading(2, 3, 5), ClockReading(4, 6, 7)))
-    assert parse_clock_comparison(described_comparison(comparison)) == comparison
+    assert parse_clock_comparison(describe_comparison(comparison)) == comparison
 
 
 _SOUND = {"reference": "rtc0", "readings": [[0, 0, 4], [2, 3, 5]]}
@@ -127,5 +127,5 @@ def test_malformed_answer_is_unknown(answer: Json) -> None:
 
 def test_unanswered_comparison_has_a_reason() -> None:
     assert read_clock_comparison(WrittenMachine(), dict) == f"{QUESTION}: not written down"
-    refused = WrittenMachine(answers={QUESTION: described_failure(OSError(None, "rtc0 does not advance"))})
+    refused = WrittenMachine(answers={QUESTION: describe_failure(OSError(None, "rtc0 does not advance"))})
     assert read_clock_comparison(refused, dict) == f"{QUESTION}: rtc0 does not advance"

@@ -18,7 +18,7 @@ def test_queue_runs_on_the_cpus_of_both_its_mask_and_the_common_mask() -> None:
     }
     reader = reading(files)
     queues = read_workqueues(reader)
-    assert {name: queues.allowed_to(name) for name in queues.own_by_queue} == {
+    assert {name: queues.allowed_cpus(name) for name in queues.own_by_queue} == {
         "raid": frozenset({1}),
         "writeback": frozenset({0, 1}),
         "odd": None,

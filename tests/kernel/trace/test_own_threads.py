@@ -21,7 +21,7 @@ def _own(*births: tuple[int, int, int]) -> OwnThreads:
 
 def test_descendants_of_the_command_are_its_own() -> None:
     own = _own((1, 100, 7), (5, 101, 100), (6, 102, 101), (7, 200, 7), (8, 201, 200))
-    assert [own.had(tid, 10) for tid in (100, 101, 102, 200, 201, 7)] == [True, True, True, False, False, False]
+    assert [own.is_own(tid, 10) for tid in (100, 101, 102, 200, 201, 7)] == [True, True, True, False, False, False]
     assert own.has_begun
 
 
@@ -31,22 +31,22 @@ def test_command_without_a_traced_birth_has_not_begun() -> None:
 
 def test_reused_number_belongs_to_each_thread_in_its_time() -> None:
     own = _own((1, 100, 7), (10, 300, 100), (20, 300, 7), (30, 300, 100))
-    assert [own.had(300, at) for at in (5, 10, 15, 20, 29, 30, 40)] == [False, True, True, False, False, True, True]
+    assert [own.is_own(300, at) for at in (5, 10, 15, 20, 29, 30, 40)] == [False, True, True, False, False, True, True]
 
 
 def test_owner_of_a_number_is_remembered_until_the_next_look() -> None:
     own = _own((1, 100, 7), (10, 300, 100))
     own.take_in([])
-    assert own.had(300, 11)
+    assert own.is_own(300, 11)
     own.take_in([Birth(20, 300, 7)])
-    assert [own.had(300, at) for at in (15, 25)] == [True, False]
+    assert [own.is_own(300, at) for at in (15, 25)] == [True, False]
     own.take_in([])
-    assert not own.had(300, 30)
+    assert not own.is_own(300, 30)
 
 
 def test_child_of_a_reused_number_belongs_to_its_last_thread() -> None:
     own = _own((1, 100, 7), (10, 300, 100), (20, 300, 7), (25, 301, 300))
-    assert not own.had(301, 30)
+    assert not own.is_own(301, 30)
 
 
 _RUNS = [(9, "bench", 1, 0, 10), (9, "bench", 2, 20, 50), (9, "bench", 1, 60, 70), (8, "other", 2, 10, 20)]
@@ -176,7 +176,7 @@ def test_thread_that_continues_elsewhere_is_no_longer_held_back() -> None:
     states = OwnStates()
     states.run(9, 1, 0)
     states.leave(9, 1, 10, READY)
-    states.idle(1, 10)
+    states.mark_idle(1, 10)
     states.run(9, 2, 50)
     states.settle(100)
     assert states.times_until(100) == StateTimes(held_ns=40)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.trace.runs import QUESTION, Thread, Trace, parse_trace, read_trace, untraced
+from noisewatch.kernel.trace.runs import QUESTION, Thread, Trace, failed_trace, parse_trace, read_trace
 from noisewatch.kinds import Kind
 from tests.plumbing.any_json import ANY_JSON
 from tests.written import WrittenMachine
@@ -78,7 +78,10 @@ def test_other_answers_are_malformed_and_unknown(answer: object) -> None:
 
 
 def test_reason_for_no_trace_is_an_answer() -> None:
-    assert read_trace(WrittenMachine({}, answers={QUESTION: untraced("not\x1b[1m mounted")}), dict) == "not·[1m mounted"
+    assert (
+        read_trace(WrittenMachine({}, answers={QUESTION: failed_trace("not\x1b[1m mounted")}), dict)
+        == "not·[1m mounted"
+    )
 
 
 @given(st.sampled_from(["begin_ns", "length_ns", "untold", "threads", "cpus"]), ANY_JSON)

@@ -331,7 +331,7 @@ def test_each_command_has_the_file_server_of_its_files(monkeypatch: pytest.Monke
     def served(reader: object, folders: Sequence[str]) -> str | None:
         return "nfs4" if os.path.realpath(shutil.which("true") or "") in folders else None
 
-    monkeypatch.setattr("noisewatch.operations.run.series.find_served", served)
+    monkeypatch.setattr("noisewatch.operations.run.series.find_served_type", served)
     series = _run(RunOptions(argv=("true",), against=("sleep", "0"), machine=_MACHINE, runs=2))
     assert {judged.repetition.command: judged.repetition.served for judged in series.repetitions} == {
         0: "nfs4",

@@ -166,7 +166,7 @@ def workqueues_on_target(case: Case) -> Answer:
     if queues.allowed is None:
         return case.unread(f"{WORKQUEUES}/cpumask")
     shared = queues.allowed & case.target
-    may_come = [name for name in queues.own_by_queue if (queues.allowed_to(name) or frozenset()) & case.target]
+    may_come = [name for name in queues.own_by_queue if (queues.allowed_cpus(name) or frozenset()) & case.target]
     graded = case.graded(evidence={"allowed": sorted(queues.allowed), "queues": sorted(may_come)})
     if not queues.allowed & case.running:
         return unknown(f"{WORKQUEUES}/cpumask: no CPU of the mask is online")

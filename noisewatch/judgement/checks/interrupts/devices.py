@@ -162,7 +162,7 @@ def _device_counts(interrupts: Interrupts) -> dict[int, Sequence[int]]:
     return {
         row.irq: row.counts
         for row in interrupts.rows
-        if row.has_come and row.counts is not None and row.irq is not None and is_of_a_device(row)
+        if row.is_nonzero and row.counts is not None and row.irq is not None and is_of_a_device(row)
     }
 
 

@@ -36,7 +36,7 @@ EXAMPLES = [
             "frequency-window-open",
             "unknown",
             {path: f"{khz}\n" for path, khz in window.items()},
-            "no clock is between",
+            "no frequency is between",
         )
         for window in (
             dict.fromkeys((f"{CPUS}/cpu2/cpufreq/scaling_min_freq", f"{CPUS}/cpu2/cpufreq/scaling_max_freq"), 0),

@@ -189,7 +189,10 @@ _UNCORE = [
     Example("uncore-frequency-moves", "unknown", {f"{UNCORE}/min_freq_khz": "rubbish\n"}),
     Example("uncore-frequency-moves", "unknown", gone=(f"{UNCORE}/max_freq_khz",)),
     Example(
-        "uncore-frequency-moves", "unknown", {f"{UNCORE}/{end}_freq_khz": "0\n" for end in ("min", "max")}, "no clock"
+        "uncore-frequency-moves",
+        "unknown",
+        {f"{UNCORE}/{end}_freq_khz": "0\n" for end in ("min", "max")},
+        "no frequency",
     ),
     Example("uncore-frequency-moves", "unknown", gone=(f"{CPUS}/intel_uncore_frequency",), is_copy=True),
     Example("uncore-frequency-moves", "not-applicable", gone=(f"{CPUS}/intel_uncore_frequency",)),

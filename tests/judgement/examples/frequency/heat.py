@@ -104,7 +104,7 @@ _TEMPERATURE = [
     Example("processor-hot", "unknown", _TWO_PACKAGES, "no sensor of package 1"),
     Example("processor-hot", "fail", _TWO_PACKAGES | _OTHER_CHIP, "Package id 1"),
     Example("processor-hot", "unknown", _TWO_PACKAGES | _OTHER_CHIP | {_OTHER_INPUT: "rubbish\n"}, _OTHER_INPUT),
-    Example("processor-hot", "unknown", _CORES, "more sensors than the 8"),
+    Example("processor-hot", "unknown", _CORES, "only the first 8 of its"),
     Example("processor-hot", "fail", _CORES | {f"{CHIP}/temp2_input": "99000\n"}, "Core 2"),
     Example("processor-hot", "unknown", {"/sys/class/hwmon/hwmon2/name/x": ""}, "hwmon2/name"),
     Example("processor-hot", "unknown", {"/sys/class/hwmon/hwmon2/name": "coretemp\n"}, "hwmon2: no sensor in it"),

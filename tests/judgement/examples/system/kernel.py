@@ -120,7 +120,7 @@ EXAMPLES = [
     Example("debug-kernel", "unknown", {CONFIG: CONFIG_TEXT[:60]}, "may be incomplete"),
     Example("debug-kernel", "unknown", gone=("/proc/cmdline",)),
     Example("debug-kernel", "unknown", {CONFIG: "rubbish\n"}, "'rubbish"),
-    Example("debug-kernel", "unknown", {"/proc/config.gz": "\x1f\udc8bcut"}, "no gzip file", gone=(CONFIG,)),
+    Example("debug-kernel", "unknown", {"/proc/config.gz": "\x1f\udc8bcut"}, "not a gzip file", gone=(CONFIG,)),
     Example("debug-kernel", "unknown", gone=(CONFIG,)),
     #
     Example("livepatch-in-transition", "fail", {f"{_PATCH}/transition": "1\n"}, "a_patch"),
