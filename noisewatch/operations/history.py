@@ -43,7 +43,7 @@ _MOST_CV = 100.0  # more is damage: no calibration measures so many
 _MOST = 1e15  # of any figure
 
 
-def described(entry: Entry) -> dict[str, Json]:
+def entry_line(entry: Entry) -> dict[str, Json]:
     """Return the entry as a line of the file, without the machine's key."""
     return {
         "kind": CALIBRATION,
@@ -57,14 +57,14 @@ def described(entry: Entry) -> dict[str, Json]:
     }
 
 
-def described_facts(facts: Facts) -> dict[str, Json]:
+def facts_line(facts: Facts) -> dict[str, Json]:
     """Return the line with these facts, to which entries refer."""
-    return {"kind": FACTS, "digest": digest(facts), "facts": plain_facts(facts)}
+    return {"kind": FACTS, "digest": digest(facts), "facts": facts_as_json(facts)}
 
 
 def digest(facts: Facts) -> str:
     """Return the digest of the facts: 32 hexadecimal digits."""
-    return _digest_of(plain_facts(facts))
+    return _digest_of(facts_as_json(facts))
 
 
 def _digest_of(plain: Json) -> str:
@@ -73,18 +73,18 @@ def _digest_of(plain: Json) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def plain_facts(facts: Facts) -> dict[str, Json]:
+def facts_as_json(facts: Facts) -> dict[str, Json]:
     """Return the facts as JSON, by class and name; null means unknown."""
     return {str(of_class): dict(named) for of_class, named in facts.items()}
 
 
-def parsed_all(lines: Iterable[Json]) -> Iterator[Entry]:
+def parse_entries(lines: Iterable[Json]) -> Iterator[Entry]:
     """Yield the valid calibrations in the lines; their facts are unknown if the line of facts is missing."""
     facts_by_digest: dict[str, Facts] = {}
     for line in lines:
         if isinstance(line, dict) and line.get("kind") == FACTS:
             facts_by_digest[str(line.get("digest"))] = parsed_facts(line.get("facts"))
-        elif (entry := _parsed(line, facts_by_digest)) is not None:
+        elif (entry := _parse_entry(line, facts_by_digest)) is not None:
             yield entry
 
 
@@ -92,10 +92,10 @@ def is_damaged(line: Json) -> bool:
     """Return whether a line of facts or of a calibration is invalid or was changed after writing."""
     if line.get("kind") == FACTS:
         return not isinstance(line.get("facts"), dict) or _digest_of(line["facts"]) != line.get("digest")
-    return _parsed(line, {}) is None
+    return _parse_entry(line, {}) is None
 
 
-def _parsed(fields: Json, facts_by_digest: Mapping[str, Facts]) -> Entry | None:
+def _parse_entry(fields: Json, facts_by_digest: Mapping[str, Facts]) -> Entry | None:
     try:
         boot = fields.get("boot")
         entry = Entry(
@@ -212,7 +212,7 @@ def read_past(path: Path) -> Past:
     store = read_store(path, choice.is_needed)
     lines = sorted([*zip(store.numbers, store.entries, strict=True), *choice.parsed], key=itemgetter(0))
     own = [(number, line) for number, line in lines if line is None or line.get("machine") == key]
-    damaged = _damaged_of(own)
+    damaged = _damaged_lines(own)
     past = past_of((line for number, line in own if line is not None and number not in damaged), key)
     thinned_out = past.thinned_out + choice.left_out
     is_short = store.is_cut and len(past.entries) + thinned_out < _FEW
@@ -226,7 +226,7 @@ def read_past(path: Path) -> Past:
     )
 
 
-def _damaged_of(lines: Sequence[tuple[int, Json]]) -> set[int]:
+def _damaged_lines(lines: Sequence[tuple[int, Json]]) -> set[int]:
     """Return the numbers of damaged lines among the lines of facts and the newest calibrations."""
     newest = len(lines) - _MOST_CHECKED
     return {
@@ -251,7 +251,7 @@ def past_of(lines: Iterable[Json], machine: str) -> Past:
     own = [line for line in lines if line.get("machine") == machine]
     accepted = max((number for number, line in enumerate(own) if line["kind"] == ACCEPTED), default=0)
     facts = [line for line in own if line["kind"] == FACTS]
-    before, since = (tuple(parsed_all([*facts, *lines])) for lines in (own[:accepted], own[accepted:]))
+    before, since = (tuple(parse_entries([*facts, *lines])) for lines in (own[:accepted], own[accepted:]))
     entries, begin = (*before, *since), len(before)
     thinning: Thinning[int] = Thinning()
     for number, entry in reversed(list(enumerate(entries))):
@@ -280,10 +280,10 @@ def drift_in(past: Past, samples: CalibrationSamples) -> Drift:
     """Return how much the noise of the same CPUs changed between comparable calibrations."""
     cpus = {samples_of_cpu.cpu for samples_of_cpu in samples.cpus}
     alike = [entry for entry in past.entries if entry.core == samples.core and entry.cpus == cpus]
-    return drift_of([(one.cvs, other.cvs) for one, other in _pairs(alike)])
+    return drift_of([(one.cvs, other.cvs) for one, other in _consecutive_pairs(alike)])
 
 
-def until_settled(past: Past, options: CalibrationOptions, budget: Budget) -> CalibrationOptions:
+def until_accurate(past: Past, options: CalibrationOptions, budget: Budget) -> CalibrationOptions:
     """Return the options; with `is_auto` the calibration ends when the noise floor is known accurately enough."""
     if not options.is_auto:
         return options
@@ -314,7 +314,7 @@ class CalibrationHistory:
         if self._machine.is_live and self._path is None:
             return NO_PAST
         try:
-            answer = self._machine.ask(_QUESTION, self._kept)
+            answer = self._machine.ask(_QUESTION, self._entries_to_record)
         except Unreadable:  # an old recording without a history
             return NO_PAST
         return _recorded_past(answer)
@@ -327,27 +327,27 @@ class CalibrationHistory:
 
         entry = entry_of(calibrated, snapshot, time.time(), boot_key())
         if entry is None:
-            listener.on_remark(f"not remembered: {_why_in_doubt(calibrated)}")
+            listener.on_remark(f"not remembered: {_doubt_reason(calibrated)}")
             return
         machine = {"machine": machine_key()}
         try:
-            append_entry(self._path, described(entry) | machine, described_facts(entry.facts) | machine)
+            append_entry(self._path, entry_line(entry) | machine, facts_line(entry.facts) | machine)
         except UsageError as error:
             listener.on_remark(f"not remembered: {error}")
 
-    def _kept(self) -> Json:
+    def _entries_to_record(self) -> Json:
         """Return the newest entries of this machine without its key, because a recording may be shared."""
         assert self._path is not None
         past = read_past(self._path)
-        facts = {digest(entry.facts): described_facts(entry.facts) for entry in past.entries}
+        facts = {digest(entry.facts): facts_line(entry.facts) for entry in past.entries}
         return {
-            "entries": [*facts.values(), *map(described, past.entries)],
+            "entries": [*facts.values(), *map(entry_line, past.entries)],
             "accepted": past.accepted,
             "doubt": past.doubt,
         }
 
 
-def _why_in_doubt(calibrated: Calibrated) -> str:
+def _doubt_reason(calibrated: Calibrated) -> str:
     troubles = [f"CPU {cpu}: {trouble}" for cpu, trouble in sorted(calibrated.troubles.items())]
     return next(iter(troubles), None) or calibrated.doubt or "it was too short for a prediction"
 
@@ -356,7 +356,7 @@ def _recorded_past(answer: Json) -> Past:
     """Parse the history in a recording; old recordings without figures contain a list of entries."""
     kept = answer if isinstance(answer, dict) else {"entries": answer}
     lines, accepted, doubt = kept.get("entries"), kept.get("accepted"), kept.get("doubt")
-    entries = tuple(parsed_all(lines)) if isinstance(lines, list) else ()
+    entries = tuple(parse_entries(lines)) if isinstance(lines, list) else ()
     return Past(
         entries,
         min(max(accepted, 0), len(entries)) if isinstance(accepted, int) else 0,
@@ -364,7 +364,7 @@ def _recorded_past(answer: Json) -> Past:
     )
 
 
-def _pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
+def _consecutive_pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
     """Yield each calibration with the next one that is neither too close nor too distant in time.
 
     The clock may have been set back in between.

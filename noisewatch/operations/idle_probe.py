@@ -125,7 +125,7 @@ class IdleProbe:
         now_ns = interval.after.taken_at_ns
         let_ns = self._let_ns.get(cpu, interval.before.taken_at_ns)  # results from before a rest are dropped
         report = spinners.report(cpu, max(min(now_ns - WINDOW_NS, interval.before.taken_at_ns), let_ns))
-        reason = self._why_to_rest(report, cpu, interval)
+        reason = self._rest_reason(report, cpu, interval)
         if reason is not None:
             self._rest(cpu)
             return reason, None
@@ -136,7 +136,7 @@ class IdleProbe:
         spinners.renew_lease(cpu, self._lease_ns)
         return _state_and_results(report, now_ns, self._let_ns[cpu]) if was_let else (ProbeState.STARTING, None)
 
-    def _why_to_rest(self, report: SpinnerReport, cpu: int, interval: Interval) -> str | None:
+    def _rest_reason(self, report: SpinnerReport, cpu: int, interval: Interval) -> str | None:
         """Return why the probe has to rest on the CPU, or None if it may spin."""
         now_ns = interval.after.taken_at_ns
         reason = why_not_to_spin(interval, cpu)

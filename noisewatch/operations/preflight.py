@@ -37,7 +37,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
 from noisewatch.model.interval.disturbance import main_culprit_names
 from noisewatch.model.interval.interval import interval_between
-from noisewatch.operations.history import NO_PAST, CalibrationHistory, drift_in, until_settled
+from noisewatch.operations.history import NO_PAST, CalibrationHistory, drift_in, until_accurate
 from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
@@ -80,11 +80,11 @@ class ClockRateWatch(Struct):
 
     def _answer(self) -> Json:
         try:
-            return described_comparison(self._compared())
+            return described_comparison(self._compare())
         except OSError as error:
             return described_failure(error)
 
-    def _compared(self) -> ClockComparison:
+    def _compare(self) -> ClockComparison:
         """Read the clock again and compare; measure once more if the rate is wrong.
 
         Raise OSError if there is no other clock.
@@ -224,7 +224,7 @@ class _Run(Struct):
             raise CannotMeasure(f"the target CPUs are now {now}, were {announced}")
         if options.wait_s == 0 or not judge(case, strict=options.is_strict).failures:
             remembered = replace(case, past=self.history.recall())
-            return judge(self._calibrated(remembered), strict=options.is_strict)
+            return judge(self._with_calibration(remembered), strict=options.is_strict)
         if options.calibration.seconds:
             case = replace(case, no_calibration_reason=_NOT_CALIBRATED)
         return judge(case, strict=options.is_strict)
@@ -237,7 +237,7 @@ class _Run(Struct):
         if self.options.sample_s == 0:
             time.sleep(min(_BETWEEN_LOOKS_S, left_s))
 
-    def _calibrated(self, case: Case) -> Case:
+    def _with_calibration(self, case: Case) -> Case:
         """Return the case with a calibration, which follows the sample because it would be noise in it."""
         options = self.options
         if options.calibration.seconds == 0:
@@ -251,9 +251,9 @@ class _Run(Struct):
                 self.machine,
                 case.snapshot,
                 case.target & case.online,
-                until_settled(past, options.calibration, case.rules.budget),
+                until_accurate(past, options.calibration, case.rules.budget),
                 self.listener.on_calibrating,
-                lambda: self._look(case.snapshot),
+                lambda: self._take_snapshot(case.snapshot),
             )
         finally:
             self.listener.on_done()
@@ -269,36 +269,36 @@ class _Run(Struct):
         machine, seconds = self.machine, self.options.sample_s
         if isinstance(machine, Recording):
             if seconds:
-                return self._replayed(machine)
+                return self._replay(machine)
             machine.go_to_aside()
         if machine.is_live:
             remove_stale_where_mounted()
         if seconds == 0:
-            return Case(self._look())
+            return Case(self._take_snapshot())
         if not machine.is_live:
-            return Case(self._look(), no_sample_reason=_IS_A_COPY)
-        before = self._settled()
+            return Case(self._take_snapshot(), no_sample_reason=_IS_A_COPY)
+        before = self._take_first_snapshot()
         used_before_s = time.process_time()
-        self._let_time_pass(seconds)
+        self._wait(seconds)
         self.own_cpu_share = (time.process_time() - used_before_s) / seconds
-        after = self._look(before)
+        after = self._take_snapshot(before)
         return Case(after, interval_between(before, after))
 
-    def _look(self, previous: Snapshot | None = None) -> Snapshot:
+    def _take_snapshot(self, previous: Snapshot | None = None) -> Snapshot:
         snapshot = read_snapshot(self.machine, self.read_options, self._task_reader, previous)
         if previous is None:
             self._pin(snapshot)
         return snapshot
 
-    def _settled(self) -> Snapshot:
+    def _take_first_snapshot(self) -> Snapshot:
         """Read slow data before the sample, from housekeeping CPUs, so that reading it does not disturb the sample.
 
         All data is read again each time: it may have changed after an hour of waiting.
         """
-        previous = self._look()
+        previous = self._take_snapshot()
         self._compare_clocks()
         self.machine.ask(SAMPLE, lambda: True)
-        return self._look(previous)
+        return self._take_snapshot(previous)
 
     def _compare_clocks(self) -> None:
         """Begin the comparison of clocks, once: before the sample, as it may take a second, off the judged CPUs."""
@@ -311,7 +311,7 @@ class _Run(Struct):
             self.listener.on_remark(remark)
         self._remark = remark
 
-    def _let_time_pass(self, seconds: float) -> None:
+    def _wait(self, seconds: float) -> None:
         started = time.monotonic()
         try:
             while (done_s := time.monotonic() - started) < seconds:
@@ -320,13 +320,13 @@ class _Run(Struct):
         finally:
             self.listener.on_done()
 
-    def _replayed(self, recording: Recording) -> Case:
+    def _replay(self, recording: Recording) -> Case:
         """Return the case of the recording's last sample with its calibration; if none is marked, from the start.
 
         The snapshots in between name threads that ended before the last one.
         """
         recording.go_to_sample()
-        before = self._look()
+        before = self._take_snapshot()
         between = list(threads_at_each_snapshot(recording, before))
         after = read_snapshot(recording, self.read_options, self._task_reader)
         if not between or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:

@@ -103,13 +103,13 @@ class _PatientSink:
         self.error: OSError | None = None
 
     def write(self, content: bytes) -> int:
-        self._pass_on(lambda: self._output.write(content))
+        self._try(lambda: self._output.write(content))
         return len(content)
 
     def flush(self) -> None:
-        self._pass_on(self._output.flush)
+        self._try(self._output.flush)
 
-    def _pass_on(self, work: Callable[[], object]) -> None:
+    def _try(self, work: Callable[[], object]) -> None:
         if self.error is None:
             try:
                 work()

@@ -120,7 +120,7 @@ def _sample(options: SamplerOptions) -> int:
 
     machine = open_machine(options.machine, own_pids=[options.observer])
     read_options = replace(snapshot_options(options.machine, machine, options.allowed), asks_runs=StatusFiles().texts)
-    begun = _begun(machine, read_options) if machine.is_live else None
+    begun = _take_first_snapshot(machine, read_options) if machine.is_live else None
 
     from noisewatch.operations.frame.frame import NO_FIELDS, encode_frame, stable_fields
     from noisewatch.operations.idle_probe import IdleProbe
@@ -146,7 +146,7 @@ def _sample(options: SamplerOptions) -> int:
     return 0
 
 
-def _begun(machine: Machine, options: SnapshotOptions) -> tuple[TaskReader, Snapshot]:
+def _take_first_snapshot(machine: Machine, options: SnapshotOptions) -> tuple[TaskReader, Snapshot]:
     """Take the first snapshot: the first interval begins with it while the modules for judging are imported."""
     from noisewatch.kernel.snapshot.snapshot import read_snapshot
     from noisewatch.kernel.tasks.threads import TaskReader

@@ -101,7 +101,7 @@ def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
     while recording.advance():
         yield frame
         frame = sampler.next_frame()
-    yield sampler.repeated(frame, recording.damage)
+    yield sampler.repeat_as_last(frame, recording.damage)
 
 
 class Request:
@@ -149,7 +149,7 @@ class _Sampler:
 
     def next_frame(self, is_last: bool = False) -> Frame:
         previous = self._recent[-1] if self._recent else None
-        snapshot = self._with_own_pids(self._look(previous))
+        snapshot = self._with_own_pids(self._take_snapshot(previous))
         self._pin(snapshot)
         self._recent.append(snapshot)
         while len(self._recent) > 2 and snapshot.taken_at_ns - self._recent[1].taken_at_ns >= _JUDGED_NS:
@@ -176,7 +176,7 @@ class _Sampler:
         A recording is judged at each snapshot, and so is this host while a screen shows all answers.
         """
         last = self._verdict.case if self._verdict is not None else None
-        decisive, self._decisive = self._decisive, decisive_of(snapshot, interval)
+        decisive, self._decisive = self._decisive, decisive_values(snapshot, interval)
         return (
             not self._machine.is_live
             or self._answers.is_enabled
@@ -186,7 +186,7 @@ class _Sampler:
             or self._decisive != decisive
         )
 
-    def _look(self, previous: Snapshot | None) -> Snapshot:
+    def _take_snapshot(self, previous: Snapshot | None) -> Snapshot:
         first, self._first = self._first, None
         if first is not None:
             return first
@@ -213,7 +213,7 @@ class _Sampler:
         self._idle_probe.follow(snapshot, interval)
         return self._idle_probe.annotate(frame)
 
-    def repeated(self, frame: Frame, remark: str | None) -> Frame:
+    def repeat_as_last(self, frame: Frame, remark: str | None) -> Frame:
         """Return the frame again, marked as the last one."""
         return structs.replace(frame, is_last=True, remark=remark or frame.remark)
 
@@ -250,7 +250,7 @@ _LEAST_BUSY = 0.05  # of another CPU: what fails of a sibling
 _STEP = 4
 
 
-def decisive_of(snapshot: Snapshot, interval: Interval) -> Hashable:
+def decisive_values(snapshot: Snapshot, interval: Interval) -> Hashable:
     """Return the values that decide the verdict: settings, known values, noise by target CPU, load of other CPUs.
 
     Amounts are powers of four. Equal values lead to the same verdict, except for slow changes such as heat or memory.
@@ -259,10 +259,10 @@ def decisive_of(snapshot: Snapshot, interval: Interval) -> Hashable:
         (cpu, culprit.kind, culprit.name, culprit.tid, amount)
         for cpu in snapshot.target.cpus
         for culprit in disturbances_of(interval, cpu)
-        if (amount := _power(culprit.share, _LEAST_TAKEN)) != 0
+        if (amount := _power_of_four(culprit.share, _LEAST_TAKEN)) != 0
     )
     others = sorted(interval.load_by_cpu.keys() - snapshot.target.cpus)
-    busy = tuple(_power(interval.busy_share(cpu), _LEAST_BUSY) for cpu in others)
+    busy = tuple(_power_of_four(interval.busy_share(cpu), _LEAST_BUSY) for cpu in others)
     settings = (
         snapshot.settings.read_at_ns,
         snapshot.target.cpus,
@@ -273,6 +273,6 @@ def decisive_of(snapshot: Snapshot, interval: Interval) -> Hashable:
     return settings, known, culprits, busy
 
 
-def _power(share: float | None, least: float) -> int | None:
+def _power_of_four(share: float | None, least: float) -> int | None:
     """Return the power of four of the share relative to `least`, 0 below `least`; None if unknown."""
     return None if share is None else max(math.ceil(math.log(share / least, _STEP)), 0) if share > 0 else 0

@@ -59,7 +59,7 @@ class TraceRun(Struct, frozen=True):
     def target(self) -> list[int]:
         return sorted(self.interval.after.target.cpus)
 
-    def works_on(self, cpu: int) -> Disturbance | None:
+    def working_thread(self, cpu: int) -> Disturbance | None:
         """Return the thread that has the CPU most of the time; it suffers the noise and is not a culprit."""
         if self.trace is not None:
             return next(
@@ -75,20 +75,20 @@ class TraceRun(Struct, frozen=True):
 
     def counted(self, cpu: int) -> list[Disturbance]:
         """Return the other culprits on the CPU, by the counters alone, the costliest first."""
-        works = self.works_on(cpu)
+        works = self.working_thread(cpu)
         return [disturbance for disturbance in disturbances_of(self.interval, cpu) if disturbance != works]
 
     @property
     def at_work(self) -> frozenset[int]:
         """The processes that have target CPUs most of the time, so they are not culprits."""
-        works = [self.works_on(cpu) for cpu in self.target]
+        works = [self.working_thread(cpu) for cpu in self.target]
         return frozenset(work.pid for work in works if work is not None and work.pid is not None)
 
     def interruptions(self, cpu: int, most: int) -> tuple[Interruption, ...]:
         """Return the longest interruptions of the thread that works on the CPU, the longest first."""
         if self.trace is None:
             return ()
-        works = self.works_on(cpu)
+        works = self.working_thread(cpu)
         irqs = self.interval.after.irqs
         cpu_trace = next(candidate for candidate in self.trace.cpus if candidate.cpu == cpu)
         pieces = with_kinds(cpu_trace, irqs, self.trace.length_ns, self.interval.after.platform.tick_hz)
@@ -145,18 +145,18 @@ def follow(
     if isinstance(machine, Recording):
         between = list(threads_at_each_snapshot(machine, before, past_asides=True))
         after = read_snapshot(machine, read_options, task_reader, before)
-        return _followed(before, after, read_trace(machine, lambda: None), between)
+        return _traced_run(before, after, read_trace(machine, lambda: None), between)
     before = read_snapshot(machine, read_options, task_reader, before)
     with ExitStack() as stack:
         if kept is None:
             kept = KeptTrace()
             stack.callback(kept.close)
         stack.callback(listener.on_done)
-        trace = _traced(machine, before, options, listener, kept)
-    return _followed(before, read_snapshot(machine, read_options, task_reader, before), trace)
+        trace = _trace(machine, before, options, listener, kept)
+    return _traced_run(before, read_snapshot(machine, read_options, task_reader, before), trace)
 
 
-def _followed(before: Snapshot, after: Snapshot, trace: Trace | str, between: Sequence[Snapshot] = ()) -> TraceRun:
+def _traced_run(before: Snapshot, after: Snapshot, trace: Trace | str, between: Sequence[Snapshot] = ()) -> TraceRun:
     if after.taken_at_ns <= before.taken_at_ns:
         raise CannotMeasure("the recording has one snapshot only: there is nothing to trace")
     interval = interval_between(before, after, between)
@@ -174,7 +174,7 @@ def _followed(before: Snapshot, after: Snapshot, trace: Trace | str, between: Se
     return TraceRun(interval, trace, cpus, None)
 
 
-def _traced(
+def _trace(
     machine: Machine, before: Snapshot, options: TraceOptions, listener: ProgressListener, kept: KeptTrace
 ) -> Trace | str:
     """Return the trace, or why there is none; it takes the same time in both cases."""
@@ -184,13 +184,13 @@ def _traced(
     except CannotMeasure as error:
         kept.close()
         reason = str(error)
-        _let_time_pass(options.seconds, listener, lambda: None)
+        _wait(options.seconds, listener, lambda: None)
         return read_trace(machine, lambda: untraced(reason))
-    _let_time_pass(options.seconds, listener, collector.drain)
+    _wait(options.seconds, listener, collector.drain)
     return read_trace(machine, collector.result)
 
 
-def _let_time_pass(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> None:
+def _wait(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> None:
     started = time.monotonic()
     while (done_s := time.monotonic() - started) < seconds:
         time.sleep(min(_LOOK_S, seconds - done_s))

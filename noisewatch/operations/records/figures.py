@@ -138,7 +138,7 @@ def _figures_of(part: _Part) -> dict[str, MeasuredFigure]:
     if part.condition != Condition.AGAINST:  # of all CPUs, the shortest, so listed once
         reading = number_of(part.clock_ns)
         estimates[Figure.CLOCK_READING] = _estimate(Figure.CLOCK_READING, reading, _READING_DEVIATION, WEIGHT)
-    return _measured(estimates, cpus, part.condition)
+    return _figures(estimates, cpus, part.condition)
 
 
 def figures_of_opening(calibration: Mapping[str, Any]) -> dict[str, MeasuredFigure]:
@@ -148,7 +148,7 @@ def figures_of_opening(calibration: Mapping[str, Any]) -> dict[str, MeasuredFigu
     part = _part(read_part(_MEASURED, document), Condition.ALONE)
     cpus = _complete(part.cpus)
     estimates = _speeds(cpus) | _noise(part.floors, None)
-    return _measured({figure: estimates[figure] for figure in _OF_A_RECEIPT}, cpus, Condition.ALONE)
+    return _figures({figure: estimates[figure] for figure in _OF_A_RECEIPT}, cpus, Condition.ALONE)
 
 
 def core_of(calibration: Mapping[str, Any]) -> str | None:
@@ -162,7 +162,7 @@ def _complete(cpus: Sequence[CalibratedCpuPart]) -> Sequence[CalibratedCpuPart]:
     return cpus if all(cpu.trouble == "none" for cpu in cpus) else []
 
 
-def _measured(
+def _figures(
     estimates: Mapping[Figure, Estimate | None], cpus: Sequence[CalibratedCpuPart], condition: Condition
 ) -> dict[str, MeasuredFigure]:
     by_drift = {*GAPS_NS, *NOISE_NS, Figure.CLOCK_READING}

@@ -30,7 +30,7 @@ Document = Mapping[str, Any]
 
 
 @contextmanager
-def opened_file(path: str) -> Iterator[BufferedReader]:
+def open_regular_file(path: str) -> Iterator[BufferedReader]:
     """Open the regular file; a pipe does not block. Raise Unreadable if opening, or reading in the context, fails."""
     try:
         with open(os.open(path, READ | os.O_NOCTTY), "rb") as file:
@@ -49,9 +49,9 @@ def documents_in(path: str, file: BufferedReader) -> Iterator[Document]:
     A truncated last line is skipped: its writer was killed.
     """
     first = file.readline(_MOST_LINE_BYTES)
-    head = _parsed(first)
+    head = _parse_line(first)
     if head is None:
-        yield _whole(path, first, file)
+        yield _parse_whole_file(path, first, file)
         return
     yield head
     number = 1
@@ -59,7 +59,7 @@ def documents_in(path: str, file: BufferedReader) -> Iterator[Document]:
         number += 1
         if not line.strip():
             continue
-        parsed = _parsed(line)
+        parsed = _parse_line(line)
         if parsed is None and (line.endswith(b"\n") or len(line) == _MOST_LINE_BYTES):
             raise UsageError(f"{clean(path)}: {damaged_words('no JSON object', f'in line {number}')}")
         if parsed is not None:
@@ -71,14 +71,14 @@ def not_ours(path: str) -> UsageError:
     return UsageError(f"{clean(path)}: {_NOT_OURS}")
 
 
-def _whole(path: str, first: bytes, file: BufferedReader) -> Document:
+def _parse_whole_file(path: str, first: bytes, file: BufferedReader) -> Document:
     text = first + file.read(_MOST_BYTES + 1)
     if len(text) > _MOST_BYTES:
         raise UsageError(f"{clean(path)}: more than {_MOST_BYTES >> 20} MiB of JSON")
     if not text.lstrip().startswith(b"{"):
         raise not_ours(path)
     try:
-        document = json.loads(text, parse_constant=_refuse)
+        document = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         reason = "brackets within brackets" if isinstance(error, RecursionError) else clean(str(error))
         raise UsageError(f"{clean(path)}: {damaged_words(reason)}") from error
@@ -87,16 +87,16 @@ def _whole(path: str, first: bytes, file: BufferedReader) -> Document:
     return document
 
 
-def _parsed(line: bytes) -> Document | None:
+def _parse_line(line: bytes) -> Document | None:
     """Return the object in the line, or None if it is incomplete."""
     try:
-        document = json.loads(line, parse_constant=_refuse)
+        document = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
 
 
-def _refuse(constant: str) -> float:
+def _refuse_constant(constant: str) -> float:
     raise ValueError(f"{constant} is not a number in JSON")
 
 

@@ -36,7 +36,7 @@ from noisewatch.operations.records.files import (
     mappings_of,
     not_ours,
     number_of,
-    opened_file,
+    open_regular_file,
     positive,
     word_of,
 )
@@ -70,7 +70,7 @@ def compare_files(before: str, after: str, judge: Judge) -> SideComparison:
 def read_record(path: str, judge: Judge) -> MachineRecord:
     """Read the record in a file. Raise UsageError for an unusable file."""
     try:
-        with opened_file(path) as file:
+        with open_regular_file(path) as file:
             if file.peek(2)[:2] == _GZIP:
                 return _recording(path, judge)
             documents = documents_in(path, file)
@@ -86,7 +86,7 @@ def _recording(path: str, judge: Judge) -> MachineRecord:
     if not is_recording(path):
         raise not_ours(path)
     document, damage = judge(path)
-    record = _measured(path, RecordKind.RECORDING, document, mappings_of(document.get("findings")))
+    record = _measured_record(path, RecordKind.RECORDING, document, mappings_of(document.get("findings")))
     remarks = () if damage is None else (f"{clean(path)}: {clean(damage)}; replayed up to there",)
     return replace(record, remarks=remarks)
 
@@ -100,13 +100,17 @@ def _record(path: str, head: Document, following: Iterator[Document]) -> Machine
         return _run(path, head, following)
     if "verdict" in head and "profile" in head:
         findings = head.get("findings")
-        return _measured(path, RecordKind.VERDICT, head, following if findings is None else mappings_of(findings))
+        return _measured_record(
+            path, RecordKind.VERDICT, head, following if findings is None else mappings_of(findings)
+        )
     if isinstance(head.get("calibration"), dict):
-        return _measured(path, RecordKind.CALIBRATION, head)
+        return _measured_record(path, RecordKind.CALIBRATION, head)
     raise not_ours(path)
 
 
-def _measured(path: str, kind: RecordKind, document: Document, findings: Iterable[Document] = ()) -> MachineRecord:
+def _measured_record(
+    path: str, kind: RecordKind, document: Document, findings: Iterable[Document] = ()
+) -> MachineRecord:
     """Return the record of a verdict or a calibration."""
     calibration = document.get("calibration")
     return MachineRecord(
@@ -216,13 +220,13 @@ def run_times(header: RunDocument, repetitions: Iterable[RepetitionPart]) -> dic
 def commands_of(header: RunDocument) -> dict[str, str]:
     """Return the commands in the receipt, by name: the whole command line, or only the program without --identify."""
     return {
-        command.command: " ".join(map(clean, _words_of(command)))
+        command.command: " ".join(map(clean, _command_words(command)))
         for command in header.commands or ()
         if command.command in _RUN_TIME
     }
 
 
-def _words_of(command: CommandPart) -> list[str]:
+def _command_words(command: CommandPart) -> list[str]:
     """Return the words of the command line; a malformed one has a question mark for its arguments."""
     if isinstance(command.argv, list) and command.argv:
         return command.argv

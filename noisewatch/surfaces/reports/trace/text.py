@@ -121,7 +121,7 @@ def _counted_cpu_lines(followed: TraceRun, cpu: int, width: int) -> list[str]:
         for disturbance in disturbances
     ]
     head = ["", "kind", "who", "/s", "time", "share"]
-    works = followed.works_on(cpu)
+    works = followed.working_thread(cpu)
     main_thread = f" {disturbance_name(works)} had {share_of(works)}; also there:" if works is not None else ""
     return [
         f"CPU {cpu}:{main_thread}" + ("" if rows else f" {_NOTHING}"),
