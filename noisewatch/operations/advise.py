@@ -26,11 +26,11 @@ _HAS_EXITED = "It has exited (or changed its name): nothing to move."
 _ELSEWHERE = "On the machine shown, not on this one:"
 _IRQ_THREAD = regex(r"irq/(\d+)-")
 _OF_QUOTA = (
-    "The group has used up its CPU quota: the kernel stops its threads until the next period. The kernel counts this "
-    "for all CPUs together; the part of this CPU is inferred."
+    "The group has used up its CPU quota, so the kernel stops its threads until the next period. The kernel counts "
+    "this for all CPUs together; this CPU's part is inferred."
 )
 _MAY_HAVE_MOVED = (
-    "Its total run time is measured; its share on this CPU is an estimate, because it may have moved "
+    "Its total run time is measured; its share on this CPU is an estimate: it may have moved "
     "between CPUs, and the kernel does not count a thread's time by CPU."
 )
 _MOVABLE = {

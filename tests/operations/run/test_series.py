@@ -26,7 +26,7 @@ from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.machines import MachineOptions
-from noisewatch.operations.record import recorded
+from noisewatch.operations.record import recording_machine
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition, without_snapshots
 from noisewatch.operations.run.options import RunOptions, usual_paths
@@ -190,7 +190,7 @@ def test_a_series_has_the_statistics_of_both_commands() -> None:
 
 def test_a_recording_of_a_series_has_its_looks(tmp_path: Path) -> None:
     machine = LiveMachine([os.getpid()])
-    with open(tmp_path / "run.nw", "wb") as sink, recorded(machine, sink) as recorder:
+    with open(tmp_path / "run.nw", "wb") as sink, recording_machine(machine, sink) as recorder:
         run_series(machine, RunOptions(argv=("true",), machine=_MACHINE, runs=3), _Listener(), recorder)
     recording = Recording(str(tmp_path / "run.nw"))
     recording.go_to_end()
