@@ -76,8 +76,8 @@ class StatusFile:
         self._folder = os.open(folder, _FOLDER)
         if not _is_safe(os.fstat(self._folder), frozenset({os.geteuid()})):
             raise PermissionError(folder)
-        with _alone_in(self._folder):  # otherwise a starting process would take this file for a killed process's
-            _sweep(self._folder)
+        with _locked_folder(self._folder):  # otherwise a starting process would take this file for a killed process's
+            _remove_stale(self._folder)
             self._file = os.open(str(self._pid), _CREATE, 0o600, dir_fd=self._folder)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if is_roots:
@@ -109,7 +109,7 @@ class StatusFile:
 
 
 @contextmanager
-def _alone_in(folder: int) -> Iterator[None]:
+def _locked_folder(folder: int) -> Iterator[None]:
     """Lock the folder: no other process adds or removes files. Raise BlockingIOError if it stays locked for long."""
     for tries_left in reversed(range(_FOLDER_TRIES)):
         try:
@@ -125,7 +125,7 @@ def _alone_in(folder: int) -> Iterator[None]:
         fcntl.flock(folder, fcntl.LOCK_UN)
 
 
-def _sweep(folder: int) -> None:
+def _remove_stale(folder: int) -> None:
     """Remove the files of killed processes."""
     for name in filter(_is_number, os.listdir(folder)):
         with suppress(OSError):
@@ -179,7 +179,7 @@ class StatusFiles:
             names = sorted(filter(_is_number, os.listdir(opened)))
             for name in names:
                 if (folder, name) not in self._opened and len(self._opened) < _MOST_FILES:
-                    file = self._new(opened, name)
+                    file = self._open_if_trusted(opened, name)
                     if file is not None:
                         self._opened[folder, name] = _Opened(file)
             return names
@@ -188,7 +188,7 @@ class StatusFiles:
         finally:
             os.close(opened)
 
-    def _new(self, folder: int, name: str) -> int | None:
+    def _open_if_trusted(self, folder: int, name: str) -> int | None:
         """Open the file; return None if another user owns it, or if its process is missing or another user's."""
         with suppress(OSError):
             file = os.open(name, _READ, dir_fd=folder)

@@ -16,7 +16,7 @@ FOR_MAIN_THREAD = frozenset(
 
 
 @contextmanager
-def signals_left_to_us() -> Iterator[None]:
+def main_thread_signals_blocked() -> Iterator[None]:
     """Block the main thread's signals in the context, so that threads started there never receive them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_MAIN_THREAD)
     try:

@@ -27,7 +27,7 @@ from noisewatch.kernel.numbers import field_of
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import Work
 from noisewatch.machine import Json, Machine
-from noisewatch.machine.history_file import append_entry, boot_key, has_identity, machine_key, parsed_line, read_store
+from noisewatch.machine.history_file import append_entry, boot_key, has_identity, machine_key, parse_line, read_store
 from noisewatch.model.history.entries import Acceptance, Cvs, Entry, Past, boots_interleave
 from noisewatch.model.history.facts import Facts, parsed_facts
 from noisewatch.model.history.figures import Figure
@@ -195,7 +195,7 @@ class _Choice:
     @property
     def parsed(self) -> list[tuple[int, Json]]:
         """The chosen calibrations with their line numbers; None for a damaged line."""
-        return [(self._lines + 1 - from_end, parsed_line(line)) for from_end, line in self._thinning.kept]
+        return [(self._lines + 1 - from_end, parse_line(line)) for from_end, line in self._thinning.kept]
 
     @property
     def left_out(self) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 from noisewatch.machine.spinning.loops import load_core, python_loops
 
 
-def begun(name: str) -> tuple[dict[str, Any], memoryview, ModuleType]:
+def receive_plan(name: str) -> tuple[dict[str, Any], memoryview, ModuleType]:
     """Return the plan, the shared memory and the core.
 
     The plan is the first line of standard input, and `argv[1]` the descriptor of the memory. From then on this process

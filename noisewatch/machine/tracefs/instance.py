@@ -43,7 +43,7 @@ _LARGEST_PAGE = 1 << 16
 _LARGEST = 1 << 20  # a filter with many CPUs
 
 
-def how_to_follow(tracefs: Path) -> tuple[str, Callable[[], None]]:
+def osnoise_setup(tracefs: Path) -> tuple[str, Callable[[], None]]:
     """Return the instance's purpose, and a function to call before its tracer is set. Raise CannotMeasure."""
     options = tracefs / "osnoise/options"
     try:
@@ -136,7 +136,7 @@ class Instance:
     @property
     def is_writing(self) -> bool:
         """Whether tracing is unchanged since `start` and `enable`: root may change any instance."""
-        return self._is_on and self._switches.are_as_added
+        return self._is_on and self._switches.are_unchanged
 
     def start(self) -> None:
         """Start to record events."""
@@ -160,7 +160,7 @@ class Instance:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
-                raise self._failed(error) from error
+                raise self._trace_error(error) from error
             if not page:
                 return
             yield page
@@ -187,15 +187,15 @@ class Instance:
         try:
             self._write(_ON, word)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._trace_error(error) from error
 
     def _watch(self, names: Iterable[str]) -> None:
         try:
             self._switches.add(names)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._trace_error(error) from error
 
-    def _failed(self, error: OSError) -> CannotMeasure:
+    def _trace_error(self, error: OSError) -> CannotMeasure:
         return CannotMeasure(f"{self.path}: {system_reason(error)}")
 
     def _write(self, name: str, text: str) -> None:
@@ -234,7 +234,7 @@ class Switches:
             self._kept[-1] = (descriptor, read_whole(descriptor, _LARGEST))
 
     @property
-    def are_as_added(self) -> bool:
+    def are_unchanged(self) -> bool:
         """Whether all files are readable and unchanged since they were added."""
         return not self._reread(self._kept, self._progress, _LARGEST)
 

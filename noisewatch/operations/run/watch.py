@@ -177,14 +177,14 @@ class WakeUps:
         Our file-reading threads wait for a CPU as well, and so delay the main thread in noticing the end.
         """
         began_ns, used_ns = time.monotonic_ns(), time.process_time_ns()
-        with started.noticed():
+        with started.noticing_end():
             yield
         self._unrun_ns = max(time.monotonic_ns() - began_ns - (time.process_time_ns() - used_ns), 0)
 
     def wait(self, started: StartedCommand, until_ns: int) -> EndedCommand | None:
         """Wait as the command's own `wait` does, and measure the delay."""
         before_ns = self._read_wait_ns()
-        started.look()
+        started.poll()
         if not started.has_ended:
             self._alive_at_ns, self._unrun_ns = before_ns, 0
         end = started.wait(until_ns)

@@ -61,8 +61,8 @@ def plan_slots(
     with none.
     """
     chosen = sorted(set(cpus))
-    pass_of = _places(chosen, siblings)
-    turn_of = _places(chosen, caches)
+    pass_of = _places_in_group(chosen, siblings)
+    turn_of = _places_in_group(chosen, caches)
     pass_count = max(pass_of.values(), default=0) + 1
     turn_count = max(turn_of.values(), default=0) + 1
     turns: tuple[Shares, ...] = (_TURN_WITH_START, _TURN)
@@ -124,7 +124,7 @@ def _part(begin: int, end: int, number: int, count: int) -> tuple[int, int]:
     return begin + (end - begin) * number // count, begin + (end - begin) * (number + 1) // count
 
 
-def _places(cpus: Sequence[int], groups: Mapping[int, frozenset[int]]) -> dict[int, int]:
+def _places_in_group(cpus: Sequence[int], groups: Mapping[int, frozenset[int]]) -> dict[int, int]:
     """Return each CPU's number among the chosen CPUs of its group, from 0."""
     return {
         cpu: sum(other < cpu and (other in groups.get(cpu, ()) or cpu in groups.get(other, ())) for other in cpus)

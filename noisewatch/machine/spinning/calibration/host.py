@@ -50,13 +50,13 @@ from noisewatch.machine.spinning.calibration.buffer import (
     buffer_words,
     starts_of,
 )
-from noisewatch.machine.spinning.hosting import begun
+from noisewatch.machine.spinning.hosting import receive_plan
 from noisewatch.machine.spinning.loops import python_loops
 from noisewatch.machine.spinning.loops.python_loops import Words
 
 _CHAINS = 3  # the fastest counts: interruptions only ever add
 _FIRST_CHAINS = 25  # the reference for all others
-_PIECE_NS = 20_000_000  # between two pieces of work the clock frequency is measured
+_BLOCK_NS = 20_000_000  # between two pieces of work the clock frequency is measured
 _CHECK_NS = 100_000_000  # between checks that the host lives and the CPU is ours; no gap is measured during a check
 _EARLY_NS = 300_000  # waking up takes time: wake early and spin until the time
 _WARM_NS = 3_000_000  # the first work after a pause is slower: caches are cold
@@ -122,7 +122,7 @@ class CalibrationSpinner:
         self._touch()
         self._core.lock_memory(self._buffer.words)
         header[LOCKED_KB], header[RESIDENT_KB] = _locked_and_resident_kb()
-        self._schedstat = _opened("/proc/thread-self/schedstat")
+        self._schedstat = _open_if_present("/proc/thread-self/schedstat")
         header[MULTIPLY_NS] = self._quickest(self._core.multiplications_ns, _FIRST_CHAINS)
         header[ADD_NS] = self._quickest(self._core.additions_ns, _FIRST_CHAINS)
         return True
@@ -161,14 +161,14 @@ class CalibrationSpinner:
             return self._run_commands(end_ns)
         at = monotonic_ns()
         while at < end_ns:
-            until_ns = min(at + (_CHECK_NS if kind == GAPS else _PIECE_NS), end_ns)
-            self._piece(kind, until_ns)
+            until_ns = min(at + (_CHECK_NS if kind == GAPS else _BLOCK_NS), end_ns)
+            self._measure_block(kind, until_ns)
             if not self._may_go_on():
                 return False
             at = monotonic_ns()
         return True
 
-    def _piece(self, kind: str, until_ns: int) -> None:
+    def _measure_block(self, kind: str, until_ns: int) -> None:
         core, buffer = self._core, self._buffer
         if kind == GAPS:
             start_ns = monotonic_ns()
@@ -268,7 +268,7 @@ def _rest_until(begin_ns: int) -> bool:
     return left_ns > _WARM_NS
 
 
-def _opened(path: str) -> int:
+def _open_if_present(path: str) -> int:
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -293,13 +293,13 @@ NAME = "noisewatch-spin"  # the process name that other programs see, `noisewatc
 
 # Larger than most second-level caches but within the shared last level; and larger than most last-level caches.
 _BYTES = {CACHE: 1 << 22, MEMORY: 1 << 26}
-_LOOK_NS = 50_000_000
+_POLL_NS = 50_000_000
 _BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about the time that a benchmark takes to start
 
 
 def main() -> None:
     """Run the plan in the first line of standard input; the buffers are in the memory with the descriptor `argv[1]`."""
-    plan, words, core = begun(NAME)
+    plan, words, core = receive_plan(NAME)
     memories = {kind: core.chase_memory(size) for kind, size in _BYTES.items()}  # once for all spinners
     size = buffer_words(plan["capacities"])
     gc.disable()
@@ -345,8 +345,8 @@ def _wait(pids: set[int], words: memoryview, starts: list[int]) -> None:
 
 def _pause_s(starts: list[int], now_ns: int) -> float:
     """Return the time until the next look or the next start, whichever is sooner."""
-    next_ns = starts[0] - _BUSY_BEFORE_NS - now_ns if starts else _LOOK_NS
-    return min(max(next_ns, 0), _LOOK_NS) / 1e9
+    next_ns = starts[0] - _BUSY_BEFORE_NS - now_ns if starts else _POLL_NS
+    return min(max(next_ns, 0), _POLL_NS) / 1e9
 
 
 def _be_busy(until_ns: int) -> None:

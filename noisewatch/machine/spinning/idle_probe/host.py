@@ -17,7 +17,7 @@ from itertools import count
 from time import monotonic_ns
 from types import ModuleType
 
-from noisewatch.machine.spinning.hosting import begun, write_if_present
+from noisewatch.machine.spinning.hosting import receive_plan, write_if_present
 from noisewatch.machine.spinning.idle_probe.buffer import (
     BUFFER_WORDS,
     ERROR,
@@ -70,7 +70,7 @@ class ProbeSpinner:
         if not self._prepare():
             return
         header[STATE] = RESTING
-        while self._is_asked(None) is not None:
+        while self._is_woken(None) is not None:
             if header[LEASE_NS] > monotonic_ns() and self._pin():
                 header[STATE] = SPINNING
                 header[STATE] = self._spin(monotonic_ns())
@@ -106,7 +106,7 @@ class ProbeSpinner:
 
     def _spin(self, begin_ns: int) -> int:
         """Spin slice after slice; return the final state."""
-        self._waited_ns = self._waited()
+        self._waited_ns = self._total_wait()
         for number in count():
             if not self._sleep_until(begin_ns + slice_start_ns(number, self._cpu)):
                 break
@@ -122,11 +122,11 @@ class ProbeSpinner:
     def _sleep_until(self, start_ns: int) -> bool:
         """Sleep until `start_ns`; return whether the lease is still valid then and the sampler exists."""
         while (left_ns := start_ns - monotonic_ns()) > 0:
-            if self._is_asked(left_ns / 1e9) is None:
+            if self._is_woken(left_ns / 1e9) is None:
                 return False
         return monotonic_ns() < self._buffer.header[LEASE_NS]
 
-    def _is_asked(self, timeout_s: float | None) -> bool | None:
+    def _is_woken(self, timeout_s: float | None) -> bool | None:
         """Return whether the sampler asks for another look within `timeout_s`; None if it is gone."""
         if not select.select([self._door], [], [], timeout_s)[0]:
             return False
@@ -138,10 +138,10 @@ class ProbeSpinner:
         A slice in which another task has the CPU is skipped. Nothing is missed: the slice in which a disturbance begins
         contains all of it.
         """
-        before_ns, self._waited_ns = self._waited_ns, self._waited()
+        before_ns, self._waited_ns = self._waited_ns, self._total_wait()
         return self._waited_ns - before_ns > LONGEST_WAIT_NS
 
-    def _waited(self) -> int:
+    def _total_wait(self) -> int:
         """Return the time spent runnable so far; 0 if the kernel does not report it.
 
         With 0 the spinner never yields by itself: only the sampler stops it.
@@ -173,7 +173,7 @@ NAME = "noisewatch-sent"  # what others, `noisewatch preflight` among them, call
 
 def main() -> None:
     """Run the plan in the first line of standard input; the buffers are in the memory with the descriptor `argv[1]`."""
-    plan, words, core = begun(NAME)
+    plan, words, core = receive_plan(NAME)
     # SCHED_IDLE may only apply within our session (autogroup, sched(7)), so the session gets the smallest share.
     write_if_present("/proc/self/autogroup", "19")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

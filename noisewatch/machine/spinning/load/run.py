@@ -45,13 +45,13 @@ class BusyProcesses:
         replies: dict[int, tuple[str, str]] = {}
         given_up = time.monotonic() + _DEADLINE_S
         while expected.keys() - replies.keys():
-            number, state, value = self._line(given_up).split()
+            number, state, value = self._next_line(given_up).split()
             if int(number) not in expected or state not in expected[int(number)]:
                 raise CannotMeasure("the load ended before the calibration did")
             replies[int(number)] = state, value
         return replies
 
-    def _line(self, given_up: float) -> str:
+    def _next_line(self, given_up: float) -> str:
         """Return the next line from any process. Raise CannotMeasure."""
         assert self._host.stdout is not None
         descriptor = self._host.stdout.fileno()
