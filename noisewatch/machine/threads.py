@@ -1,4 +1,4 @@
-"""Threads of noisewatch other than the main thread."""
+"""Starts threads of noisewatch next to the main thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOR_MAIN_THREAD = frozenset(
 
 @contextmanager
 def main_thread_signals_blocked() -> Iterator[None]:
-    """Block the main thread's signals in the context, so that threads started there never receive them."""
+    """Block the main thread's signals in the context, so that threads started in it never receive them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_MAIN_THREAD)
     try:
         yield

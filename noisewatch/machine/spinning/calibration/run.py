@@ -39,20 +39,21 @@ from noisewatch.machine.spinning.calibration.buffer import (
 )
 from noisewatch.machine.spinning.loops import load_core
 
-THRESHOLD_NS = 1_000  # longer than one iteration of either core's loop, shorter than an interrupt
+THRESHOLD_NS = 1_000  # longer than an iteration of either core's loop, shorter than an interrupt
 _READY_DEADLINE_S = 10.0
 _POLL_S = 0.1
 _LEAD_NS = 5_000_000
-_FIRST_CHECK_NS, _CHECK_FACTOR = 3_000_000_000, 1.5  # the first look at the results, and the factor to each next one
+_FIRST_CHECK_NS, _CHECK_FACTOR = 3_000_000_000, 1.5  # the first call of `is_enough`, and the factor to each next one
 _STOPPING_NS = 50_000_000  # within which all spinners notice that they have to stop
 _OVERTIME_S = 10.0  # after the last slot: for a command's grace period, and for a very busy machine
 _END_DEADLINE_S = 2.0
 
 
 class Calibrating(Struct, frozen=True):
-    """The request of a calibration: the slots by CPU, and options.
+    """The request for a calibration: the slots by CPU, and options.
 
-    With `is_enough` the slots are an upper limit: it is called from time to time with the results so far, as JSON.
+    `is_enough` is called from time to time with the results so far, as JSON; if it returns True, the calibration ends
+    before the last slots.
     """
 
     slots: Slots
@@ -107,7 +108,7 @@ def calibrate(request: Calibrating, watch: Watch, look_s: float = _POLL_S) -> di
 
 
 def _longest_times(request: Calibrating) -> dict[str, int]:
-    """Return the longest time on any CPU for which each kind is measured."""
+    """Return how long (ns) each kind is measured, on the CPU that measures it longest."""
     most: dict[str, int] = {}
     for slots in request.slots.values():
         mine: dict[str, int] = {}
@@ -132,7 +133,7 @@ def plan_of(request: Calibrating) -> dict[str, Any]:
 
 
 def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]:
-    """Start the process that forks the spinners, which write to the memory behind `descriptor`. Raise CannotMeasure."""
+    """Start the process that forks the spinners; they write to the memory behind `descriptor`. Raise CannotMeasure."""
     try:
         host = subprocess.Popen(
             bare_interpreter("noisewatch.machine.spinning.calibration.host", str(descriptor)),
@@ -173,7 +174,7 @@ def _watch(
     watch: Watch,
     look_s: float,
 ) -> int:
-    """Wait for the end; return the calibration's length: as planned, or until the round after which it was enough."""
+    """Wait for the calibration's end; return its length (ns): as planned, or shorter if the results were enough."""
     length_ns, ends = request.length_ns, _check_times(request)
     while host.poll() is None:
         total_s = length_ns / 1e9
@@ -194,7 +195,7 @@ def _watch(
 
 
 def _check_times(request: Calibrating) -> list[int]:
-    """Return the ends of rounds at which to call `is_enough`, which takes CPU time that other processes may need."""
+    """Return the ends of rounds at which to call `is_enough`: few, because a call takes CPU time."""
     chosen: list[int] = []
     for end_ns in round_ends_of(request.slots) if request.is_enough is not None else []:
         if end_ns >= (chosen[-1] * _CHECK_FACTOR if chosen else _FIRST_CHECK_NS):

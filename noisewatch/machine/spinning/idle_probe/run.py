@@ -1,4 +1,4 @@
-"""Starts the idle probe's processes, sets how long they may spin, and reads their slices, without ever waiting."""
+"""Starts the idle probe's processes, sets how long they may spin, and reads their slices; it never waits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SpinnerReport(Struct, frozen=True):
 
 
 class Spinners:
-    """The spinners, one on each of the CPUs, resting until their leases are renewed. Raise CannotMeasure."""
+    """The spinners, one on each of the CPUs; each rests until its lease is renewed. Raises CannotMeasure."""
 
     def __init__(self, cpus: Iterable[int], core: str | None = None) -> None:
         self.cpus = frozenset(cpus)
@@ -89,7 +89,7 @@ class Spinners:
 
     @property
     def failure(self) -> str | None:
-        """Why the spinners have ended; None while they run."""
+        """Why the spinners have ended, or None while they run."""
         if self._host.poll() is None:
             return None
         errors = os.pread(self._errors, _LONGEST_ERROR, 0).decode("utf-8", "replace").strip().splitlines()
