@@ -26,7 +26,7 @@ def quoted(text: str) -> str:
 
 
 def damaged_words(why: str, where: str = "") -> str:
-    """Return the message for a damaged file of noisewatch's own: `damaged in line 3: no JSON object`."""
+    """Return the message for a damaged file of noisewatch, such as `damaged in line 3: no JSON object`."""
     return f"damaged{f' {where}' if where else ''}: {why}"
 
 
@@ -68,7 +68,7 @@ class CannotStart(NoisewatchError):
 
 
 class Unreadable(NoisewatchError):
-    """A file or question that could not be read or answered: unknown, with the reason."""
+    """A file that could not be read, or a question that could not be answered, with the reason."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)
@@ -84,7 +84,7 @@ class Unreadable(NoisewatchError):
         return self.reason in (NO_SUCH_FILE, NOT_RECORDED)
 
     def again(self) -> Self:
-        """Return a copy without this error's traceback."""
+        """Return a copy of the error without its traceback, to raise it again."""
         return type(self)(self.path, self.reason)
 
 
@@ -103,7 +103,7 @@ class Malformed(NoisewatchError):
         self.reason = fault if line is None else f"line {line}: {fault}"
 
     def at(self, path: str) -> Malformed:
-        """Return a copy of the error with the path of the file."""
+        """Return a copy of the error with the file's path."""
         return Malformed(self.expected, self.actual, self.line, path)
 
 

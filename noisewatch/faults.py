@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def _installed() -> tuple[int, int] | None:
-    """Return inode and modification time of the package's first file, which a reinstallation changes; or None."""
+    """Return the inode and modification time of the package's first file (a reinstallation changes them), or None."""
     try:
         status = os.stat(noisewatch.__file__)
     except OSError:
@@ -33,7 +33,7 @@ _INSTALLED_AT_START = _installed()
 
 
 def describe_fault(error: BaseException) -> str:
-    """Return the error in one line, with its place: `internal error: KeyError: 7 (idle.py:43)`."""
+    """Return the error in one line, with its place, such as `internal error: KeyError: 7 (idle.py:43)`."""
     import traceback  # faults are rare
 
     frame = traceback.extract_tb(error.__traceback__)[-1:]
@@ -74,7 +74,7 @@ class Boundary:
 
 
 def contained(work: Callable[[], T], instead: Callable[[str], T]) -> T:
-    """Return the result of `work`, or `instead` of the reason if `work` raises."""
+    """Return the result of `work`, or the result of `instead(reason)` if `work` raises."""
     answers: list[T] = []
     with Boundary(lambda reason: answers.append(instead(reason))):
         return work()

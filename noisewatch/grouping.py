@@ -9,7 +9,7 @@ Member = TypeVar("Member")
 
 
 def grouped(members: Iterable[Member], key: Callable[[Member], Hashable]) -> list[list[Member]]:
-    """Return the members grouped by key. Groups are in the order of their first members."""
+    """Return the members by key; the groups are in the order of their first members."""
     groups: dict[Hashable, list[Member]] = {}
     for member in members:
         groups.setdefault(key(member), []).append(member)

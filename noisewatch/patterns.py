@@ -9,7 +9,7 @@ _USED = ("match", "fullmatch", "search", "finditer", "findall", "sub", "split")
 
 
 class _Later:
-    """A placeholder for a pattern, which compiles it at the first use of a method and then has its methods."""
+    """A placeholder for a pattern: the first use of a method compiles the pattern and adopts its methods."""
 
     def __init__(self, text: Any, flags: int) -> None:
         self._text, self._flags = text, flags
@@ -24,5 +24,5 @@ class _Later:
 
 
 def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return the pattern like `re.compile`, but compiled at first use: an invalid text raises re.error only then."""
+    """Return the pattern like `re.compile`, but compile it at first use; only then an invalid text raises re.error."""
     return cast("re.Pattern[AnyStr]", _Later(text, flags))

@@ -11,17 +11,17 @@ _LONGEST = 512  # twice the length of a file name; more is unreadable
 
 
 def clean(name: str) -> str:
-    """Return the name cut to a readable length, with unprintable characters as `·`."""
+    """Return the name, cut to a readable length, with `·` for each unprintable character."""
     return printable(name if len(name) <= _LONGEST else name[:_LONGEST] + "…")
 
 
 def printable(text: str) -> str:
-    """Return the text with all unprintable characters (control, bidirectional, zero-width) as `·`."""
+    """Return the text with `·` for each unprintable character (control, bidirectional, zero-width)."""
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else _REPLACEMENT for character in text)
 
 
 def one_line(text: str) -> str:
-    """Return the printable text in one line, for a comment or standard error."""
+    """Return the text in one line and printable, for a comment or standard error."""
     return " ".join(printable(text).split())

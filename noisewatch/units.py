@@ -63,7 +63,7 @@ def describe_ns(ns: float | None) -> str:
 
 
 def in_one_unit(values_ns: Sequence[float | None]) -> tuple[str, list[str]]:
-    """Return one unit for all values of a column, and the values in it: `µs` and `3.4`, `62.9`.
+    """Return one unit for a column, and its values in this unit: `µs` and `3.4`, `62.9`.
 
     An unknown value is `?`.
     """
@@ -157,7 +157,7 @@ def describe_value(value: float, unit: str) -> str:
 
 
 def distinct_from_limit(value: float, limit: float) -> str:
-    """Return the value with one decimal, or with more if it would otherwise equal the limit."""
+    """Return the value with one decimal, or with as many as make it differ from the limit."""
     texts = [f"{value:.{digits}f}" for digits in range(1, _MOST_DIGITS)]
     return next((text for text in texts if value == limit or float(text) != limit), f"{value!r}")
 

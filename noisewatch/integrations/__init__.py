@@ -30,7 +30,7 @@ class Integration(Struct, frozen=True):
         return " ".join(self.page.split("\n\n")[1].split())
 
     def files_for(self, program: str) -> dict[str, str]:
-        """Return the contents of the files by path, with the command `program` in place of the placeholder."""
+        """Return the files' contents by path, with the command `program` in place of the placeholder."""
         return {path: text.replace(_PROGRAM, program) for path, text in self.texts.items()}
 
 

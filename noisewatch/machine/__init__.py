@@ -1,6 +1,6 @@
 """The observed machine, and the only way to access it.
 
-All reading goes through a `Machine`, never directly to the operating system, so the same code works on this host, on a
+All readings go through a `Machine`, never directly to the operating system, so the same code works on this host, on a
 copied tree, in replay and in tests. A machine returns the kernel's texts uninterpreted.
 """
 
@@ -17,7 +17,7 @@ Json = Any  # a value of json.loads
 def wait_readable(descriptor: int, seconds: float) -> bool:
     """Wait until the descriptor is readable or its other end is closed; return False if neither happens in time.
 
-    Any descriptor works; select takes only those below 1024.
+    Unlike select, it accepts descriptors of 1024 and above.
     """
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
@@ -34,7 +34,7 @@ class Machine(Protocol):
 
     @property
     def is_live(self) -> bool:
-        """Whether the machine is this host, now: it can be pinned to and spun on, and changes during reading."""
+        """Whether this is the running host: processes can be pinned and spin on it, and it changes while it is read."""
 
     @property
     def name(self) -> str:
@@ -53,8 +53,8 @@ class Machine(Protocol):
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> Iterable[tuple[int, bytes | None]]:
         """Return the files that have changed, as pairs of their index in `files` and the new content.
 
-        `files` are paths with their previous content, None if the file did not exist. A returned content of None means
-        that it is not available here: `read_bytes` returns it, or raises the reason.
+        `files` are paths with their previous content, None if the file did not exist. A returned content of None is not
+        available here: call `read_bytes`, which returns it or raises the reason.
         """
 
     def list_names(self, path: str) -> list[str]:
@@ -64,13 +64,13 @@ class Machine(Protocol):
         """Return the permission bits of `path`. Raise Unreadable or Absent."""
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        """Return JSON from `answer` (a system call, udev, not a file); only a live machine calls it.
+        """Return the answer to a question that no file answers, as JSON.
 
-        Raise Unreadable if there is no answer.
+        Only a live machine calls `answer`, which may use system calls or udev. Raise Unreadable if there is no answer.
         """
 
     def begin_snapshot(self) -> None:
-        """Begin a snapshot: all reads from here on belong together."""
+        """Begin a snapshot, to which all reads from here on belong."""
 
     def within_deadline(self, work: Callable[[], T]) -> T:
         """Return the result of `work`; restart it without a file that could not be read in time."""

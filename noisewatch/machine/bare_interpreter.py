@@ -1,4 +1,4 @@
-"""Helper processes of noisewatch, with an interpreter that loads no more than they need."""
+"""Runs helper processes of noisewatch in an interpreter that loads no more than they need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.realpath(noisewatch.__file__)))
 
 
 def bare_interpreter(module: str, *arguments: str) -> list[str]:
-    """Return the command that calls the module's `main`, with the arguments from `sys.argv[1]` on."""
+    """Return the command that calls the module's `main`; its `sys.argv[1:]` are the arguments."""
     boot = f"import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; main()"
     return [sys.executable, "-I", "-S", "-c", boot, _ROOT, *arguments]
 

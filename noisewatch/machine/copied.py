@@ -1,4 +1,4 @@
-"""A tree of /proc and /sys files copied from some machine (`--sysroot`): one unchanging snapshot."""
+"""A tree of /proc and /sys files that was copied from a machine (`--sysroot`): one unchanging snapshot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from noisewatch.machine.live import reason_of
 from noisewatch.machine.reading.kept_files import read_file
 from noisewatch.patterns import regex
 
-_CLASS = regex(r"/sys/class/[^/]+")  # it contains only links, which many ways of copying omit
+_CLASS = regex(r"/sys/class/[^/]+")  # these folders contain only links, which many ways of copying omit
 
 
 class CopiedTree:
@@ -38,19 +38,19 @@ class CopiedTree:
         return 0
 
     def read_bytes(self, path: str) -> bytes:
-        return self._checked(path, self._read)
+        return self._translating_errors(path, self._read)
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:
-        names = self._checked(path, lambda path: sorted(os.listdir(self._folder(path))))
+        names = self._translating_errors(path, lambda path: sorted(os.listdir(self._folder(path))))
         if not names and _CLASS.fullmatch(path):
             raise Unreadable(path, "empty, as if its links were not copied")
         return names
 
     def mode(self, path: str) -> int:
-        return self._checked(path, lambda path: stat.S_IMODE(self._place(path)[1]))
+        return self._translating_errors(path, lambda path: stat.S_IMODE(self._resolve(path)[1]))
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
         raise Unreadable(question, "not available in a copied tree")
@@ -61,7 +61,7 @@ class CopiedTree:
     def within_deadline(self, work: Callable[[], T]) -> T:
         return work()
 
-    def _checked(self, path: str, use: Callable[[str], T]) -> T:
+    def _translating_errors(self, path: str, use: Callable[[str], T]) -> T:
         try:
             return use(path)
         except OSError as error:
@@ -69,13 +69,13 @@ class CopiedTree:
 
     def _read(self, path: str) -> bytes:
         """Read a regular file; fail on a directory; any other file might block forever."""
-        place, mode = self._place(path)
+        place, mode = self._resolve(path)
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise Unreadable(path, "not a regular file")
         return read_file(place)
 
-    def _place(self, path: str) -> tuple[str, int]:
-        """Return the real path and mode, with all links followed.
+    def _resolve(self, path: str) -> tuple[str, int]:
+        """Return the path's real path and mode, with all links followed.
 
         Raise OSError, or Unreadable if it is outside the tree.
         """
@@ -84,7 +84,7 @@ class CopiedTree:
         mode = os.lstat(place).st_mode
         if not stat.S_ISLNK(mode):
             return place, mode
-        place, mode = _followed(place)
+        place, mode = _follow_link(place)
         if os.path.commonpath([place, self._root]) != self._root:
             raise Unreadable(path, "a link out of the copied tree")
         return place, mode
@@ -93,7 +93,7 @@ class CopiedTree:
         """Return the folder's real path. It is cached: the tree does not change, and may have 100,000 folders."""
         if path not in self._place_by_folder:
             try:
-                place, _ = self._place(path)
+                place, _ = self._resolve(path)
             except (FileNotFoundError, NotADirectoryError):
                 place = None
             self._place_by_folder[path] = place
@@ -103,7 +103,7 @@ class CopiedTree:
         return real_path
 
 
-def _followed(link: str) -> tuple[str, int]:
+def _follow_link(link: str) -> tuple[str, int]:
     """Return the target of the link and its mode, without opening it for reading, which could block."""
     descriptor = os.open(link, os.O_PATH | os.O_CLOEXEC)
     try:

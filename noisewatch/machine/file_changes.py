@@ -1,7 +1,7 @@
 """Reports writes by any process to files of this host as they happen (inotify(7)).
 
-Watching costs nothing while nothing is written. Files of control groups report writes too, and event files also the
-kernel's events (docs.kernel.org/admin-guide/cgroup-v2.html, "[Un]populated Notification").
+Watching costs nothing while nothing is written. Writes to control group files are reported, too, and for event files
+also the kernel's events (docs.kernel.org/admin-guide/cgroup-v2.html, "[Un]populated Notification").
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 import threading
 from collections.abc import Callable
 
-from noisewatch.machine.threads import signals_left_to_us
+from noisewatch.machine.threads import main_thread_signals_blocked
 
 _IN_MODIFY, _IN_IGNORED = 0x2, 0x8000  # linux/inotify.h
 _EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name that follows
@@ -21,7 +21,7 @@ _LONGEST = 4096
 
 
 class FileChanges:
-    """A watcher that calls `note` from its own thread with the path of each written file, until it is closed."""
+    """A watcher whose thread calls `note` with the path of each written file, until it is closed."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
@@ -56,7 +56,7 @@ class FileChanges:
             return False
         self._ended = os.eventfd(0, os.EFD_CLOEXEC)
         self._thread = threading.Thread(target=self._report, daemon=True)
-        with signals_left_to_us():
+        with main_thread_signals_blocked():
             self._thread.start()
         return True
 

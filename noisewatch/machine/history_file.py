@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from noisewatch.errors import UsageError
 from noisewatch.machine import Json
 from noisewatch.machine.lock_file import hold
-from noisewatch.machine.regular_files import READ, convert_failures, opened_regular
+from noisewatch.machine.regular_files import READ, convert_failures, open_regular
 
 _WHAT = "a history"
 _SYSTEM, _NAME = Path("/var/lib"), Path("noisewatch/history.jsonl")
@@ -30,9 +30,10 @@ Entry = dict[str, Any]
 
 
 def usual_path() -> Path:
-    """Return the default history file: the machine's for root, otherwise the user's. Raise UsageError.
+    """Return the default history file: the machine's for root, otherwise the user's.
 
-    The user's is below $XDG_STATE_HOME, or ~/.local/state. https://specifications.freedesktop.org/basedir-spec/latest/
+    The user's file is below $XDG_STATE_HOME, or ~/.local/state. Raise UsageError if no home directory is known.
+    https://specifications.freedesktop.org/basedir-spec/latest/
     """
     if os.geteuid() == 0:
         return _SYSTEM / _NAME
@@ -44,7 +45,7 @@ def usual_path() -> Path:
 
 
 def machine_key() -> str:
-    """Return this machine's key (32 hexadecimal digits), for a directory shared by several machines.
+    """Return this machine's key (32 hexadecimal digits), which separates machines that share a directory.
 
     It is a keyed hash because the machine ID must not be published (machine-id(5)). All machines without an ID have the
     same key, see `has_identity`.
@@ -79,7 +80,7 @@ def boot_key() -> str | None:
 
 
 class Store(NamedTuple):
-    """The content of a history file: entries, oldest first, with line numbers from 1, and numbers of damaged lines.
+    """The content of a history file: entries, oldest first, with line numbers from 1, and the damaged lines' numbers.
 
     Only the last 256 MB of a larger file are read: `is_cut` is then true, and lines are counted from there.
     """
@@ -97,21 +98,21 @@ def read_store(path: Path, is_requested: Callable[[bytes], bool] = lambda _: Tru
     """
     with convert_failures(path):
         try:
-            with opened_regular(path, READ, _WHAT) as file:
+            with open_regular(path, READ, _WHAT) as file:
                 return _store(path, file, is_requested)
         except FileNotFoundError:
             return Store([], [], [])
 
 
 def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> None:
-    """Append the entry, preceded by the entry it refers to unless that one is in the file already. Raise UsageError."""
+    """Append the entry, after the entry to which it refers unless the file contains that already. Raise UsageError."""
     with convert_failures(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with opened_regular(path, _APPEND, _WHAT) as file:
+        with open_regular(path, _APPEND, _WHAT) as file:
             hold(str(path), file)
             end = os.pread(file, _PIECE, max(os.fstat(file).st_size - _PIECE, 0))
             lines = end.split(b"\n")
-            if end.strip() and not any(parsed_line(line) is not None for line in reversed(lines)):
+            if end.strip() and not any(parse_line(line) is not None for line in reversed(lines)):
                 raise UsageError(f"{path}: {_FOREIGN}")
             added = [
                 json.dumps(new_entry, separators=(",", ":"), allow_nan=False).encode() + b"\n"
@@ -124,7 +125,7 @@ def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> 
 
 
 def _append(file: int, text: bytes) -> None:
-    """Append the whole text or, on a full disk, nothing. Raise OSError."""
+    """Append the text as a whole, or nothing if the disk is full. Raise OSError."""
     size = os.fstat(file).st_size
     try:
         with open(file, "ab", buffering=0, closefd=False) as stream:
@@ -137,7 +138,7 @@ def _append(file: int, text: bytes) -> None:
 
 
 def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:
-    """Yield the lines, newest first; the last one is incomplete if it starts before `begin`."""
+    """Yield the lines, newest first; the last yielded line is incomplete if it starts before `begin`."""
     rest: list[bytes] = []  # of the line that continues before the read part, its end first
     while end > begin:
         size = min(_PIECE, end - begin)
@@ -160,7 +161,7 @@ def _store(path: Path, file: int, is_requested: Callable[[bytes], bool]) -> Stor
     for at, line in enumerate(_lines_backwards(file, begin, size), 1):
         if not is_requested(line):
             is_history = True
-        elif (entry := parsed_line(line)) is not None:
+        elif (entry := parse_line(line)) is not None:
             entries.append(entry)
             numbers.append(at)
         elif line.strip():
@@ -172,8 +173,8 @@ def _store(path: Path, file: int, is_requested: Callable[[bytes], bool]) -> Stor
     return Store(entries[::-1], numbers, whole, is_cut=begin > 0)
 
 
-def parsed_line(line: bytes) -> Entry | None:
-    """Return the entry of a line, or None if the line is not an entry."""
+def parse_line(line: bytes) -> Entry | None:
+    """Return the entry in a line, or None if the line is not an entry."""
     if len(line) > _PIECE:
         return None
     try:

@@ -1,6 +1,6 @@
-"""This host, read with plain system calls and a deadline for each file.
+"""This host, which is read by plain system calls with a deadline for each file.
 
-A hanging read keeps a thread until it returns, and is rarely retried.
+A hanging read occupies a thread until it returns, and is rarely retried.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from msgspec import Struct
 from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable, system_reason
 from noisewatch.machine import Json, T, wait_readable
 from noisewatch.machine.reading.kept_files import LARGEST_FILE, File, KeptFiles, ReadProgress
-from noisewatch.machine.threads import signals_left_to_us
+from noisewatch.machine.threads import main_thread_signals_blocked
 
-AGAIN_AFTER = 60.0  # deadlines: a file that keeps hanging delays us for a sixtieth of the time at most
+AGAIN_AFTER = 60.0  # deadlines: a file that keeps hanging delays us for at most a sixtieth of the time
 _GROWS_BY = 2.0  # each time it hangs again
 _LONGEST_WAIT_S = 3600.0  # so that a recovered machine is read completely within the hour
-MOST_STUCK = 32  # threads; if more files hang, the whole machine does, and each costs another deadline
+MOST_STUCK = 32  # threads; if more files hang, the whole machine does, and each file costs another deadline
 
 
 class Threadlike(Protocol):
-    """An object that can end, such as a thread."""
+    """A thread, or another object that can end."""
 
     def is_alive(self) -> bool:
         """Return whether the object has not ended."""
@@ -43,7 +43,7 @@ class _Hung(Struct, frozen=True):
 
 
 class HungReads:
-    """Hanging reads: by path, the thread abandoned in the read. Times are CLOCK_MONOTONIC."""
+    """The hanging reads: by path, the thread that was abandoned in the read. Times are CLOCK_MONOTONIC."""
 
     def __init__(self, again_after: float = AGAIN_AFTER) -> None:
         self._again_after = again_after
@@ -60,11 +60,11 @@ class HungReads:
         return path in self._by_path
 
     def may_try(self, path: str, now_s: float) -> bool:
-        """Return whether the last read returned, long enough ago, so at most one thread hangs per file."""
+        """Return whether the hanging read is long ago and has returned, so that at most one thread hangs per file."""
         hung = self._by_path.get(path)
         return hung is None or (now_s >= hung.again_at_s and not hung.thread.is_alive())
 
-    def answered(self, path: str) -> None:
+    def forget(self, path: str) -> None:
         """Forget that `path` ever hung."""
         self._by_path.pop(path, None)
 
@@ -89,13 +89,13 @@ _REASONS = {
 
 
 def unreadable(path: str, error: OSError) -> Unreadable:
-    """Return the user's error for the kernel's error."""
+    """Return the error to raise for a failed read of `path`: Absent if it does not exist, otherwise Unreadable."""
     kind = Absent if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESRCH) else Unreadable
     return kind(path, reason_of(error))
 
 
 def reason_of(error: OSError) -> str:
-    """Return the kernel's error as text."""
+    """Return the reason in the kernel's error as text."""
     return _REASONS.get(error.errno or 0) or system_reason(error)
 
 
@@ -122,7 +122,7 @@ class LiveMachine:
         return time.monotonic_ns()
 
     def read_bytes(self, path: str) -> bytes:
-        return self._timed(path, self._files.read, path)
+        return self._read_within_deadline(path, self._files.read, path)
 
     def reread(self, files: Sequence[File]) -> list[tuple[int, bytes | None]]:
         """Reread the files in one call, without Python code in between; each file has its own deadline."""
@@ -136,13 +136,13 @@ class LiveMachine:
             attempt.end_read()
 
     def list_names(self, path: str) -> list[str]:
-        return sorted(self._timed(path, os.listdir, path))
+        return sorted(self._read_within_deadline(path, os.listdir, path))
 
     def mode(self, path: str) -> int:
-        return stat.S_IMODE(self._timed(path, os.stat, path).st_mode)
+        return stat.S_IMODE(self._read_within_deadline(path, os.stat, path).st_mode)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        return self._timed(question, answer, own_deadline_s=_ASK_DEADLINE_S)
+        return self._read_within_deadline(question, answer, own_deadline_s=_ASK_DEADLINE_S)
 
     def begin_snapshot(self) -> None:
         self._files.begin_snapshot()
@@ -168,13 +168,15 @@ class LiveMachine:
     def _give_up(self, attempt: _Attempt[T], path: str) -> None:
         attempt.give_up()
         self._hung.add(path, attempt, attempt.deadline_s, time.monotonic())
-        self._files.leave(path)
+        self._files.close_others(path)
         self._files = self._new_files()  # the stuck thread keeps the old one
         stuck = self._hung.stuck
         if len(stuck) >= MOST_STUCK:
             raise CannotMeasure(f"{len(stuck)} files do not answer, {stuck[0]} and {path} among them")
 
-    def _timed(self, path: str, read: Callable[..., T], *arguments: str, own_deadline_s: float | None = None) -> T:
+    def _read_within_deadline(
+        self, path: str, read: Callable[..., T], *arguments: str, own_deadline_s: float | None = None
+    ) -> T:
         deadline_s = own_deadline_s or self._deadline_s
         attempt = _current_attempt()  # without a watching thread there is no retry
         if path in self._hung and (attempt is None or not self._hung.may_try(path, time.monotonic())):
@@ -189,7 +191,7 @@ class LiveMachine:
             if attempt is not None:
                 attempt.end_read()
                 if not attempt.is_given_up:
-                    self._hung.answered(path)
+                    self._hung.forget(path)
 
 
 class _Abandoned(BaseException):
@@ -197,7 +199,7 @@ class _Abandoned(BaseException):
 
 
 class _Attempt(Generic[T]):
-    """One run of `work` in its own thread. threading.Thread and Event would wake the caller six times."""
+    """One run of `work` in its own thread. threading.Thread and Event would wake the caller six times, not once."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self.is_given_up = False
@@ -207,20 +209,20 @@ class _Attempt(Generic[T]):
         self._values: list[T] = []
         self._error: BaseException | None = None
         self._has_ended = False
-        self._end, self._told_end = os.pipe2(os.O_CLOEXEC)
+        self._end_reader, self._end_writer = os.pipe2(os.O_CLOEXEC)
 
     def start(self) -> None:
         """Start the thread, and return before it has begun."""
-        with signals_left_to_us():
+        with main_thread_signals_blocked():
             start_new_thread(self._run, ())
 
     def wait_for_end(self, seconds: float) -> bool:
-        """Wait for the end; return whether it came in time."""
-        return wait_readable(self._end, seconds)
+        """Wait for the attempt's end; return whether it came in time."""
+        return wait_readable(self._end_reader, seconds)
 
     def close(self) -> None:
-        """Close the descriptor that signals the end: no thread waits for it any more."""
-        os.close(self._end)
+        """Close the descriptor that signals the end, because no thread waits for it any more."""
+        os.close(self._end_reader)
 
     def is_alive(self) -> bool:
         """Return whether the attempt has not ended."""
@@ -274,7 +276,7 @@ class _Attempt(Generic[T]):
             self._error = error
         finally:
             self._has_ended = True
-            os.close(self._told_end)  # wakes the waiting thread, which sees the end of the pipe
+            os.close(self._end_writer)  # wakes the waiting thread, which sees the end of the pipe
 
     def result(self) -> T:
         if self._error is not None:

@@ -1,6 +1,6 @@
-"""A lock file that contains the name of the process that holds the lock.
+"""A lock file, which contains the name of the process that holds the lock.
 
-The name stays when noisewatch ends: the holder is its starter, the script that runs the benchmark next.
+The name stays when noisewatch ends: the holder is the script that started it and runs the benchmark next.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from noisewatch.errors import UsageError, system_reason
 
-HOLD_DEADLINE_S = 1.0  # it is held only to read and write a line, but a stopped process may hold it forever
+HOLD_DEADLINE_S = 1.0  # the file is held only to read and write a line, but a stopped process may hold it forever
 _TRY_AGAIN_S = 0.01
 _LARGEST = 4096
 _OPEN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -28,10 +28,10 @@ class FileHeld(UsageError):
 def claim(path: str, successor: Callable[[str], str | None]) -> bool:
     """Replace the file's text (empty if there is no file) by `successor(text)`; return whether the claim succeeded.
 
-    An unchanged text is not written. A successor of None means that another process holds the lock. Raise FileHeld, and
-    UsageError if the file cannot be written.
+    An unchanged text is not written. A successor of None refuses the claim: another process holds the lock. Raise
+    FileHeld, and UsageError if the file cannot be written.
     """
-    with _held(path) as file:
+    with _open_locked(path) as file:
         text = _read(file)
         new_text = successor(text)
         if new_text is not None and new_text != text:
@@ -41,16 +41,16 @@ def claim(path: str, successor: Callable[[str], str | None]) -> bool:
 
 def release(path: str, text: str) -> None:
     """Empty the file if its content is still `text`. Raise the errors of `claim`."""
-    with _held(path) as file:
+    with _open_locked(path) as file:
         if _read(file) == text:
             _write(file, "")
 
 
 @contextmanager
-def _held(path: str) -> Iterator[int]:
-    """Open the file, locked against changes by other processes in the context."""
+def _open_locked(path: str) -> Iterator[int]:
+    """Return a context with the open file, which other processes cannot claim or release meanwhile."""
     try:
-        file = _opened(path)
+        file = _open(path)
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise UsageError(f"{path}: not a regular file, so not a lock")
@@ -92,8 +92,8 @@ def _holder(file: int) -> str:
     return f"{name} (pid {match[1]})"
 
 
-def _opened(path: str) -> int:
-    """Open the file, creating it only if missing: in /run/lock the kernel may refuse O_CREAT on another user's file."""
+def _open(path: str) -> int:
+    """Open the file; create it only if it is missing: in /run/lock, O_CREAT on another user's file may be refused."""
     try:
         return os.open(path, _OPEN)
     except FileNotFoundError:

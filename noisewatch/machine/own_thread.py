@@ -1,4 +1,4 @@
-"""Counters of the calling thread, read in some microseconds, between two measurements.
+"""Reads counters of the calling thread in some microseconds, between two measurements.
 
 It imports very little because it runs in the benchmark's own process.
 """
@@ -17,7 +17,7 @@ _LONGEST = 100  # bytes: three counts
 
 
 class ThreadReading(NamedTuple):
-    """Counters at one time: CPU time of this thread (`ran_ns`), its process, and reaped children."""
+    """Counters at one time: the CPU time of this thread (`ran_ns`), of its process, and of reaped children."""
 
     at_ns: int  # CLOCK_MONOTONIC
     ran_ns: int

@@ -1,4 +1,4 @@
-"""Opens files named by the user. All but regular files (a pipe, a device, a folder) are refused without blocking."""
+"""Opens files that the user names; only regular files: a pipe, a device or a folder is refused without blocking."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def convert_failures(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def opened_regular(path: Path, flags: int, what: str) -> Iterator[int]:
-    """Open the file and yield its descriptor.
+def open_regular(path: Path, flags: int, what: str) -> Iterator[int]:
+    """Return a context with the open file's descriptor.
 
     Raise OSError, or UsageError if it is not a regular file, so not `what`.
     """
@@ -38,8 +38,8 @@ def opened_regular(path: Path, flags: int, what: str) -> Iterator[int]:
 
 
 def read_small(path: Path, most_bytes: int, what: str) -> bytes:
-    """Return the whole content. Raise UsageError if the file cannot be read, or is larger than `most_bytes`."""
-    with convert_failures(path), opened_regular(path, READ, what) as file, open(file, "rb", closefd=False) as stream:
+    """Return the file's content. Raise UsageError if it cannot be read, or is larger than `most_bytes`."""
+    with convert_failures(path), open_regular(path, READ, what) as file, open(file, "rb", closefd=False) as stream:
         content = stream.read(most_bytes + 1)
     if len(content) > most_bytes:
         raise UsageError(f"{path}: larger than {most_bytes >> 10} KiB, so not {what}")

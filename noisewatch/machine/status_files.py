@@ -27,7 +27,7 @@ LARGEST = 1 << 16  # bytes
 _MOST_FILES = 16
 _OF_ROOT, _NAME = "/run/noisewatch", "noisewatch"
 _FOLDER_TRIES, _FOLDER_WAIT_S = 200, 0.001
-_TRIES = 3  # a file being written is complete some microseconds later
+_TRIES = 3  # a file that is being written is complete some microseconds later
 _CRC = 9  # bytes: eight digits and the end of the line
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -42,7 +42,7 @@ def own_folder() -> str:
 
 
 def trusted_folders() -> tuple[str, ...]:
-    """Return the folders of root, of this user, and under sudo of its caller."""
+    """Return the folders of root, of this user and, under sudo, of its caller."""
     caller = _sudo_caller()
     of_caller = () if caller is None else (f"/run/user/{caller}/{_NAME}",)
     return tuple(dict.fromkeys((_OF_ROOT, own_folder(), *of_caller)))
@@ -76,8 +76,8 @@ class StatusFile:
         self._folder = os.open(folder, _FOLDER)
         if not _is_safe(os.fstat(self._folder), frozenset({os.geteuid()})):
             raise PermissionError(folder)
-        with _alone_in(self._folder):  # otherwise a starting process would take this file for a killed process's
-            _sweep(self._folder)
+        with _locked_folder(self._folder):  # otherwise a starting process would take this file for a killed process's
+            _remove_stale(self._folder)
             self._file = os.open(str(self._pid), _CREATE, 0o600, dir_fd=self._folder)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if is_roots:
@@ -109,8 +109,8 @@ class StatusFile:
 
 
 @contextmanager
-def _alone_in(folder: int) -> Iterator[None]:
-    """Lock the folder: no other process adds or removes files. Raise BlockingIOError if it stays locked for long."""
+def _locked_folder(folder: int) -> Iterator[None]:
+    """Lock the folder, so that no other process adds or removes files. Raise BlockingIOError after a timeout."""
     for tries_left in reversed(range(_FOLDER_TRIES)):
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -125,7 +125,7 @@ def _alone_in(folder: int) -> Iterator[None]:
         fcntl.flock(folder, fcntl.LOCK_UN)
 
 
-def _sweep(folder: int) -> None:
+def _remove_stale(folder: int) -> None:
     """Remove the files of killed processes."""
     for name in filter(_is_number, os.listdir(folder)):
         with suppress(OSError):
@@ -138,7 +138,7 @@ def _sweep(folder: int) -> None:
 
 
 def _is_safe(status: os.stat_result, uids: frozenset[int]) -> bool:
-    """Return whether one of the users owns the file, and no other user can write it."""
+    """Return whether one of the users owns the file and no other user can write to it."""
     return status.st_uid in uids and not status.st_mode & _OTHERS_WRITE
 
 
@@ -148,7 +148,7 @@ class _Opened(Struct):
 
 
 class StatusFiles:
-    """The status texts of running noisewatch processes, and one last time those of ended processes."""
+    """The status texts of running noisewatch processes; an ended process's text is returned one last time."""
 
     def __init__(self, folders: Sequence[str] | None = None) -> None:
         self._folders = trusted_folders() if folders is None else tuple(folders)
@@ -156,7 +156,7 @@ class StatusFiles:
         self._opened: dict[tuple[str, str], _Opened] = {}
 
     def texts(self) -> list[str]:
-        """Return the texts of the processes of trusted users: root, this user, and the caller of sudo."""
+        """Return the texts of trusted users' processes: root's, this user's, and those of sudo's caller."""
         there = {(folder, name) for folder in self._folders for name in self._open_new(folder)}
         texts = []
         for key, opened in list(self._opened.items()):
@@ -179,7 +179,7 @@ class StatusFiles:
             names = sorted(filter(_is_number, os.listdir(opened)))
             for name in names:
                 if (folder, name) not in self._opened and len(self._opened) < _MOST_FILES:
-                    file = self._new(opened, name)
+                    file = self._open_if_trusted(opened, name)
                     if file is not None:
                         self._opened[folder, name] = _Opened(file)
             return names
@@ -188,7 +188,7 @@ class StatusFiles:
         finally:
             os.close(opened)
 
-    def _new(self, folder: int, name: str) -> int | None:
+    def _open_if_trusted(self, folder: int, name: str) -> int | None:
         """Open the file; return None if another user owns it, or if its process is missing or another user's."""
         with suppress(OSError):
             file = os.open(name, _READ, dir_fd=folder)

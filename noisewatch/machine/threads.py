@@ -1,4 +1,4 @@
-"""Threads of noisewatch other than the main thread."""
+"""Starts threads of noisewatch next to the main thread."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FOR_MAIN_THREAD = frozenset(
 
 
 @contextmanager
-def signals_left_to_us() -> Iterator[None]:
-    """Block the main thread's signals in the context, so that threads started there never receive them."""
+def main_thread_signals_blocked() -> Iterator[None]:
+    """Block the main thread's signals in the context, so that threads started in it never receive them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_MAIN_THREAD)
     try:
         yield

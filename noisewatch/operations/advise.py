@@ -23,14 +23,14 @@ from noisewatch.patterns import regex
 from noisewatch.text import printable
 
 _HAS_EXITED = "It has exited (or changed its name): nothing to move."
-_ELSEWHERE = "On the machine shown, which is not this one:"
+_ELSEWHERE = "On the machine shown, not on this one:"
 _IRQ_THREAD = regex(r"irq/(\d+)-")
 _OF_QUOTA = (
-    "The group has used up its CPU quota: the kernel stops its threads until the next period. The kernel counts this "
-    "for all CPUs together; the part of this CPU is inferred."
+    "The group has used up its CPU quota, so the kernel stops its threads until the next period. The kernel counts "
+    "this for all CPUs together; this CPU's part is inferred."
 )
 _MAY_HAVE_MOVED = (
-    "Its total run time is measured; its share on this CPU is an estimate, because it may have moved "
+    "Its total run time is measured; its share on this CPU is an estimate: it may have moved "
     "between CPUs, and the kernel does not count a thread's time by CPU."
 )
 _MOVABLE = {
@@ -46,16 +46,16 @@ class Advice(Struct, frozen=True):
     about: CulpritLine
     lines: tuple[str, ...]
     commands: tuple[tuple[str, str], ...] = ()  # purpose (now, undo, keep) and shell command
-    by_hand: str | None = None  # what only people can do
+    by_hand: str | None = None  # actions that only people can take
     offset: int = 0  # rows that were scrolled
 
 
 def advise(
     open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLine, beside: Iterable[CulpritLine] = ()
 ) -> Advice:
-    """Return advice with commands for this machine, none of which are run.
+    """Return advice with commands for this machine; no command is run.
 
-    `beside` are the other culprits of the same interval.
+    `beside` are the interval's other culprits.
     """
     try:
         machine = open_machine()
@@ -64,12 +64,12 @@ def advise(
         snapshot = read_snapshot(
             machine, SnapshotOptions(target, is_discreet=True), TaskReader(asks_all_affinities=True)
         )
-        remedy = _if_it_disturbs(about, beside, Case(snapshot))
+        remedy = _irq_remedy(about, beside, Case(snapshot))
     except NoisewatchError as error:
         return Advice(about, (f"No advice: {error}",))
     task = snapshot.tasks.by_tid.get(about.tid) if snapshot.tasks is not None and about.tid is not None else None
     if about.tid is not None and (task is None or task.name != about.name):
-        return _for_the_next_time(about, snapshot, Case(snapshot).housekeeping)
+        return _advice_for_next_time(about, snapshot, Case(snapshot).housekeeping)
     commands, by_hand = commands_of(remedy.fix), left_to_people(remedy.fix)
     lines = [*_describe(about, snapshot.irqs), remedy.said]
     if commands and not machine.is_live:
@@ -79,8 +79,8 @@ def advise(
     return Advice(about, tuple(map(printable, lines)), runnable, by_hand)
 
 
-def _if_it_disturbs(about: CulpritLine, others: Iterable[CulpritLine], case: Case) -> Remedy:
-    """Return the remedy; an IRQ that is already delivered to other CPUs only is not to be moved."""
+def _irq_remedy(about: CulpritLine, others: Iterable[CulpritLine], case: Case) -> Remedy:
+    """Return the remedy against an IRQ: none if it is only delivered to other CPUs already."""
     others, number, irqs = list(others), _irq_of(about), case.snapshot.irqs
     irq = irqs.by_number.get(number) if irqs is not None and number is not None else None
     disturbed = case.target | case.siblings
@@ -88,11 +88,11 @@ def _if_it_disturbs(about: CulpritLine, others: Iterable[CulpritLine], case: Cas
     heard = {about.cpu, *(line.cpu for line in others if line.irq == number)}
     if delivered_to and disturbed.isdisjoint(delivered_to | heard):
         return Remedy(f"It disturbs no target CPU: it goes to {name_cpus(delivered_to)}.")
-    return _with_its_interrupt(about, others, case)
+    return _softirq_remedy(about, others, case)
 
 
-def _with_its_interrupt(about: CulpritLine, others: Iterable[CulpritLine], case: Case) -> Remedy:
-    """Return the remedy; for softirqs that follow an interrupt, move the most frequent IRQ of that CPU."""
+def _softirq_remedy(about: CulpritLine, others: Iterable[CulpritLine], case: Case) -> Remedy:
+    """Return the remedy against softirqs; if they follow an interrupt, move the CPU's most frequent IRQ."""
     remedy = remedy_of(about, case)
     if about.kind != Kind.SOFTIRQ or about.name not in AFTER_AN_INTERRUPT:
         return remedy
@@ -105,7 +105,7 @@ def _with_its_interrupt(about: CulpritLine, others: Iterable[CulpritLine], case:
     return Remedy(text, remedy_of(interrupt, case).fix)
 
 
-def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: CpuSet) -> Advice:
+def _advice_for_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: CpuSet) -> Advice:
     """Return the advice for a thread that has exited."""
     lines, commands = [*_describe(about, snapshot.irqs), _HAS_EXITED], []
     if housekeeping and about.kind == Kind.THREAD:
@@ -116,7 +116,7 @@ def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: Cpu
 
 
 def _describe(about: CulpritLine, irqs: Irqs | None) -> list[str]:
-    """Return sentences about the culprit; none if its name is self-explanatory or unknown."""
+    """Return sentences that explain the culprit; none if its name is self-explanatory or unknown."""
     lines: list[str] = []
     if about.kind == Kind.KERNEL_THREAD:
         does = explain_thread(about.name)

@@ -1,4 +1,4 @@
-"""Calibration of CPUs: the microbenchmark, its gaps as they come, and the culprits observed at the same time."""
+"""Calibrates CPUs: runs the microbenchmark, shows its gaps as they occur, and observes culprits at the same time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from noisewatch.model.calibration.settling import Settling, are_level, settling_
 from noisewatch.model.calibration.statistics import Histogram, bucket_of
 from noisewatch.model.history.entries import Past
 from noisewatch.model.interval.interval import Interval, interval_between
-from noisewatch.operations.history import CalibrationHistory, drift_in, until_settled
+from noisewatch.operations.history import CalibrationHistory, drift_in, until_accurate
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_with_remark
 from noisewatch.operations.progress import ProgressListener
@@ -53,7 +53,7 @@ class CalibrateOptions(Struct, frozen=True, kw_only=True):
     """The CPUs to calibrate, the method, and the benchmark's requirements."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
-    against: str | None = None  # other CPUs to compare the target CPUs with, as the user listed them
+    against: str | None = None  # the CPUs to compare the target CPUs with, in the user's words
     busy_processes: int | None = None  # for a calibration under load; 0: one per CPU that may be busy
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(5.0))
     budget: Budget = field(default_factory=Budget)
@@ -62,7 +62,7 @@ class CalibrateOptions(Struct, frozen=True, kw_only=True):
 
 
 class CalibratedUnderLoad(Struct, frozen=True):
-    """A calibration of the target CPUs next to busy processes; `not_isolated` are the target CPUs not isolated."""
+    """A calibration of the target CPUs next to busy processes; `not_isolated` are target CPUs that are not isolated."""
 
     calibrated: Calibrated
     load: BusyLoad
@@ -70,7 +70,7 @@ class CalibratedUnderLoad(Struct, frozen=True):
 
 
 class CalibratedTarget(Struct, frozen=True):
-    """The calibration of the target CPUs, with other CPUs to compare them with, or with one under load."""
+    """The calibration of the target CPUs, and a second one to compare it with: of other CPUs, or under load."""
 
     target: CpuSet
     against: CpuSet | None
@@ -81,7 +81,7 @@ class CalibratedTarget(Struct, frozen=True):
 
 
 class CalibrationRun(Struct, frozen=True):
-    """A calibration, and other observations made at the same time."""
+    """A calibration, and what else was observed meanwhile."""
 
     samples: CalibrationSamples
     observations: ConcurrentObservations
@@ -111,27 +111,27 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
     def look(previous: Snapshot) -> Snapshot:
         return read_snapshot(machine, read_options, task_reader, previous)
 
-    settling = settled(machine, cpus, options.settle_s, listener)
+    settling = settle_clocks(machine, cpus, options.settle_s, listener)
     past = history.recall()
-    calibrated = _calibrated(machine, snapshot, cpus, options, past, listener, lambda: look(snapshot))
+    calibrated = _calibrate(machine, snapshot, cpus, options, past, listener, lambda: look(snapshot))
     history.remember(calibrated, snapshot, listener)
     under_load = None
     if options.busy_processes is not None:
         if isinstance(machine, Recording):
             machine.go_to_aside()
-        as_long = replace(options, calibration=as_long_as(calibrated, options.calibration))
-        under_load = _calibrated_under_load(machine, look(snapshot), as_long, past, listener, look)
+        as_long = replace(options, calibration=with_length_of(calibrated, options.calibration))
+        under_load = _calibrate_under_load(machine, look(snapshot), as_long, past, listener, look)
     return CalibratedTarget(target, against, calibrated, under_load, settling, snapshot)
 
 
-def as_long_as(calibrated: Calibrated, options: CalibrationOptions) -> CalibrationOptions:
-    """Return the options for a second calibration, to compare: of the first one's length, unless one was given."""
+def with_length_of(calibrated: Calibrated, options: CalibrationOptions) -> CalibrationOptions:
+    """Return the options of a second calibration: it takes as long as the first one, unless the user gave a length."""
     if not options.is_auto:
         return options
     return replace(options, seconds=calibrated.calibration.samples.length_ns / 1e9, is_auto=False)
 
 
-def _calibrated(
+def _calibrate(
     machine: Machine,
     snapshot: Snapshot,
     cpus: CpuSet,
@@ -141,7 +141,7 @@ def _calibrated(
     look_again: Callable[[], Snapshot],
 ) -> Calibrated:
     """Calibrate and evaluate the CPUs. Raise CannotMeasure if no CPU has a complete measurement."""
-    asked = until_settled(past, options.calibration, options.budget)
+    asked = until_accurate(past, options.calibration, options.budget)
     try:
         measured = calibrate_cpus(machine, snapshot, cpus, asked, listener.on_calibrating, look_again)
     finally:
@@ -156,7 +156,7 @@ def _calibrated(
     return calibrated
 
 
-def _calibrated_under_load(
+def _calibrate_under_load(
     machine: Machine,
     snapshot: Snapshot,
     options: CalibrateOptions,
@@ -166,7 +166,7 @@ def _calibrated_under_load(
 ) -> CalibratedUnderLoad:
     """Calibrate the target CPUs next to busy processes.
 
-    Raise CannotMeasure if the busy processes did not run all the time.
+    Raise CannotMeasure if the busy processes did not run throughout.
     """
     target = snapshot.target.cpus
     with ExitStack() as stack:
@@ -176,7 +176,7 @@ def _calibrated_under_load(
             load.end()
             return look(snapshot)
 
-        calibrated = _calibrated(machine, snapshot, target, options, past, listener, look_again)
+        calibrated = _calibrate(machine, snapshot, target, options, past, listener, look_again)
         outcome = load.end()
     return CalibratedUnderLoad(calibrated, outcome, target - (snapshot.isolation.isolated or frozenset()))
 
@@ -197,10 +197,10 @@ def calibrate_cpus(
     look_again: Callable[[], Snapshot] | None = None,
     tracing: type[TraceCollector] = TraceCollector,
 ) -> CalibrationRun | str:
-    """Calibrate the CPUs, or return the reason why that is not possible.
+    """Calibrate the CPUs, or return the reason why they cannot be calibrated.
 
-    The caller pins this process to other CPUs first. `look_again` takes a snapshot after the calibration, to compare
-    with `snapshot`.
+    The caller pins this process to other CPUs first. `look_again` takes the snapshot after the calibration; `snapshot`
+    is the one before.
     """
     if not cpus:
         return _NO_CPUS
@@ -224,7 +224,7 @@ def calibrate_cpus(
 def _interval(
     machine: Machine, before: Snapshot, samples: CalibrationSamples, look_again: Callable[[], Snapshot] | None
 ) -> Interval | None:
-    """Return the interval from the snapshot until now, or until the next snapshot of a recording."""
+    """Return the interval from `before` until now, or until the next snapshot of a recording."""
     is_over = isinstance(machine, Recording) and not machine.advance()
     after = look_again() if look_again is not None and not is_over else None
     if after is None or after.taken_at_ns <= before.taken_at_ns:
@@ -265,7 +265,7 @@ class LiveCpu(Struct):
 
 
 class LiveGaps(Struct):
-    """The gaps of all CPUs so far. The common histogram is updated incrementally, as it is drawn often."""
+    """The gaps of all CPUs so far. The common histogram is drawn often, so it is updated incrementally."""
 
     done_s: float = 0.0
     total_s: float = 0.0
@@ -283,15 +283,15 @@ class LiveGaps(Struct):
         return Histogram(self.counts)
 
     def worst(self, most: int) -> list[LiveCpu]:
-        """Return at most `most` CPUs, by lost time, largest first."""
+        """Return the CPUs that lost most time, the worst first: at most `most`."""
         return heapq.nlargest(most, self.by_cpu.values(), key=lambda cause: cause.stolen_ns)
 
 
-def settled(machine: Machine, cpus: CpuSet, most_s: float | None, listener: ProgressListener) -> Settling | None:
+def settle_clocks(machine: Machine, cpus: CpuSet, most_s: float | None, listener: ProgressListener) -> Settling | None:
     """Run fixed work on the CPUs until their clocks are stable, so that no turbo budget ends during the calibration.
 
-    Return how the clocks settled within `most_s` seconds; for a recording, the recorded measurement. None if
-    settling was not requested. Raise CannotMeasure if it was requested and failed.
+    Return how the clocks changed within at most `most_s` seconds (from the recording, if it is one), or None if no
+    warm-up was requested. Raise CannotMeasure if a requested one failed.
     """
     if most_s is None and machine.is_live:
         return None
@@ -313,7 +313,7 @@ def settled(machine: Machine, cpus: CpuSet, most_s: float | None, listener: Prog
 
 
 class TraceBeside:
-    """A watch function of a calibration that also drains the trace at each call."""
+    """A calibration's watch function that also drains the trace at each call."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -336,13 +336,13 @@ class TraceBeside:
         self._watch(progress)
 
     def trace(self, machine: Machine) -> Trace | str:
-        """Return the trace of this calibration, or the recorded one."""
+        """Return the trace of this calibration, or the trace in the recording."""
         collector = self._collector
         return read_trace(machine, collector.result if collector is not None else lambda: failed_trace(self._reason))
 
 
 def cpus_for_load(snapshot: Snapshot) -> CpuSet:
-    """Return the CPUs that ordinary processes may use: all online CPUs except isolated target CPUs."""
+    """Return the CPUs that ordinary processes may use: all online CPUs except for isolated target CPUs."""
     online = snapshot.online.online or frozenset()
     return online - (snapshot.target.cpus & (snapshot.isolation.isolated or frozenset()))
 

@@ -1,7 +1,7 @@
-"""The newest report of each host, from any number of verdict files, of which one at a time is in memory.
+"""Finds the newest report of each host in any number of verdict files, with one file in memory at a time.
 
-Of a verdict of `preflight --format json` or `jsonl` only the needed keys are decoded; the rest is checked to be JSON
-and skipped. With the `json` module, which decodes everything, twenty thousand verdicts take half a minute.
+A file contains a verdict of `preflight --format json` or `jsonl`. Only the needed keys are decoded; the rest is
+skipped, but must be JSON. The `json` module decodes everything: half a minute for twenty thousand verdicts.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from noisewatch.judgement.terms import Gravity
 from noisewatch.machine.regular_files import read_small
 from noisewatch.model.history.figures import Figure, slowest_of
 from noisewatch.operations.records.figures import OF_EACH_CPU, value_of
-from noisewatch.operations.records.files import opened_file
+from noisewatch.operations.records.files import open_regular_file
 from noisewatch.text import clean
 
 _MOST_HOSTS_BYTES = 64 * 1024 * 1024
 _ENDINGS = (".json", ".jsonl")
-_OF_NO_HOST = ("verdict", "noisewatch", "preflight", "report")  # then the folder is named after it
+_OF_NO_HOST = ("verdict", "noisewatch", "preflight", "report")  # then the folder is named after the host
 
 
 class FleetOptions(Struct, frozen=True, kw_only=True):
-    """The report files, the hosts that are expected to have reports, and the maximum age of a report."""
+    """The report files, the hosts that should have a report, and a report's maximum age."""
 
     places: Sequence[str]
     baseline: str | None = None
@@ -44,7 +44,7 @@ class FleetOptions(Struct, frozen=True, kw_only=True):
 
 
 def gather(options: FleetOptions) -> Fleet:
-    """Read the fleet's reports. Raise UsageError if there is no report and no expected host."""
+    """Read the fleet's reports. Raise UsageError if there is neither a report nor an expected host."""
     reports = _reports(options.places)
     baseline = None
     if options.baseline is not None:
@@ -59,7 +59,10 @@ def gather(options: FleetOptions) -> Fleet:
 
 
 def expected_hosts(text: str) -> tuple[str, ...]:
-    """Return the hosts in a file, one per line, or in a comma-separated list. Raise UsageError if it is invalid."""
+    """Return the hosts that a file lists, one per line, or that `text` itself lists, separated by commas.
+
+    Raise UsageError for an invalid list.
+    """
     if os.path.exists(text) or "/" in text:  # False for a list that is too long for a path
         try:
             content = read_small(Path(text), _MOST_HOSTS_BYTES, "a list of hosts")
@@ -85,7 +88,7 @@ def _reports(places: Sequence[str]) -> dict[str, HostReports]:
 
 
 def _read_all(places: Sequence[str]) -> Iterator[Report]:
-    """Yield the report of each file once, even if the file is named twice or is also in a folder."""
+    """Yield each file's report once, even if the file is named twice, or both by itself and by its folder."""
     seen = set()
     for file in report_files(places):
         if file.path not in seen:
@@ -97,7 +100,7 @@ def _read_all(places: Sequence[str]) -> Iterator[Report]:
 
 
 class ReportFile(Struct, frozen=True):
-    """The path of a report and its host, or the reason why a folder could not be read."""
+    """The path of a report, or of a folder that could not be read, with the reason."""
 
     path: str
     host: str
@@ -116,7 +119,7 @@ def report_files(places: Sequence[str]) -> Iterator[ReportFile]:
 
 
 def _in_folder(top: str) -> Iterator[ReportFile]:
-    """Yield the files in a folder: links are followed, each folder is read once, and hidden files are skipped."""
+    """Yield the files in a folder. Links are followed, each folder is read once, and hidden files are skipped."""
     waiting, seen = [top], set()
     while waiting:
         folder = waiting.pop()
@@ -156,7 +159,7 @@ def _name(folder: str) -> str:
 _SCHEMA = 1
 _NOT_OURS = "not a verdict of noisewatch"
 _NO_DETAILS = "without further details"
-_MOST_BYTES = 64 * 1024 * 1024  # a verdict takes 0.1 MB, and 30 kB more for each CPU that was calibrated
+_MOST_BYTES = 64 * 1024 * 1024  # a verdict takes 0.1 MB, and 30 kB more for each calibrated CPU
 _LONGEST_HOST = 253  # https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4
 _FACTS = (("kernel", "kernel"), ("cpu_model", "cpu model"), ("virtual", "virtual"))
 _DECIDING = (Gravity.FAILED, Gravity.UNANSWERED)
@@ -191,40 +194,40 @@ def report_in(path: str, host: str) -> Report:
     """
     try:
         text, written_s = _read(path)
-        return parsed_report(path, host, text, written_s)
+        return parse_report(path, host, text, written_s)
     except Unreadable as error:
-        return broken_report(path, host, clean(error.reason), _written_at_the_latest(path))
+        return broken_report(path, host, clean(error.reason), _last_written_s(path))
 
 
-def _written_at_the_latest(path: str) -> float:
-    """Return when an unreadable file was last written: the later time of the link and its target.
+def _last_written_s(path: str) -> float:
+    """Return when an unreadable file was last written: the later of the times of a link and its target.
 
-    Now, if neither time is known.
+    Return the current time if neither is known.
     """
     times: list[float] = []
-    for look in (os.lstat, os.stat):
+    for stat in (os.lstat, os.stat):
         with suppress(OSError, ValueError):  # a NUL in the name
-            times.append(look(path).st_mtime)
+            times.append(stat(path).st_mtime)
     return max(times, default=time.time())
 
 
 def broken_report(path: str, host: str, trouble: str, written_s: float) -> Report:
     """Return the report of an unusable file."""
-    return Report(host=_shown(host), source=path, written_s=written_s, trouble=trouble, facts={}, figures={})
+    return Report(host=_printable_host(host), source=path, written_s=written_s, trouble=trouble, facts={}, figures={})
 
 
 def _read(path: str) -> tuple[bytes, float]:
     """Return the file's content and modification time. Raise Unreadable."""
-    with opened_file(path) as file:
+    with open_regular_file(path) as file:
         status = os.fstat(file.fileno())
         if status.st_size > _MOST_BYTES:
-            raise Unreadable(path, f"larger than {_MOST_BYTES >> 20} MB, so no verdict")
+            raise Unreadable(path, f"larger than {_MOST_BYTES >> 20} MB: not a verdict")
         return file.read(status.st_size), status.st_mtime
 
 
-def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report:
+def parse_report(path: str, host: str, text: bytes, written_s: float) -> Report:
     """Parse the text of the file. Raise Unreadable if it is not a verdict."""
-    verdict, findings = _parsed(path, text)
+    verdict, findings = _parse(path, text)
     if verdict.host is not None and not 0 < len(verdict.host.strip()) <= _LONGEST_HOST:
         raise Unreadable(path, f"the host's name has {len(verdict.host)} characters, expected 1 to {_LONGEST_HOST}")
     floor = next((floor for floor in verdict.noise_floor or () if floor.sample_ns == FLOOR_NS), None)
@@ -232,7 +235,7 @@ def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report
     noise = {} if floor is None else {Figure.NOISE_100MS: floor.cv_expected}
     speeds = _speeds_by_cpu(verdict.calibration)
     return Report(
-        host=_shown((verdict.host or host).strip()),
+        host=_printable_host((verdict.host or host).strip()),
         is_identified=verdict.host is not None,
         source=path,
         written_s=written_s,
@@ -248,12 +251,12 @@ def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report
     )
 
 
-def _shown(host: str) -> str:
-    """Return a printable and unique name of the host: unprintable characters are escaped."""
+def _printable_host(host: str) -> str:
+    """Return the host's name with its unprintable characters escaped, so different names stay different."""
     return host if host.isprintable() else host.encode("unicode_escape").decode()
 
 
-def _parsed(path: str, text: bytes) -> tuple[VerdictDocument, Sequence[FindingPart]]:
+def _parse(path: str, text: bytes) -> tuple[VerdictDocument, Sequence[FindingPart]]:
     """Parse the verdict and its findings; in JSON Lines the first line is the verdict.
 
     Raise Unreadable for any other content.
@@ -262,22 +265,22 @@ def _parsed(path: str, text: bytes) -> tuple[VerdictDocument, Sequence[FindingPa
     is_lines = first.rstrip().endswith(b"}")
     try:
         head = first if is_lines else text
-        verdict = _decoded(path, head)
+        verdict = _decode(path, head)
         findings = verdict.findings or []
         return verdict, [*findings, *_FINDINGS.decode_lines(rest)] if is_lines else findings
     except RecursionError as error:
         raise Unreadable(path, damaged_words("brackets within brackets")) from error
-    except msgspec.ValidationError as error:  # JSON of something else
-        raise Unreadable(path, f"{_NOT_OURS}: {_words_of(error)}") from error
+    except msgspec.ValidationError as error:  # JSON, but not a verdict
+        raise Unreadable(path, f"{_NOT_OURS}: {_error_text(error)}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        why, is_object = _words_of(error), text.lstrip().startswith(b"{")
+        why, is_object = _error_text(error), text.lstrip().startswith(b"{")
         raise Unreadable(path, damaged_words(why) if is_object else f"{_NOT_OURS}: {why}") from error
 
 
-def _decoded(path: str, text: bytes) -> VerdictDocument:
-    """Decode a verdict; a different schema version is reported first.
+def _decode(path: str, text: bytes) -> VerdictDocument:
+    """Decode a verdict. Raise Unreadable for another schema version, and msgspec's errors for any other defect.
 
-    Raise Unreadable for another schema version, and msgspec's errors otherwise.
+    The schema version is checked even if the verdict cannot be decoded.
     """
     try:
         verdict = _VERDICTS.decode(text)
@@ -293,13 +296,13 @@ def _refuse_other_schema(path: str, version: int) -> None:
         raise Unreadable(path, f"schema {version}: this noisewatch reads schema {_SCHEMA}")
 
 
-def _words_of(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     words = str(error).removeprefix("JSON is malformed: ")
     return words[:1].lower() + words[1:]
 
 
 def _reason(causes: Sequence[CausePart], findings: Sequence[FindingPart]) -> Reason | None:
-    """Return the reason from the first cause, which is the gravest."""
+    """Return the gravest cause, which is the first, as the report's reason."""
     if not causes:
         return None
     check = causes[0].findings[0]

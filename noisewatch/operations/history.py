@@ -1,7 +1,7 @@
-"""The history of this machine in a file of JSON lines: recalled before a calibration, extended after it.
+"""This machine's history in a file of JSON lines, which is read before a calibration and extended after it.
 
-Facts stay the same for weeks, so they have a line of their own, to which entries refer by its digest. Facts are
-compared by name; the digest only detects lines that were changed later. A damaged line is ignored.
+Facts stay the same for weeks, so they have a line of their own; entries contain its digest. Facts are compared by name;
+the digest also detects lines that were changed later. A damaged line is ignored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from noisewatch.kernel.numbers import field_of
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import Work
 from noisewatch.machine import Json, Machine
-from noisewatch.machine.history_file import append_entry, boot_key, has_identity, machine_key, parsed_line, read_store
+from noisewatch.machine.history_file import append_entry, boot_key, has_identity, machine_key, parse_line, read_store
 from noisewatch.model.history.entries import Acceptance, Cvs, Entry, Past, boots_interleave
 from noisewatch.model.history.facts import Facts, parsed_facts
 from noisewatch.model.history.figures import Figure
@@ -39,12 +39,12 @@ from noisewatch.text import clean
 CALIBRATION, ACCEPTED, FACTS = "calibration", "accepted", "facts"
 _WORKS: Mapping[str, Work] = {str(work): work for work in Work}
 _FIGURES: Mapping[str, Figure] = {str(figure): figure for figure in Figure}
-_MOST_CV = 100.0  # more is damage: no calibration measures so many
+_MOST_CV = 100.0  # above this, the line is damaged
 _MOST = 1e15  # of any figure
 
 
-def described(entry: Entry) -> dict[str, Json]:
-    """Return the entry as a line of the file, without the machine's key."""
+def entry_line(entry: Entry) -> dict[str, Json]:
+    """Return the fields of the entry's line in the file, without the machine's key."""
     return {
         "kind": CALIBRATION,
         "at": entry.at_s,
@@ -57,14 +57,14 @@ def described(entry: Entry) -> dict[str, Json]:
     }
 
 
-def described_facts(facts: Facts) -> dict[str, Json]:
-    """Return the line with these facts, to which entries refer."""
-    return {"kind": FACTS, "digest": digest(facts), "facts": plain_facts(facts)}
+def facts_line(facts: Facts) -> dict[str, Json]:
+    """Return the fields of the facts' own line, whose digest entries contain."""
+    return {"kind": FACTS, "digest": digest(facts), "facts": facts_as_json(facts)}
 
 
 def digest(facts: Facts) -> str:
     """Return the digest of the facts: 32 hexadecimal digits."""
-    return _digest_of(plain_facts(facts))
+    return _digest_of(facts_as_json(facts))
 
 
 def _digest_of(plain: Json) -> str:
@@ -73,29 +73,29 @@ def _digest_of(plain: Json) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def plain_facts(facts: Facts) -> dict[str, Json]:
+def facts_as_json(facts: Facts) -> dict[str, Json]:
     """Return the facts as JSON, by class and name; null means unknown."""
     return {str(of_class): dict(named) for of_class, named in facts.items()}
 
 
-def parsed_all(lines: Iterable[Json]) -> Iterator[Entry]:
-    """Yield the valid calibrations in the lines; their facts are unknown if the line of facts is missing."""
+def parse_entries(lines: Iterable[Json]) -> Iterator[Entry]:
+    """Yield an entry per valid calibration in the lines; its facts are unknown if their line is missing."""
     facts_by_digest: dict[str, Facts] = {}
     for line in lines:
         if isinstance(line, dict) and line.get("kind") == FACTS:
             facts_by_digest[str(line.get("digest"))] = parsed_facts(line.get("facts"))
-        elif (entry := _parsed(line, facts_by_digest)) is not None:
+        elif (entry := _parse_entry(line, facts_by_digest)) is not None:
             yield entry
 
 
 def is_damaged(line: Json) -> bool:
-    """Return whether a line of facts or of a calibration is invalid or was changed after writing."""
+    """Return whether a line of facts or of a calibration is invalid, or whose facts were changed after writing."""
     if line.get("kind") == FACTS:
         return not isinstance(line.get("facts"), dict) or _digest_of(line["facts"]) != line.get("digest")
-    return _parsed(line, {}) is None
+    return _parse_entry(line, {}) is None
 
 
-def _parsed(fields: Json, facts_by_digest: Mapping[str, Facts]) -> Entry | None:
+def _parse_entry(fields: Json, facts_by_digest: Mapping[str, Facts]) -> Entry | None:
     try:
         boot = fields.get("boot")
         entry = Entry(
@@ -123,7 +123,7 @@ def _cvs(fields: Mapping[str, Json]) -> Cvs:
 
 
 def _figures(fields: Mapping[str, Json]) -> dict[Figure, float]:
-    """Return the figures that this version supports. Raise ValueError for an impossible value."""
+    """Return the figures that this version knows. Raise ValueError for an impossible value."""
     figures = {_FIGURES[name]: float(value) for name, value in fields.items() if name in _FIGURES}
     if not all(0 <= value <= _MOST for value in figures.values()):
         raise ValueError("not a figure of a machine")
@@ -144,7 +144,7 @@ _LONG = (
     "give this machine its own file"
 )
 _FEW = 200  # entries
-_MOST_CHECKED = 400  # of the newest lines of this machine, for damage
+_MOST_CHECKED = 400  # this machine's newest lines, in which damage is looked for
 _WRITTEN, _ACCEPTED = b'{"kind":"calibration",', b'{"kind":"accepted",'
 _MACHINE = regex(rb'"machine":"([^"]*)"')
 _WHICH = regex(rb'"at":([0-9]{1,15}(?:\.[0-9]{1,9})?),("core":"[^"]*","cpus":\[[0-9,]*\])')
@@ -153,7 +153,7 @@ _FACTS = regex(rb'"facts":"([^"]*)"')
 
 
 class _Choice:
-    """Chooses the lines to parse, the newest first: calibration lines are long, and most are left out."""
+    """Chooses the calibration lines to parse: they are long, and most are left out. It gets the newest line first."""
 
     def __init__(self, machine: str) -> None:
         self.others: set[str] = set()
@@ -164,7 +164,7 @@ class _Choice:
         self._thinning: Thinning[tuple[int, bytes]] = Thinning()
 
     def is_needed(self, line: bytes) -> bool:
-        """Return whether the line must be parsed now because it is not a calibration in our format.
+        """Return whether the line must be parsed now because it is not a calibration as this version writes it.
 
         Call it once for each line.
         """
@@ -194,8 +194,8 @@ class _Choice:
 
     @property
     def parsed(self) -> list[tuple[int, Json]]:
-        """The chosen calibrations with their line numbers; None is a damaged one."""
-        return [(self._lines + 1 - from_end, parsed_line(line)) for from_end, line in self._thinning.kept]
+        """The chosen calibrations with their line numbers; None for a damaged line."""
+        return [(self._lines + 1 - from_end, parse_line(line)) for from_end, line in self._thinning.kept]
 
     @property
     def left_out(self) -> int:
@@ -205,14 +205,14 @@ class _Choice:
 def read_past(path: Path) -> Past:
     """Read the past of this machine. Raise UsageError if the file cannot be read.
 
-    It is in doubt if entries may be another machine's.
+    The past has a `doubt` if entries may be another machine's, or if older ones may be missing.
     """
     key = machine_key()
     choice = _Choice(key)
     store = read_store(path, choice.is_needed)
     lines = sorted([*zip(store.numbers, store.entries, strict=True), *choice.parsed], key=itemgetter(0))
     own = [(number, line) for number, line in lines if line is None or line.get("machine") == key]
-    damaged = _damaged_of(own)
+    damaged = _damaged_lines(own)
     past = past_of((line for number, line in own if line is not None and number not in damaged), key)
     thinned_out = past.thinned_out + choice.left_out
     is_short = store.is_cut and len(past.entries) + thinned_out < _FEW
@@ -226,8 +226,8 @@ def read_past(path: Path) -> Past:
     )
 
 
-def _damaged_of(lines: Sequence[tuple[int, Json]]) -> set[int]:
-    """Return the numbers of damaged lines among the lines of facts and the newest calibrations."""
+def _damaged_lines(lines: Sequence[tuple[int, Json]]) -> set[int]:
+    """Return the numbers of damaged lines; of calibration lines, only the newest are checked."""
     newest = len(lines) - _MOST_CHECKED
     return {
         number
@@ -239,7 +239,7 @@ def _damaged_of(lines: Sequence[tuple[int, Json]]) -> set[int]:
 
 
 def damage_words(lines: Sequence[int]) -> str:
-    """Return `damaged in lines 4, 17: they are ignored`."""
+    """Return a message such as `damaged in lines 4, 17: they are ignored`."""
     numbers = [*map(str, lines[:_MOST_NAMED]), *(["…"] if len(lines) > _MOST_NAMED else [])]
     if len(numbers) == 1:
         return damaged_words("it is ignored", f"in line {numbers[0]}")
@@ -247,11 +247,11 @@ def damage_words(lines: Sequence[int]) -> str:
 
 
 def past_of(lines: Iterable[Json], machine: str) -> Past:
-    """Return the thinned past of the machine with this key, from all lines of a file."""
+    """Return the thinned past of the machine with this key; `lines` are all lines of a file."""
     own = [line for line in lines if line.get("machine") == machine]
     accepted = max((number for number, line in enumerate(own) if line["kind"] == ACCEPTED), default=0)
     facts = [line for line in own if line["kind"] == FACTS]
-    before, since = (tuple(parsed_all([*facts, *lines])) for lines in (own[:accepted], own[accepted:]))
+    before, since = (tuple(parse_entries([*facts, *lines])) for lines in (own[:accepted], own[accepted:]))
     entries, begin = (*before, *since), len(before)
     thinning: Thinning[int] = Thinning()
     for number, entry in reversed(list(enumerate(entries))):
@@ -273,18 +273,18 @@ def _acceptance(line: Json) -> Acceptance:
 
 NO_PAST = Past(is_kept=False)
 _QUESTION = "history"
-_APART_S, _TOGETHER_S = 30.0, 86_400.0  # closer ones are not independent, more distant ones do not predict a benchmark
+_APART_S, _TOGETHER_S = 30.0, 86_400.0  # closer pairs are not independent, more distant ones do not predict a benchmark
 
 
 def drift_in(past: Past, samples: CalibrationSamples) -> Drift:
-    """Return how much the noise of the same CPUs changed between comparable calibrations."""
+    """Return how much these CPUs' noise has changed from one comparable calibration to the next."""
     cpus = {samples_of_cpu.cpu for samples_of_cpu in samples.cpus}
     alike = [entry for entry in past.entries if entry.core == samples.core and entry.cpus == cpus]
-    return drift_of([(one.cvs, other.cvs) for one, other in _pairs(alike)])
+    return drift_of([(one.cvs, other.cvs) for one, other in _consecutive_pairs(alike)])
 
 
-def until_settled(past: Past, options: CalibrationOptions, budget: Budget) -> CalibrationOptions:
-    """Return the options; with `is_auto` the calibration ends when the noise floor is known accurately enough."""
+def until_accurate(past: Past, options: CalibrationOptions, budget: Budget) -> CalibrationOptions:
+    """Return the options; with `is_auto`, they end the calibration once the noise floor is accurate enough."""
     if not options.is_auto:
         return options
     from noisewatch.judgement.noise.settled import is_settled
@@ -293,7 +293,7 @@ def until_settled(past: Past, options: CalibrationOptions, budget: Budget) -> Ca
 
 
 class CalibrationHistory:
-    """The history of this host in the file; for a recording, the recorded history."""
+    """This host's history in the file; for a recording, the recorded history."""
 
     def __init__(self, machine: Machine, path: Path | None) -> None:
         """Read the history. Raise UsageError if the file cannot be read, before anything is measured."""
@@ -302,61 +302,61 @@ class CalibrationHistory:
         self.known = read_past(self._path) if self._path is not None else NO_PAST
 
     def remark_damage(self, listener: ProgressListener) -> None:
-        """Report the damaged lines of the file to the listener, if there are any."""
+        """Report the file's damaged lines to the listener, if there are any."""
         if self.known.damaged:
             listener.on_remark(f"{self._path}: {damage_words(self.known.damaged)}")
 
     def recall(self) -> Past:
-        """Return the history before a calibration. Raise UsageError if it cannot be read.
+        """Return the history before a calibration: the file's, the recorded one, or an empty one. Raise UsageError.
 
         Call it just before the calibration, so that a recording contains both between the same two snapshots.
         """
         if self._machine.is_live and self._path is None:
             return NO_PAST
         try:
-            answer = self._machine.ask(_QUESTION, self._kept)
+            answer = self._machine.ask(_QUESTION, self._entries_to_record)
         except Unreadable:  # an old recording without a history
             return NO_PAST
         return _recorded_past(answer)
 
     def remember(self, calibrated: Calibrated, snapshot: Snapshot, listener: ProgressListener) -> None:
-        """Append the calibration unless it is in doubt; the listener gets a remark if it is not appended."""
+        """Append the calibration unless it is in doubt; the listener gets a remark if it was not appended."""
         if self._path is None:
             return
-        from noisewatch.judgement.history.measured import entry_of  # imports all that evaluates calibrations
+        from noisewatch.judgement.history.measured import entry_of  # imports all modules that evaluate calibrations
 
         entry = entry_of(calibrated, snapshot, time.time(), boot_key())
         if entry is None:
-            listener.on_remark(f"not remembered: {_why_in_doubt(calibrated)}")
+            listener.on_remark(f"not remembered: {_doubt_reason(calibrated)}")
             return
         machine = {"machine": machine_key()}
         try:
-            append_entry(self._path, described(entry) | machine, described_facts(entry.facts) | machine)
+            append_entry(self._path, entry_line(entry) | machine, facts_line(entry.facts) | machine)
         except UsageError as error:
             listener.on_remark(f"not remembered: {error}")
 
-    def _kept(self) -> Json:
-        """Return the newest entries of this machine without its key, because a recording may be shared."""
+    def _entries_to_record(self) -> Json:
+        """Return this machine's thinned entries, without its key because a recording may be shared."""
         assert self._path is not None
         past = read_past(self._path)
-        facts = {digest(entry.facts): described_facts(entry.facts) for entry in past.entries}
+        facts = {digest(entry.facts): facts_line(entry.facts) for entry in past.entries}
         return {
-            "entries": [*facts.values(), *map(described, past.entries)],
+            "entries": [*facts.values(), *map(entry_line, past.entries)],
             "accepted": past.accepted,
             "doubt": past.doubt,
         }
 
 
-def _why_in_doubt(calibrated: Calibrated) -> str:
+def _doubt_reason(calibrated: Calibrated) -> str:
     troubles = [f"CPU {cpu}: {trouble}" for cpu, trouble in sorted(calibrated.troubles.items())]
     return next(iter(troubles), None) or calibrated.doubt or "it was too short for a prediction"
 
 
 def _recorded_past(answer: Json) -> Past:
-    """Parse the history in a recording; old recordings without figures contain a list of entries."""
+    """Parse the history in a recording; in old recordings, which lack figures, it is a list of entries."""
     kept = answer if isinstance(answer, dict) else {"entries": answer}
     lines, accepted, doubt = kept.get("entries"), kept.get("accepted"), kept.get("doubt")
-    entries = tuple(parsed_all(lines)) if isinstance(lines, list) else ()
+    entries = tuple(parse_entries(lines)) if isinstance(lines, list) else ()
     return Past(
         entries,
         min(max(accepted, 0), len(entries)) if isinstance(accepted, int) else 0,
@@ -364,8 +364,8 @@ def _recorded_past(answer: Json) -> Past:
     )
 
 
-def _pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Yield each calibration with the next one that is neither too close nor too distant in time.
+def _consecutive_pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
+    """Yield each calibration with its successor, unless they are too far apart in time; skip a too early successor.
 
     The clock may have been set back in between.
     """
@@ -380,7 +380,7 @@ def _pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
 
 
 class HistoryView(Struct, frozen=True):
-    """The entries of this machine in a file.
+    """This machine's entries in a file.
 
     `development` covers the entries of one set of CPUs; None if there are none.
     """
@@ -391,10 +391,10 @@ class HistoryView(Struct, frozen=True):
 
 
 def read_history(path: Path, cpus: CpuSet | None = None, or_others: bool = False) -> HistoryView:
-    """Read the history of these CPUs, by default of the CPUs of the newest entry.
+    """Read the history of these CPUs, by default the newest entry's.
 
-    Raise UsageError if the file cannot be read or is not a history, or if it has no entry of these CPUs. With
-    `or_others`, fall back to the CPUs of the newest entry.
+    With `or_others`, fall back to the newest entry's CPUs. Raise UsageError if the file cannot be read or is not a
+    history, or if it only has entries of other CPUs.
     """
     past = read_past(path)
     measured = [entry for entry in past.entries if entry.figures]
@@ -412,7 +412,7 @@ def read_history(path: Path, cpus: CpuSet | None = None, or_others: bool = False
 
 
 def accept_machine(path: Path, why: str) -> None:
-    """Make the current machine the new baseline: only later entries define the usual values.
+    """Make the current machine the new baseline: from now on, only new entries define the usual values.
 
     Raise UsageError if the file cannot be read or written, or if it has no entry of this machine.
     """

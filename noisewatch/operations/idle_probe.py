@@ -1,4 +1,4 @@
-"""The idle probe: it measures the noise of idle target CPUs, and stops when other tasks need them."""
+"""The idle probe, which measures the noise of idle target CPUs, and rests while other tasks need them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from noisewatch.model.idle_probe import Measured, ProbeState, measured_in, why_n
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.frame.frame import CpuLine, Frame
 
-WINDOW_NS = 10_000_000_000  # 0.2 s of spinning, some 50 ticks at 250 Hz
-_QUIET_NS = 5_000_000_000  # a benchmark's pauses between two runs are shorter
-_LEASE_SPARE_S = 1.0  # beyond two intervals: spinning ends if the sampler stops or hangs
+WINDOW_NS = 10_000_000_000  # contains 0.2 s of spinning, with some 50 ticks at 250 Hz
+_QUIET_NS = 5_000_000_000  # longer than a benchmark's pauses between two runs
+_LEASE_SPARE_S = 1.0  # in addition to two intervals; spinning ends if the sampler stops or hangs
 _SILENT_NS = 1_000_000_000  # slices begin ten times a second
-_FORGOTTEN_NS = 10_000_000_000  # the verdict covers 5 s, and has to attribute the time of the spinners
+_FORGOTTEN_NS = 10_000_000_000  # the verdict covers 5 s, and has to attribute the spinners' time
 
 
 class Spinning(Protocol):
@@ -45,7 +45,7 @@ class Spinning(Protocol):
 
 
 class IdleProbe:
-    """The idle probe, which follows the sampler's snapshots. It is off at first."""
+    """The idle probe, controlled by the sampler's snapshots. It is off at first."""
 
     def __init__(self, interval_s: float, start: Callable[[CpuSet], Spinning] = Spinners) -> None:
         self._lease_ns = round((2 * interval_s + _LEASE_SPARE_S) * 1e9)
@@ -54,16 +54,16 @@ class IdleProbe:
         self._spinners: Spinning | None = None
         self._refusal: str | None = None
         self._rests_since_ns: int | None = None
-        self._spins_on: set[int] = set()
+        self._spinning_cpus: set[int] = set()
         self._quiet_from_ns: dict[int, int] = {}
-        self._let_ns: dict[int, int] = {}  # start of permitted spinning, by CPU
+        self._allowed_since_ns: dict[int, int] = {}  # since when spinning is allowed, by CPU
         self._status_by_cpu: dict[int, tuple[str, Measured | None]] = {}
 
     def set_enabled(self, is_enabled: object) -> None:
-        """Switch the probe on, with the next snapshot, or off, at once."""
+        """Switch the probe off at once, or on with the next snapshot; only True means on."""
         self._is_enabled, self._refusal = is_enabled is True, None
         if not self._is_enabled:
-            for cpu in set(self._spins_on):
+            for cpu in set(self._spinning_cpus):
                 self._rest(cpu)
 
     @property
@@ -72,7 +72,7 @@ class IdleProbe:
         return self._spinners.pids if self._spinners is not None else frozenset()
 
     def follow(self, snapshot: Snapshot, interval: Interval | None) -> None:
-        """Decide from the last interval where to spin in the next one. Never block."""
+        """Decide by the last interval where to spin in the next one; never block."""
         self._status_by_cpu = {}
         self._start_or_end(snapshot)
         if self._spinners is None or not self._is_enabled:
@@ -81,7 +81,7 @@ class IdleProbe:
             self._status_by_cpu[cpu] = self._decide(self._spinners, cpu, interval)
 
     def annotate(self, frame: Frame) -> Frame:
-        """Return the frame with the probe's results, or the reasons why there are none."""
+        """Return the frame with the probe's results, or the reasons why there are none; unchanged while it is off."""
         if not self._is_enabled:
             return frame
         lines = tuple(
@@ -95,12 +95,13 @@ class IdleProbe:
         if self._spinners is not None:
             self._spinners.end()
         self._spinners, self._rests_since_ns = None, None
-        self._spins_on, self._quiet_from_ns = set(), {}
+        self._spinning_cpus, self._quiet_from_ns = set(), {}
 
     def _start_or_end(self, snapshot: Snapshot) -> None:
-        """Start or end the processes.
+        """Start the probe's processes, or end them if they failed or the target CPUs changed.
 
-        After switching off, the processes rest for some time before they end, so that their CPU time can still be read.
+        When the probe is switched off, they rest for some time before they end, so that their CPU time can still be
+        read.
         """
         now_ns, cpus = snapshot.taken_at_ns, snapshot.target.cpus
         if self._is_enabled:
@@ -119,47 +120,53 @@ class IdleProbe:
                 self._refusal = str(error)
 
     def _decide(self, spinners: Spinning, cpu: int, interval: Interval | None) -> tuple[str, Measured | None]:
-        """Return the probe's state on this CPU, and its recent results."""
+        """Return the probe's state on this CPU, and its recent results or None; renew its lease, or let it rest."""
         if interval is None:
             return ProbeState.STARTING, None
         now_ns = interval.after.taken_at_ns
-        let_ns = self._let_ns.get(cpu, interval.before.taken_at_ns)  # results from before a rest are dropped
-        report = spinners.report(cpu, max(min(now_ns - WINDOW_NS, interval.before.taken_at_ns), let_ns))
-        reason = self._why_to_rest(report, cpu, interval)
+        allowed_since_ns = self._allowed_since_ns.get(
+            cpu, interval.before.taken_at_ns
+        )  # results from before a rest are dropped
+        report = spinners.report(cpu, max(min(now_ns - WINDOW_NS, interval.before.taken_at_ns), allowed_since_ns))
+        reason = self._rest_reason(report, cpu, interval)
         if reason is not None:
             self._rest(cpu)
             return reason, None
-        was_let = cpu in self._spins_on
-        if not was_let:
-            self._let_ns[cpu] = now_ns
-        self._spins_on.add(cpu)
+        was_allowed = cpu in self._spinning_cpus
+        if not was_allowed:
+            self._allowed_since_ns[cpu] = now_ns
+        self._spinning_cpus.add(cpu)
         spinners.renew_lease(cpu, self._lease_ns)
-        return _state_and_results(report, now_ns, self._let_ns[cpu]) if was_let else (ProbeState.STARTING, None)
+        return (
+            _state_and_results(report, now_ns, self._allowed_since_ns[cpu])
+            if was_allowed
+            else (ProbeState.STARTING, None)
+        )
 
-    def _why_to_rest(self, report: SpinnerReport, cpu: int, interval: Interval) -> str | None:
+    def _rest_reason(self, report: SpinnerReport, cpu: int, interval: Interval) -> str | None:
         """Return why the probe has to rest on the CPU, or None if it may spin."""
         now_ns = interval.after.taken_at_ns
         reason = why_not_to_spin(interval, cpu)
-        if reason is None and cpu in self._spins_on and report.state == YIELDED:
+        if reason is None and cpu in self._spinning_cpus and report.state == YIELDED:
             reason = ProbeState.BUSY
         if reason is not None:
             self._quiet_from_ns[cpu] = now_ns + _QUIET_NS
         return ProbeState.WAS_BUSY if reason is None and now_ns < self._quiet_from_ns.get(cpu, now_ns) else reason
 
     def _rest(self, cpu: int) -> None:
-        self._spins_on.discard(cpu)
+        self._spinning_cpus.discard(cpu)
         if self._spinners is not None:
             self._spinners.let_rest(cpu)
 
 
-def _state_and_results(report: SpinnerReport, now_ns: int, let_ns: int) -> tuple[str, Measured | None]:
-    """Return the state and the results of a spinner that may spin."""
+def _state_and_results(report: SpinnerReport, now_ns: int, allowed_since_ns: int) -> tuple[str, Measured | None]:
+    """Return the state of a spinner that may spin, and its results, or None if there are none yet."""
     if report.state == REFUSED:
         return f"cannot start: {os.strerror(report.error).lower()}", None
     if report.state == MOVED:
         return ProbeState.MOVED, None
     measured = measured_in(report.slices)
-    last_ns = report.slices[0].start_ns if report.slices else let_ns
+    last_ns = report.slices[0].start_ns if report.slices else allowed_since_ns
     if report.state == SPINNING and now_ns - last_ns > _SILENT_NS:
         return ProbeState.NO_ANSWER, None
     if report.state != SPINNING or measured is None:

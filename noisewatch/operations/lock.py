@@ -1,4 +1,4 @@
-"""The machine's lock, taken on behalf of the calling process if no other process holds it."""
+"""Takes the machine's lock on behalf of the calling process if no other process holds it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from noisewatch.operations.progress import ProgressListener
 
 
 class Lock:
-    """The lock, held for the process that started this one, or for one of its ancestors."""
+    """The machine's lock. It is ours if the process that started this one, or one of its ancestors, holds it."""
 
     def __init__(self, machine: Machine, path: str = PATH) -> None:
-        """Find the calling process. Raise UsageError if it is not visible or the machine is not this host."""
+        """Find the calling process. Raise UsageError if it is not visible, or if the machine is not this host."""
         if not machine.is_live:
             raise UsageError("--lock: only this host can be locked")
         self._machine = machine
@@ -33,7 +33,7 @@ class Lock:
         self._why_unknown: str | None = None
 
     def take(self) -> bool:
-        """Take the lock; return whether it is ours now. Raise UsageError if the file cannot be written."""
+        """Take the lock; return whether it is ours now. Raise UsageError if the file is not a lock or not writable."""
         self._found, self._why_unknown = None, None
         try:
             self.is_ours = claim(self._path, self._successor)
@@ -43,7 +43,7 @@ class Lock:
         return self.is_ours
 
     def give_back(self, listener: ProgressListener) -> None:
-        """Release the lock, unless our caller held it before. The listener gets a remark if that fails."""
+        """Release the lock unless our caller held it before. The listener gets a remark if it cannot be released."""
         if not self._has_signed:
             return
         try:
@@ -52,27 +52,27 @@ class Lock:
             listener.on_remark(f"the lock stays until {self._owner.name} ends: {error}")
 
     def keep_if(self, may_start: bool, listener: ProgressListener) -> None:
-        """Release the lock if no benchmark may start."""
+        """Release the lock unless a benchmark may start; the listener gets a remark."""
         if not may_start:
             self.give_back(listener)
             listener.on_remark("lock not taken: the machine is not stable")
 
     def with_current_lock(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the lock found by the last `take`, which may be newer than the snapshot's."""
+        """Return the snapshot with the lock that the last `take` found; it may be newer than the snapshot's."""
         reasons = dict(snapshot.reason_by_path)
         if self._why_unknown is not None:
             reasons[PATH] = self._why_unknown
         return replace(snapshot, machine_lock=self._found, reason_by_path=reasons)
 
     def _successor(self, text: str) -> str | None:
-        """Return the lock's new text, unchanged if the lock is ours already; None if another process holds it.
+        """Return the lock's new text: the same if the lock is ours already, None if another process holds it.
 
-        Raise UsageError for a text that is not a lock; it is never overwritten.
+        Raise UsageError for a text that is not a lock; such a text is never overwritten.
         """
         try:
             lock = self._found = lock_of(Reader(self._machine), parse_lock(text))
         except Malformed as error:
-            raise UsageError(f"{self._path}: {error}; if no benchmark runs: rm {self._path}") from error
+            raise UsageError(f"{self._path}: {error}; remove the file if no benchmark is running") from error
         if lock.is_free:
             self._has_signed = True
             return self._owner.line()
@@ -88,8 +88,8 @@ def _caller(machine: Machine) -> Owner:
 
 
 @contextmanager
-def locked(machine: Machine, is_requested: bool, listener: ProgressListener) -> Iterator[Lock | None]:
-    """Return a context with the lock if requested; an exception releases the lock."""
+def lock_context(machine: Machine, is_requested: bool, listener: ProgressListener) -> Iterator[Lock | None]:
+    """Return a context with the lock, or with None if it is not requested; an exception in it releases the lock."""
     lock = Lock(machine) if is_requested else None
     try:
         yield lock

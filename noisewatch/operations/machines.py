@@ -1,4 +1,4 @@
-"""The machine to observe, and its CPUs, from options."""
+"""Opens the machine to observe and selects its CPUs, as options request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FASTEST = "fast"  # instead of a list: the CPUs of the fastest kind
 
 
 class MachineOptions(Struct, frozen=True, kw_only=True):
-    """The selection of a machine and its CPUs; by default this host and its isolated CPUs."""
+    """Which machine to observe, and which of its CPUs; by default this host and its isolated CPUs."""
 
     sysroot: str | None = None  # a copied tree
     replay: str | None = None  # a recording
@@ -31,7 +31,7 @@ class MachineOptions(Struct, frozen=True, kw_only=True):
 
 
 def open_machine(options: MachineOptions, own_pids: Iterable[int] = ()) -> Machine:
-    """Open this host, the copied tree or the recording. Raise UsageError if that is not possible."""
+    """Open this host, the copied tree or the recording. Raise UsageError if it cannot be opened."""
     if options.sysroot is not None and options.replay is not None:
         raise UsageError("--sysroot and --replay exclude each other")
     if options.sysroot is not None:
@@ -48,7 +48,7 @@ def open_machine(options: MachineOptions, own_pids: Iterable[int] = ()) -> Machi
 
 
 def require_free(path: str) -> None:
-    """Raise UsageError if a recording would overwrite a non-empty file that is not a recording."""
+    """Raise UsageError for a non-empty file that is not a recording, so that no recording overwrites it."""
     from noisewatch.machine.recording.replay import is_recording
 
     if os.path.isfile(path) and os.path.getsize(path) and not is_recording(path):
@@ -58,7 +58,7 @@ def require_free(path: str) -> None:
 def snapshot_options(
     options: MachineOptions, machine: Machine, allowed_at_start: CpuSet | None = None
 ) -> SnapshotOptions:
-    """Return the content of snapshots. Raise UsageError for listed CPUs that the machine does not have."""
+    """Return which snapshots to read. Raise UsageError for listed CPUs that the machine does not have."""
     from noisewatch.kernel.snapshot.snapshot import (
         SnapshotOptions,
     )  # imports all readers: after the monitor's first picture
@@ -69,7 +69,7 @@ def snapshot_options(
 
 
 def last_snapshot(machine: Machine, options: MachineOptions, asks_inventory: bool = False) -> Snapshot:
-    """Read a snapshot without threads, now or at the end of a recording. Raise UsageError for invalid options."""
+    """Read a snapshot without threads: now, or the last one of a recording. Raise UsageError for invalid options."""
     from noisewatch.kernel.snapshot.snapshot import read_snapshot  # imports all readers too
     from noisewatch.machine.recording.replay import Recording
 
@@ -80,7 +80,7 @@ def last_snapshot(machine: Machine, options: MachineOptions, asks_inventory: boo
 
 
 def parse_cpus(option: str, text: str, machine: Machine, allowed_at_start: CpuSet | None = None) -> CpuSet:
-    """Parse the CPUs of an option. Raise UsageError if there are none, or if the machine does not have them."""
+    """Parse the CPUs of an option. Raise UsageError if it lists none, or one that the machine does not have."""
     from noisewatch.kernel.cpus.online import read_online
     from noisewatch.kernel.reader import Reader
 
@@ -103,13 +103,15 @@ def parse_cpus(option: str, text: str, machine: Machine, allowed_at_start: CpuSe
 
 
 def _fastest_cpus(option: str, reader: Reader, online: Online, allowed_at_start: CpuSet) -> CpuSet:
-    """Return the CPUs that FASTEST selects.
+    """Return the allowed CPUs of the fastest kind of core.
 
-    Raise UsageError if the kinds of core are unknown, or if none of the fastest CPUs is allowed.
+    Raise UsageError if the kinds of core are unknown, or if no such CPU is allowed.
     """
     from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
     from noisewatch.kernel.cpus.cpuinfo import designs_of
-    from noisewatch.kernel.cpus.isolation import read_isolation  # rarely needed: most users list CPUs, or none
+    from noisewatch.kernel.cpus.isolation import (
+        read_isolation,
+    )  # rarely needed: most users list CPUs or omit the option
     from noisewatch.kernel.cpus.target import fastest_target, read_own_affinity
     from noisewatch.kernel.cpus.topology import read_topology
     from noisewatch.kernel.system.mounts import cover_of

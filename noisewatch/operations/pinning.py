@@ -1,4 +1,4 @@
-"""Pins noisewatch itself, so that it stays off the CPUs that it observes."""
+"""Pins noisewatch itself to keep it off the CPUs that it observes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def allowed_now() -> CpuSet:
-    """Return the CPUs that this process may use; before it is pinned, those allowed by its user."""
+    """Return the CPUs that this process may use; before it pins itself, the user has chosen them."""
     return frozenset(os.sched_getaffinity(0))
 
 
 def pin_to_housekeeping(snapshot: Snapshot) -> str | None:
-    """Pin this thread and everything it starts to housekeeping CPUs; return a remark if that fails."""
-    from noisewatch.judgement.case import Case  # the monitor imports this module, and its first picture comes first
+    """Pin this thread and its future children to housekeeping CPUs; return a remark if target CPUs remain in use."""
+    from noisewatch.judgement.case import Case  # not needed for the monitor's first picture
 
     if not snapshot.is_live:
         return None
@@ -36,14 +36,14 @@ def pin_to_housekeeping(snapshot: Snapshot) -> str | None:
 
 
 def pin_with_remark(snapshot: Snapshot, listener: ProgressListener) -> None:
-    """Pin this thread to housekeeping CPUs; the listener gets a remark if that fails."""
+    """Pin this thread to housekeeping CPUs; the listener gets a remark if target CPUs remain in use."""
     remark = pin_to_housekeeping(snapshot)
     if remark is not None:
         listener.on_remark(remark)
 
 
 def pin_all_threads(cpus: CpuSet) -> None:
-    """Pin all threads of this process to the CPUs. Raise OSError if that fails."""
+    """Pin all threads of this process to the CPUs. Raise OSError if one cannot be pinned."""
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), cpus)
 

@@ -1,4 +1,4 @@
-"""Makes plans of target CPUs: their options, and the machine readings that they need."""
+"""Makes plans of target CPUs from options and readings of the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_NAMED = 12
 
 
 class PlanOptions(Struct, frozen=True, kw_only=True):
-    """The number of cores (otherwise the CPUs of the machine options), and the device to be near."""
+    """The number of cores (None: use the CPUs of the machine options), and the device that they should be near."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
     count: int | None = None
@@ -30,7 +30,7 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
 
 
 def make_plan(machine: Machine, options: PlanOptions) -> Plan:
-    """Make a plan for the machine now, or at the end of a recording.
+    """Make a plan for the machine as it is now, or at the end of a recording.
 
     Raise UsageError for invalid options.
     """

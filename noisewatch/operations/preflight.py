@@ -1,6 +1,6 @@
-"""Preflight: the sample, the microbenchmark and the verdict from both, repeated within the time to wait.
+"""Runs preflight: a sample, the microbenchmark and the verdict on both, repeated within the time to wait.
 
-CLOCK_MONOTONIC is compared with another clock from before the sample until after the calibration.
+From before the sample until after the calibration, CLOCK_MONOTONIC is compared with another clock.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
 from noisewatch.model.interval.disturbance import main_culprit_names
 from noisewatch.model.interval.interval import interval_between
-from noisewatch.operations.history import NO_PAST, CalibrationHistory, drift_in, until_settled
+from noisewatch.operations.history import NO_PAST, CalibrationHistory, drift_in, until_accurate
 from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
@@ -45,12 +45,12 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.replaying import threads_at_each_snapshot
 from noisewatch.operations.wanted import wanted_of
 
-_LEAST_S = 2.5  # detects 0.5%, as the starts of two seconds are known to some milliseconds each
-_AGAIN_S = 3.0  # the length of a second measurement, after a wrong rate
+_LEAST_S = 2.5  # detects 0.5%: the starts of two seconds are known to some milliseconds each
+_AGAIN_S = 3.0  # the length of a second measurement, if the first rate is wrong
 
 
 class ClockRateWatch(Struct):
-    """A comparison that begins and ends; a reading of a real-time clock may take a second."""
+    """A comparison of CLOCK_MONOTONIC with another clock; reading a real-time clock may take a second."""
 
     machine: Machine
     _reference: ReferenceClock | None = None
@@ -58,7 +58,7 @@ class ClockRateWatch(Struct):
     _error: OSError | None = None
 
     def begin(self, seconds: float) -> None:
-        """Read the other clock unless the comparison has begun. `end` is called after `seconds` or later."""
+        """Read the other clock unless the comparison has begun; `seconds` is the minimum time until `end` is called."""
         if not self.machine.is_live or self._readings or self._error is not None:
             return
         try:
@@ -68,7 +68,7 @@ class ClockRateWatch(Struct):
             self._error = error
 
     def end(self) -> ClockComparison | str:
-        """Return the comparison or the recorded one, or the reason why there is none. It may begin again afterwards."""
+        """Return the comparison, read from a recording if it is one, or why there is none. Then it may begin again."""
         if isinstance(self.machine, Recording):
             self.machine.go_to_aside()
         try:
@@ -80,12 +80,12 @@ class ClockRateWatch(Struct):
 
     def _answer(self) -> Json:
         try:
-            return describe_comparison(self._compared())
+            return describe_comparison(self._compare())
         except OSError as error:
             return describe_failure(error)
 
-    def _compared(self) -> ClockComparison:
-        """Read the clock again and compare; measure once more if the rate is wrong.
+    def _compare(self) -> ClockComparison:
+        """Read the clock again and compare; if the rate is wrong, read it once more after some time.
 
         Raise OSError if there is no other clock.
         """
@@ -109,10 +109,10 @@ _NOT_CALIBRATED = "the machine did not become quiet enough to calibrate within -
 
 
 class PreflightOptions(Struct, frozen=True, kw_only=True):
-    """The target of preflight, its lengths of measurement, and its rules."""
+    """The machine that preflight judges, how long it measures, and by which rules it judges."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
-    allowed: CpuSet | None = None  # the CPUs that the user's process may use; None: this process's
+    allowed: CpuSet | None = None  # the CPUs that the user's process may use; None: those of this process
     sample_s: float = 3.0  # 0: settings only
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(3.0))  # of 0 s: none
     rules: Rules = field(default_factory=lambda: Rules(is_profile_given=False))
@@ -124,17 +124,17 @@ class PreflightOptions(Struct, frozen=True, kw_only=True):
 
 
 class PreflightResult(Struct, frozen=True):
-    """The verdict, and whether the waiting time ran out before the machine was stable."""
+    """The verdict, and whether `--wait` ran out before the machine was stable."""
 
     verdict: Verdict
     has_run_out: bool
-    own_cpu_share: float | None  # of one CPU, used by noisewatch itself during the last sample
+    own_cpu_share: float | None  # share of one CPU that noisewatch itself used during the last sample
 
 
 def preflight(
     machine: Machine, options: PreflightOptions, listener: ProgressListener, lock: Lock | None = None
 ) -> PreflightResult:
-    """Return the first stable verdict within the time to wait, or the last one; without a wait the first one.
+    """Return the first stable verdict within the time to wait, otherwise the last one; without a wait, the first one.
 
     While waiting, the microbenchmark runs only after a sample without a failure, so it measures a settled machine. A
     machine is not stable while another process holds the `lock`. Raise UsageError for invalid options, and
@@ -165,7 +165,7 @@ def preflight(
 
 
 def name_reasons(verdict: Verdict) -> str:
-    """Return what keeps the machine from being stable: each finding's culprits, or its id if there are none."""
+    """Name what keeps the machine from being stable: each finding's culprits, or its id if it has none."""
     held_back = verdict.failures or [finding for finding in verdict.findings if finding.is_blocking_unknown]
     findings = held_back or verdict.warnings or verdict.unknowns
     by_finding = [main_culprit_names(finding.answer.culprits) or [finding.check.id] for finding in findings]
@@ -174,7 +174,7 @@ def name_reasons(verdict: Verdict) -> str:
 
 
 def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
-    """Return one verdict with the lock taken; if another process took it in the meantime, the verdict includes that."""
+    """Take the lock and return a verdict; if another process has taken the lock meanwhile, it is in the verdict."""
     if lock is not None:
         lock.take()
     verdict = run.verdict()
@@ -185,7 +185,7 @@ def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
 
 
 def _remark_settings(verdict: Verdict, listener: ProgressListener) -> None:
-    """Report failures that waiting does not change, so that users do not wait in vain."""
+    """Report the failures that waiting does not change, so that users do not wait in vain."""
     names = [finding.check.id for finding in verdict.failures if finding.answer.fix and not finding.check.asks_rates]
     if names:
         listener.on_remark(
@@ -221,24 +221,24 @@ class _Run(Struct):
         )
         if options.announced is not None and case.target != options.announced:
             now, announced = format_cpu_list(case.target) or "none", format_cpu_list(options.announced)
-            raise CannotMeasure(f"the target CPUs are now {now}, were {announced}")
+            raise CannotMeasure(f"the target CPUs have changed from {announced} to {now}")
         if options.wait_s == 0 or not judge(case, strict=options.is_strict).failures:
             remembered = replace(case, past=self.history.recall())
-            return judge(self._calibrated(remembered), strict=options.is_strict)
+            return judge(self._with_calibration(remembered), strict=options.is_strict)
         if options.calibration.seconds:
             case = replace(case, no_calibration_reason=_NOT_CALIBRATED)
         return judge(case, strict=options.is_strict)
 
     def wait_for(self, verdict: Verdict, left_s: float) -> None:
-        """Report what keeps the machine from being stable; sleep if no sample takes time."""
+        """Report what keeps the machine from being stable; sleep a while if there is no sample."""
         reasons = name_reasons(verdict)
         self._doing = f"waiting for {reasons} ({left_s:.0f} s left): sampling"
         self.listener.on_waiting(reasons, left_s)
         if self.options.sample_s == 0:
             time.sleep(min(_BETWEEN_LOOKS_S, left_s))
 
-    def _calibrated(self, case: Case) -> Case:
-        """Return the case with a calibration, which follows the sample because it would be noise in it."""
+    def _with_calibration(self, case: Case) -> Case:
+        """Return the case with a calibration. It runs after the sample, in which it would be noise."""
         options = self.options
         if options.calibration.seconds == 0:
             return case
@@ -251,9 +251,9 @@ class _Run(Struct):
                 self.machine,
                 case.snapshot,
                 case.target & case.online,
-                until_settled(past, options.calibration, case.rules.budget),
+                until_accurate(past, options.calibration, case.rules.budget),
                 self.listener.on_calibrating,
-                lambda: self._look(case.snapshot),
+                lambda: self._take_snapshot(case.snapshot),
             )
         finally:
             self.listener.on_done()
@@ -269,39 +269,40 @@ class _Run(Struct):
         machine, seconds = self.machine, self.options.sample_s
         if isinstance(machine, Recording):
             if seconds:
-                return self._replayed(machine)
+                return self._replay(machine)
             machine.go_to_aside()
         if machine.is_live:
             remove_stale_where_mounted()
         if seconds == 0:
-            return Case(self._look())
+            return Case(self._take_snapshot())
         if not machine.is_live:
-            return Case(self._look(), no_sample_reason=_IS_A_COPY)
-        before = self._settled()
+            return Case(self._take_snapshot(), no_sample_reason=_IS_A_COPY)
+        before = self._take_first_snapshot()
         used_before_s = time.process_time()
-        self._let_time_pass(seconds)
+        self._wait(seconds)
         self.own_cpu_share = (time.process_time() - used_before_s) / seconds
-        after = self._look(before)
+        after = self._take_snapshot(before)
         return Case(after, interval_between(before, after))
 
-    def _look(self, previous: Snapshot | None = None) -> Snapshot:
+    def _take_snapshot(self, previous: Snapshot | None = None) -> Snapshot:
         snapshot = read_snapshot(self.machine, self.read_options, self._task_reader, previous)
         if previous is None:
             self._pin(snapshot)
         return snapshot
 
-    def _settled(self) -> Snapshot:
-        """Read slow data before the sample, from housekeeping CPUs, so that reading it does not disturb the sample.
+    def _take_first_snapshot(self) -> Snapshot:
+        """Take the snapshot with which the sample begins.
 
-        All data is read again each time: it may have changed after an hour of waiting.
+        Slow data is read before it, on housekeeping CPUs, so that reading it does not disturb the sample. It is read
+        for each sample, because it may have changed after an hour of waiting.
         """
-        previous = self._look()
+        previous = self._take_snapshot()
         self._compare_clocks()
         self.machine.ask(SAMPLE, lambda: True)
-        return self._look(previous)
+        return self._take_snapshot(previous)
 
     def _compare_clocks(self) -> None:
-        """Begin the comparison of clocks, once: before the sample, as it may take a second, off the judged CPUs."""
+        """Begin the comparison of clocks, on housekeeping CPUs; before the sample, because it may take a second."""
         if self.options.calibration.seconds:
             self.clock_rate.begin(self.options.sample_s + self.options.calibration.seconds)
 
@@ -311,7 +312,7 @@ class _Run(Struct):
             self.listener.on_remark(remark)
         self._remark = remark
 
-    def _let_time_pass(self, seconds: float) -> None:
+    def _wait(self, seconds: float) -> None:
         started = time.monotonic()
         try:
             while (done_s := time.monotonic() - started) < seconds:
@@ -320,13 +321,13 @@ class _Run(Struct):
         finally:
             self.listener.on_done()
 
-    def _replayed(self, recording: Recording) -> Case:
-        """Return the case of the recording's last sample with its calibration; if none is marked, from the start.
+    def _replay(self, recording: Recording) -> Case:
+        """Return the case of the recording's last marked sample; if none is marked, of the whole recording.
 
-        The snapshots in between name threads that ended before the last one.
+        Snapshots within the sample name the threads that ended before its last one.
         """
         recording.go_to_sample()
-        before = self._look()
+        before = self._take_snapshot()
         between = list(threads_at_each_snapshot(recording, before))
         after = read_snapshot(recording, self.read_options, self._task_reader)
         if not between or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:

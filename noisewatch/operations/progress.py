@@ -1,4 +1,4 @@
-"""Listeners to the progress of an operation: the last lines of a terminal, or an overlay of the monitor."""
+"""Listeners to an operation's progress: the last lines of a terminal, or an overlay of the monitor."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 class ProgressListener(Protocol):
     """A listener to progress, called in the measuring thread.
 
-    Each method except on_done may raise CannotMeasure to end the operation.
+    Each method except on_done may end the operation by raising CannotMeasure.
     """
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
-        """Show that `done_s` of `total_s` seconds of the sample, the trace or the recording have passed."""
+        """Show that `done_s` of `total_s` seconds have passed; `doing` names the work, such as `sampling`."""
 
     def on_calibrating(self, progress: Progress) -> None:
-        """Show the progress of the microbenchmark; its buffers are live."""
+        """Show the microbenchmark's progress; its buffers are live."""
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
         """Show why the machine is not stable yet, and the time left to wait."""
@@ -27,4 +27,4 @@ class ProgressListener(Protocol):
         """Show a remark that the report does not contain."""
 
     def on_done(self) -> None:
-        """Remove the drawn progress, because a part is done."""
+        """Remove the drawn progress because one part of the work is done."""

@@ -24,8 +24,10 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.sampling import TASK_BUDGET_SHARE
 
 _NOT_THIS_HOST = "only this host can be recorded"
-_NO_INTERVAL_S = 1.0  # in recordings of another operation, with only a snapshot or two: how long a replay shows each
-_MOST_IDLE_STATES = 6  # CPUs: the counters change with each sleep, and would be half of a quiet machine's recording
+_NO_INTERVAL_S = (
+    1.0  # how long a replay shows each snapshot in recordings of other operations, which have only one or two
+)
+_MOST_IDLE_STATES = 6  # CPUs: idle counters change with each sleep, and would be half of a quiet machine's recording
 _ROUNDING = 1e-6  # 0.3 / 0.1 is a little less than 3, and the last snapshot counts
 
 
@@ -35,7 +37,7 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
     machine: MachineOptions = field(default_factory=MachineOptions)
     interval_s: float = 1.0
     duration_s: float = 60.0
-    calibration_s: float = 0.0  # at the end, so that the microbenchmark does not show in what was recorded
+    calibration_s: float = 0.0  # after the snapshots, so that they do not show the microbenchmark
     identifies: bool = False  # keep the host's name and the whole kernel command line
 
 
@@ -48,7 +50,7 @@ class RecordingMade(Struct, frozen=True):
 
 
 def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener: ProgressListener) -> RecordingMade:
-    """Record until the time is up, Ctrl-C or SIGTERM; the recording can be replayed in any case.
+    """Record until the time is up, or until Ctrl-C or SIGTERM; the recording can be replayed in any case.
 
     Raise UsageError if the machine is not this host.
     """
@@ -80,11 +82,11 @@ def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener:
 
 
 @contextmanager
-def recorded(machine: Machine, output: BinaryIO) -> Iterator[Machine]:
-    """Return a context with a machine that also writes to `output` what another operation reads from it.
+def recording_machine(machine: Machine, output: BinaryIO) -> Iterator[Machine]:
+    """Return a context with a machine that writes all that an operation reads from it to `output`.
 
-    Raise UsageError if the machine is not this host. If writing fails, the recording ends and the operation continues;
-    OSError is raised at the end.
+    Raise UsageError if the machine is not this host. If writing fails, the recording ends, but the operation continues;
+    OSError is raised at the end of the context.
     """
     _require_this_host(machine)
     sink = _PatientSink(output)
@@ -96,20 +98,20 @@ def recorded(machine: Machine, output: BinaryIO) -> Iterator[Machine]:
 
 
 class _PatientSink:
-    """A sink that passes on writes until one fails, and keeps that error."""
+    """A sink that passes writes on to the output until one fails; it keeps this error."""
 
     def __init__(self, output: BinaryIO) -> None:
         self._output = output
         self.error: OSError | None = None
 
     def write(self, content: bytes) -> int:
-        self._pass_on(lambda: self._output.write(content))
+        self._try(lambda: self._output.write(content))
         return len(content)
 
     def flush(self) -> None:
-        self._pass_on(self._output.flush)
+        self._try(self._output.flush)
 
-    def _pass_on(self, work: Callable[[], object]) -> None:
+    def _try(self, work: Callable[[], object]) -> None:
         if self.error is None:
             try:
                 work()
@@ -125,7 +127,7 @@ def _require_this_host(machine: Machine) -> None:
 def _record(
     look: Callable[..., Snapshot], task_reader: TaskReader, options: RecordOptions, listener: ProgressListener
 ) -> Snapshot:
-    """Record the snapshots and return the last one. The first one is complete, with the affinities of all threads."""
+    """Record the snapshots and return the last one. The first one includes the affinities of all threads."""
     snapshot = look()
     pin_with_remark(snapshot, listener)
     interval_s, duration_s = options.interval_s, options.duration_s
@@ -146,7 +148,7 @@ def _calibrate(
     listener: ProgressListener,
     look_again: Callable[[], Snapshot],
 ) -> None:
-    """Calibrate, then take another snapshot, which contains what happened during the calibration."""
+    """Calibrate; `look_again` then takes a snapshot, whose counters include the time of the calibration."""
     asked = CalibrationOptions(seconds)
     measured = calibrate_cpus(recorder, snapshot, snapshot.target.cpus, asked, listener.on_calibrating, look_again)
     if isinstance(measured, str):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.tasks.threads import TaskReader
     from noisewatch.machine import Machine
 
-_LONGEST = 1 << 16  # bytes of a request that was not finished by a line's end
+_LONGEST = 1 << 16  # bytes of a request without an end of line
 
 
 class SamplerOptions(Struct, frozen=True, kw_only=True):
@@ -57,20 +57,20 @@ class SamplerOptions(Struct, frozen=True, kw_only=True):
 
 def start(command: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a sampler's command line, with pipes for frames and requests."""
-    import subprocess  # the monitor needs it, and not the sampler
+    import subprocess  # only the monitor needs it
 
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 class Inbox:
-    """Reads requests while the sampler waits for its next interval; unknown requests are ignored."""
+    """Handles requests while the sampler waits for its next interval; unknown requests are ignored."""
 
     def __init__(self, descriptor: int, take_by_name: Mapping[str, Callable[[object], None]]) -> None:
         self._descriptor: int | None = descriptor
         self._take_by_name = take_by_name
         self._unfinished = b""
-        self.is_abandoned = False  # whether the screen, at the other end, is gone
+        self.is_abandoned = False  # whether the other end, the screen's, is closed
 
     def wait(self, seconds: float) -> None:
         """Handle requests for this time, or until the other end is closed."""
@@ -85,7 +85,7 @@ class Inbox:
         received = os.read(descriptor, _LONGEST)
         if not received:
             kind = os.fstat(descriptor).st_mode
-            self.is_abandoned = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)  # not /dev/null or a file
+            self.is_abandoned = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)  # neither /dev/null nor a file
             self._descriptor = None
         *lines, rest = (self._unfinished + received).split(b"\n")
         self._unfinished = rest[-_LONGEST:]
@@ -108,19 +108,19 @@ def main() -> int:
 
 
 def _report_exit(reason: str) -> int:
-    """Write the reason for the exit, for the screen to show."""
+    """Write why the sampler exits, for the screen to show."""
     sys.stderr.write(f"{reason}\n")
     return 2
 
 
 def _sample(options: SamplerOptions) -> int:
-    # Imported here, as the monitor imports this module too, and its first picture comes first.
+    # Imported here because the monitor imports this module, too, and its first picture comes first.
     from noisewatch.machine.status_files import StatusFiles
     from noisewatch.operations.machines import open_machine, snapshot_options
 
     machine = open_machine(options.machine, own_pids=[options.observer])
     read_options = replace(snapshot_options(options.machine, machine, options.allowed), asks_runs=StatusFiles().texts)
-    begun = _begun(machine, read_options) if machine.is_live else None
+    begun = _take_first_snapshot(machine, read_options) if machine.is_live else None
 
     from noisewatch.operations.frame.frame import NO_FIELDS, encode_frame, stable_fields
     from noisewatch.operations.idle_probe import IdleProbe
@@ -146,8 +146,8 @@ def _sample(options: SamplerOptions) -> int:
     return 0
 
 
-def _begun(machine: Machine, options: SnapshotOptions) -> tuple[TaskReader, Snapshot]:
-    """Take the first snapshot: the first interval begins with it while the modules for judging are imported."""
+def _take_first_snapshot(machine: Machine, options: SnapshotOptions) -> tuple[TaskReader, Snapshot]:
+    """Take the first snapshot before the judging modules are imported, so that the first interval begins early."""
     from noisewatch.kernel.snapshot.snapshot import read_snapshot
     from noisewatch.kernel.tasks.threads import TaskReader
     from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted

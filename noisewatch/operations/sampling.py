@@ -34,10 +34,10 @@ from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.text import printable
 from noisewatch.units import NS_PER_S
 
-TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of the whole monitor's budget
+TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of the monitor's whole budget
 _FIRST_INTERVAL_S = 0.5  # for early first rates; a tick of 10 ms is 2% of it
-_JUDGED_NS = 4_900_000_000  # five intervals, as a tick of 10 ms is 1% of one; wake-ups are not exact
-_YOUNG_OBJECTS = 100_000  # ten frames of 512 CPUs, or some MB
+_JUDGED_NS = 4_900_000_000  # almost five intervals: a tick of 10 ms is 1% of one; wake-ups are not exact
+_YOUNG_OBJECTS = 100_000  # of ten frames with 512 CPUs: some MB
 _NO_RATES = "no rates: a copied tree is a single snapshot"
 _RULES = Rules(is_profile_given=False)
 _SHOWN = tuple(check for check in CATALOGUE if check.severity != Severity.INFORMATION)  # frames contain no other checks
@@ -55,9 +55,9 @@ def sample_frames(
 ) -> Iterator[Frame]:
     """Yield a frame without rates at once, then one per interval; the last one of a recording or copy is marked.
 
-    With `begun`, its reader has already taken the first snapshot. The `idle_probe` only works on this host. For another
-    machine the frames contain all recorded clocks and the answers of all checks; for this host only as `clock` and
-    `answers` request.
+    `begun` is the first snapshot, if it has been taken, with its reader. The `idle_probe` only works on this host.
+    Another machine's frames contain all recorded clocks and the answers of all checks; this host's do so while `clock`
+    and `answers` are enabled.
     """
     task_reader, first = begun or (TaskReader(), None)
     probe = idle_probe if machine.is_live else None
@@ -71,19 +71,19 @@ def sample_frames(
 
 
 def spare_collector() -> None:
-    """Make Python's collector run rarely, and skip modules: frames leave no cycles of objects.
+    """Make Python's garbage collector run rarely, and skip modules: frames leave no cycles of objects.
 
-    With 512 CPUs it would search the snapshots of the last seconds a dozen times a second: 81 ms per frame instead of
-    67.
+    With 512 CPUs it would search the last seconds' snapshots a dozen times a second: 81 ms per frame instead of 67.
     """
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS)
 
 
 def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None]) -> Iterator[Frame]:
-    """Yield the frames of this host. Wake-ups are planned from the first one, so delays do not add up.
+    """Yield the frames of this host.
 
-    The first one is planned from the end of reading. All threads are read once, then as many as the budget allows.
+    The first wake-up is timed from the end of the first reading, further ones from the first, so delays do not add up.
+    All threads are read once, then as many as the budget allows.
     """
     yield sampler.next_frame()
     sampler.limit_tasks(round(interval_s * TASK_BUDGET_SHARE * NS_PER_S))
@@ -96,12 +96,12 @@ def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None])
 
 
 def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
-    """Yield the frames of a recording as fast as their reader requests them."""
+    """Yield the frames of a recording as fast as their reader takes them."""
     frame = sampler.next_frame()
     while recording.advance():
         yield frame
         frame = sampler.next_frame()
-    yield sampler.repeated(frame, recording.damage)
+    yield sampler.repeat_as_last(frame, recording.damage)
 
 
 class Request:
@@ -116,7 +116,7 @@ class Request:
 
 
 class _Sampler:
-    """Keeps the snapshots of the last seconds, and makes a frame from the last one to the next."""
+    """Keeps the snapshots of the last seconds, and builds a frame for each interval."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class _Sampler:
 
     def next_frame(self, is_last: bool = False) -> Frame:
         previous = self._recent[-1] if self._recent else None
-        snapshot = self._with_own_pids(self._look(previous))
+        snapshot = self._with_own_pids(self._take_snapshot(previous))
         self._pin(snapshot)
         self._recent.append(snapshot)
         while len(self._recent) > 2 and snapshot.taken_at_ns - self._recent[1].taken_at_ns >= _JUDGED_NS:
@@ -171,12 +171,12 @@ class _Sampler:
         return self._with_idle_probe(snapshot, interval, frame)
 
     def _is_due(self, snapshot: Snapshot, interval: Interval) -> bool:
-        """Return whether to judge now: decisive values have changed, or the last verdict is as old as its sample.
+        """Return whether to judge now: decisive values have changed, or the last verdict is older than a sample.
 
         A recording is judged at each snapshot, and so is this host while a screen shows all answers.
         """
         last = self._verdict.case if self._verdict is not None else None
-        decisive, self._decisive = self._decisive, decisive_of(snapshot, interval)
+        decisive, self._decisive = self._decisive, decisive_values(snapshot, interval)
         return (
             not self._machine.is_live
             or self._answers.is_enabled
@@ -186,7 +186,7 @@ class _Sampler:
             or self._decisive != decisive
         )
 
-    def _look(self, previous: Snapshot | None) -> Snapshot:
+    def _take_snapshot(self, previous: Snapshot | None) -> Snapshot:
         first, self._first = self._first, None
         if first is not None:
             return first
@@ -195,7 +195,7 @@ class _Sampler:
 
     @property
     def read_at_s(self) -> float:
-        """When the last snapshot's threads had been read, on the machine's clock."""
+        """The time on the machine's clock at which the last snapshot's threads had been read."""
         return (self._recent[-1].taken_at_ns + self._recent[-1].tasks_lag_ns) / NS_PER_S
 
     def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:
@@ -213,8 +213,8 @@ class _Sampler:
         self._idle_probe.follow(snapshot, interval)
         return self._idle_probe.annotate(frame)
 
-    def repeated(self, frame: Frame, remark: str | None) -> Frame:
-        """Return the frame again, marked as the last one."""
+    def repeat_as_last(self, frame: Frame, remark: str | None) -> Frame:
+        """Return the frame again, marked as the last one, with the remark if there is one."""
         return structs.replace(frame, is_last=True, remark=remark or frame.remark)
 
     def _extra_fields(self, snapshot: Snapshot, interval: Interval | None, is_last: bool) -> dict[str, Any]:
@@ -243,26 +243,27 @@ class _Sampler:
             self._remark = pin_to_housekeeping(snapshot)
 
 
-# What decides the verdict, coarsely: while it is unchanged, the last verdict is shown for some seconds. On a quiet
+# While the decisive values are unchanged, the last verdict is shown for some seconds. On a quiet
 # machine with 4 CPUs, most of whose seconds are alike, a frame then takes 2.8 ms to compute instead of 3.3.
-_LEAST_TAKEN = 0.001  # of a target CPU: half of what warns at the default budget
-_LEAST_BUSY = 0.05  # of another CPU: what fails of a sibling
+_LEAST_TAKEN = 0.001  # of a target CPU: half of the share at which checks warn with the default budget
+_LEAST_BUSY = 0.05  # of another CPU: the share at which a sibling fails
 _STEP = 4
 
 
-def decisive_of(snapshot: Snapshot, interval: Interval) -> Hashable:
+def decisive_values(snapshot: Snapshot, interval: Interval) -> Hashable:
     """Return the values that decide the verdict: settings, known values, noise by target CPU, load of other CPUs.
 
-    Amounts are powers of four. Equal values lead to the same verdict, except for slow changes such as heat or memory.
+    Amounts are rounded up to powers of four. Equal values lead to the same verdict, slow changes such as heat or memory
+    aside.
     """
     culprits = frozenset(
         (cpu, culprit.kind, culprit.name, culprit.tid, amount)
         for cpu in snapshot.target.cpus
         for culprit in disturbances_of(interval, cpu)
-        if (amount := _power(culprit.share, _LEAST_TAKEN)) != 0
+        if (amount := _power_of_four(culprit.share, _LEAST_TAKEN)) != 0
     )
     others = sorted(interval.load_by_cpu.keys() - snapshot.target.cpus)
-    busy = tuple(_power(interval.busy_share(cpu), _LEAST_BUSY) for cpu in others)
+    busy = tuple(_power_of_four(interval.busy_share(cpu), _LEAST_BUSY) for cpu in others)
     settings = (
         snapshot.settings.read_at_ns,
         snapshot.target.cpus,
@@ -273,6 +274,6 @@ def decisive_of(snapshot: Snapshot, interval: Interval) -> Hashable:
     return settings, known, culprits, busy
 
 
-def _power(share: float | None, least: float) -> int | None:
-    """Return the power of four of the share relative to `least`, 0 below `least`; None if unknown."""
+def _power_of_four(share: float | None, least: float) -> int | None:
+    """Return the share relative to `least` as an exponent of four, rounded up; 0 up to `least`, None if unknown."""
     return None if share is None else max(math.ceil(math.log(share / least, _STEP)), 0) if share > 0 else 0

@@ -1,4 +1,4 @@
-"""Traces the target CPUs for a while: by the kernel's trace if possible, otherwise by its counters alone."""
+"""Traces the target CPUs for a while: by the kernel's trace if possible, otherwise by its counters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TraceOptions(Struct, frozen=True, kw_only=True):
 class TraceRun(Struct, frozen=True):
     """The result of tracing.
 
-    Without a trace, `trace` is None, `reason` explains why, and the interval's counters are used.
+    If tracing was not possible, `trace` is None, `reason` explains why, and the interval's counters are used.
     """
 
     interval: Interval
@@ -52,15 +52,15 @@ class TraceRun(Struct, frozen=True):
 
     @property
     def case(self) -> Case:
-        """The case to compute remedies for."""
+        """The case for which remedies are computed."""
         return Case(self.interval.after, self.interval)
 
     @property
     def target(self) -> list[int]:
         return sorted(self.interval.after.target.cpus)
 
-    def works_on(self, cpu: int) -> Disturbance | None:
-        """Return the thread that has the CPU most of the time; it suffers the noise and is not a culprit."""
+    def working_thread(self, cpu: int) -> Disturbance | None:
+        """Return the thread that uses the CPU most of the time, or None. It suffers the noise and is not a culprit."""
         if self.trace is not None:
             return next(
                 (traced.main_thread.disturbance for traced in self.cpus if traced.cpu == cpu and traced.main_thread),
@@ -73,22 +73,22 @@ class TraceRun(Struct, frozen=True):
         )
         return next((thread for thread in threads if (thread.share or 0.0) >= MOSTLY), None)
 
-    def counted(self, cpu: int) -> list[Disturbance]:
-        """Return the other culprits on the CPU, by the counters alone, the costliest first."""
-        works = self.works_on(cpu)
+    def other_culprits(self, cpu: int) -> list[Disturbance]:
+        """Return all culprits on the CPU but its working thread, by the counters alone, the costliest first."""
+        works = self.working_thread(cpu)
         return [disturbance for disturbance in disturbances_of(self.interval, cpu) if disturbance != works]
 
     @property
     def at_work(self) -> frozenset[int]:
-        """The processes that have target CPUs most of the time, so they are not culprits."""
-        works = [self.works_on(cpu) for cpu in self.target]
+        """The processes that use a target CPU most of the time, so they are not culprits."""
+        works = [self.working_thread(cpu) for cpu in self.target]
         return frozenset(work.pid for work in works if work is not None and work.pid is not None)
 
     def interruptions(self, cpu: int, most: int) -> tuple[Interruption, ...]:
-        """Return the longest interruptions of the thread that works on the CPU, the longest first."""
+        """Return at most `most` interruptions of the CPU's working thread, the longest first; none without a trace."""
         if self.trace is None:
             return ()
-        works = self.works_on(cpu)
+        works = self.working_thread(cpu)
         irqs = self.interval.after.irqs
         cpu_trace = next(candidate for candidate in self.trace.cpus if candidate.cpu == cpu)
         pieces = with_kinds(cpu_trace, irqs, self.trace.length_ns, self.interval.after.platform.tick_hz)
@@ -100,7 +100,7 @@ class TraceRun(Struct, frozen=True):
 
 
 class KeptTrace:
-    """A trace collector kept from one tracing to the next.
+    """A trace collector that is kept from one tracing to the next.
 
     Switching a trace's events on and off patches the kernel's code, which interrupts each CPU: 570 times on Linux 6.18.
     """
@@ -111,7 +111,7 @@ class KeptTrace:
         self._of: tuple[CpuSet, CpuSet] | None = None
 
     def begin(self, cpus: CpuSet, online: CpuSet, tracer: Tracer) -> TraceCollector:
-        """Return a collector that begins now. Raise CannotMeasure if tracing is impossible."""
+        """Return a collector whose trace begins now. Raise CannotMeasure if tracing is impossible."""
         if self._collector is not None and self._of == (cpus, online):
             self._collector.begin_again()
             return self._collector
@@ -131,7 +131,7 @@ def follow(
 ) -> TraceRun:
     """Trace the target CPUs from now on, or read the trace of the recording.
 
-    `kept`, which the caller closes, allows another run after this one. Raise UsageError for a copied tree, and
+    `kept` keeps the collector for another call; the caller closes it. Raise UsageError for a copied tree, and
     CannotMeasure if there is nothing to trace.
     """
     if not machine.is_live and not isinstance(machine, Recording):
@@ -145,20 +145,20 @@ def follow(
     if isinstance(machine, Recording):
         between = list(threads_at_each_snapshot(machine, before, past_asides=True))
         after = read_snapshot(machine, read_options, task_reader, before)
-        return _followed(before, after, read_trace(machine, lambda: None), between)
+        return _traced_run(before, after, read_trace(machine, lambda: None), between)
     before = read_snapshot(machine, read_options, task_reader, before)
     with ExitStack() as stack:
         if kept is None:
             kept = KeptTrace()
             stack.callback(kept.close)
         stack.callback(listener.on_done)
-        trace = _traced(machine, before, options, listener, kept)
-    return _followed(before, read_snapshot(machine, read_options, task_reader, before), trace)
+        trace = _trace(machine, before, options, listener, kept)
+    return _traced_run(before, read_snapshot(machine, read_options, task_reader, before), trace)
 
 
-def _followed(before: Snapshot, after: Snapshot, trace: Trace | str, between: Sequence[Snapshot] = ()) -> TraceRun:
+def _traced_run(before: Snapshot, after: Snapshot, trace: Trace | str, between: Sequence[Snapshot] = ()) -> TraceRun:
     if after.taken_at_ns <= before.taken_at_ns:
-        raise CannotMeasure("the recording has one snapshot only: there is nothing to trace")
+        raise CannotMeasure("the recording has only one snapshot: there is nothing to trace")
     interval = interval_between(before, after, between)
     if isinstance(trace, str):
         return TraceRun(interval, None, (), trace)
@@ -174,23 +174,23 @@ def _followed(before: Snapshot, after: Snapshot, trace: Trace | str, between: Se
     return TraceRun(interval, trace, cpus, None)
 
 
-def _traced(
+def _trace(
     machine: Machine, before: Snapshot, options: TraceOptions, listener: ProgressListener, kept: KeptTrace
 ) -> Trace | str:
-    """Return the trace, or why there is none; it takes the same time in both cases."""
+    """Return the trace, or why there is none; both take `seconds`, because the counters need the time."""
     online = before.online.online or before.target.cpus
     try:
         collector = kept.begin(before.target.cpus & online, online, options.tracer)
     except CannotMeasure as error:
         kept.close()
         reason = str(error)
-        _let_time_pass(options.seconds, listener, lambda: None)
+        _wait(options.seconds, listener, lambda: None)
         return read_trace(machine, lambda: failed_trace(reason))
-    _let_time_pass(options.seconds, listener, collector.drain)
+    _wait(options.seconds, listener, collector.drain)
     return read_trace(machine, collector.result)
 
 
-def _let_time_pass(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> None:
+def _wait(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> None:
     started = time.monotonic()
     while (done_s := time.monotonic() - started) < seconds:
         time.sleep(min(_LOOK_S, seconds - done_s))

@@ -1,4 +1,4 @@
-"""The description of the required machine: read from its file, and kept in a recording for its replays."""
+"""Reads the description of the required machine from its file, and keeps it in a recording for replays."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MOST_BYTES = 64 * 1024  # all facts of a machine take some 10 kB
 
 
 def read_description(path: str) -> WantedMachine:
-    """Read the description of the required machine. Raise UsageError, with the line, if it is invalid."""
+    """Read the description of the required machine. Raise UsageError if it is invalid, with the line at fault."""
     return parse_description(read_small(Path(path), _MOST_BYTES, "a description of a machine"), path)
 
 
 def wanted_of(machine: Machine, given: WantedMachine | None) -> WantedMachine | None:
-    """Return the given description, otherwise the recorded one. Raise UsageError if it is invalid.
+    """Return the given description, otherwise the recorded one, or None. Raise UsageError for an invalid one.
 
     Call it before the first snapshot, so that a recording does not contain it between two snapshots.
     """

@@ -28,7 +28,7 @@ from noisewatch.machine.history_file import machine_key
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.facts import FactClass, Facts
 from noisewatch.model.history.figures import Figure
-from noisewatch.operations.history import described_facts, digest
+from noisewatch.operations.history import digest, facts_line
 from tests.benchmark.shares import describe_trials
 from tests.model.history.noises import NOISES, SPEEDS, Series, Values, is_slower, machine_of, slowed
 
@@ -160,7 +160,7 @@ def write_history(folder: Path, moved: bool) -> Path:
     rng, path = np.random.default_rng(3), folder / f"history-{moved}.jsonl"
     machine = machine_of(rng, *NOISES["gaussian, 0.3 %"], _STORED)
     entries = entries_of(slowed(machine, _STORED - 50, 0.05 if moved else 0.0))
-    facts = described_facts(_FACTS) | {"machine": machine_key()}
+    facts = facts_line(_FACTS) | {"machine": machine_key()}
     with path.open("w") as file:
         for line in [facts, *map(_line, entries)]:
             file.write(json.dumps(line, separators=(",", ":")) + "\n")

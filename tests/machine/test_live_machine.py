@@ -273,7 +273,7 @@ def test_answer_resets_the_wait() -> None:
     hung = HungReads()
     hung.add("/a", _EXITED, 1.0, 0.0)
     hung.add("/a", _EXITED, 1.0, 60.0)
-    hung.answered("/a")
+    hung.forget("/a")
     assert hung.may_try("/a", 60.0)
     hung.add("/a", _EXITED, 1.0, 60.0)
     assert hung.may_try("/a", 120.0)

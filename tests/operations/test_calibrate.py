@@ -20,9 +20,9 @@ from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.spinning.calibration.buffer import LATENCY
 from noisewatch.model.history.entries import Past
-from noisewatch.operations.calibrate import CalibrationRun, as_long_as, calibrate_cpus, cpus_for_load
+from noisewatch.operations.calibrate import CalibrationRun, calibrate_cpus, cpus_for_load, with_length_of
 from noisewatch.operations.frame.frame import ClockLimits, Conditions, CoolingLine, Frame, Temperature, Throttled
-from noisewatch.operations.history import CalibrationHistory, until_settled
+from noisewatch.operations.history import CalibrationHistory, until_accurate
 from noisewatch.operations.sampling import sample_frames
 from tests.surfaces.running import record
 from tests.written import Files, WrittenMachine
@@ -79,21 +79,21 @@ def test_an_adaptive_calibration_is_settled_with_the_drift_of_its_history() -> N
     enough = []
     for history in ([], wild, elsewhere):
         past = CalibrationHistory(WrittenMachine(answers={"history": history}), None).recall()
-        is_enough = until_settled(past, CalibrationOptions(30.0, is_auto=True), budget).is_enough
+        is_enough = until_accurate(past, CalibrationOptions(30.0, is_auto=True), budget).is_enough
         assert is_enough is not None
         enough.append(is_enough(samples))
     assert enough == [True, False, True], "only what was calibrated as this one is"
-    assert until_settled(Past(), CalibrationOptions(5.0), budget) == CalibrationOptions(5.0)
+    assert until_accurate(Past(), CalibrationOptions(5.0), budget) == CalibrationOptions(5.0)
 
 
 def test_a_calibration_under_load_is_as_long_as_the_idle_one() -> None:
     written = written_calibration(seconds=7.25)
     calibrated = calibrated_with(parse_calibration(written), Budget())
-    again = as_long_as(calibrated, CalibrationOptions(30.0, is_realtime=True, is_auto=True))
+    again = with_length_of(calibrated, CalibrationOptions(30.0, is_realtime=True, is_auto=True))
     assert again == CalibrationOptions(7.25, is_realtime=True)
-    assert until_settled(Past(), again, Budget()).is_enough is None
+    assert until_accurate(Past(), again, Budget()).is_enough is None
     fixed = CalibrationOptions(5.0)
-    assert as_long_as(calibrated, fixed) is fixed
+    assert with_length_of(calibrated, fixed) is fixed
 
 
 def _snapshot(changes: Files | None = None, cpus: frozenset[int] | None = None) -> Snapshot:

@@ -20,7 +20,7 @@ from noisewatch.model.history.entries import Entry, Past
 from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.history.facts import FactClass, Facts
 from noisewatch.model.history.figures import Figure
-from noisewatch.operations.history import described, described_facts, read_past
+from noisewatch.operations.history import entry_line, facts_line, read_past
 from tests.judgement.judging import finding
 from tests.written.quiet_machine import quiet_machine
 
@@ -33,14 +33,14 @@ def _past(path: Path, new: Facts) -> Past:
     """Return a history of three weeks, after which a new kernel makes all work take 5% longer."""
     rng, machine = random.Random(5), {"machine": machine_key()}
     old = {**new, FactClass.KERNEL: {**new[FactClass.KERNEL], "kernel": "6.1.0"}}
-    lines: list[dict[str, Any]] = [described_facts(old) | machine, described_facts(new) | machine]
+    lines: list[dict[str, Any]] = [facts_line(old) | machine, facts_line(new) | machine]
     at = _BEGIN
     while at < _MONDAY:
         is_old = at < _FRIDAY
         latency = 1e6 * rng.gauss(1, 0.003) * (1 if is_old else 1.05)
         cvs = {Work.LATENCY: {1_000_000: 0.01}}
         entry = Entry(at.timestamp(), "native", _CPUS, cvs, {Figure.LATENCY: latency}, old if is_old else new, "boot")
-        lines.append(described(entry) | machine)
+        lines.append(entry_line(entry) | machine)
         at += timedelta(minutes=10)
     path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
     return read_past(path)

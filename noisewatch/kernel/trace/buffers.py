@@ -31,7 +31,7 @@ from noisewatch.kernel.trace.events import (
 )
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.kinds import Tracer
-from noisewatch.machine.tracefs.instance import OSNOISE, Instance, how_to_follow
+from noisewatch.machine.tracefs.instance import OSNOISE, Instance, osnoise_setup
 from noisewatch.machine.tracefs.watcher import (
     MOUNTS,
     Watcher,
@@ -121,7 +121,7 @@ class TraceBuffers:
     def _instance(self, tracefs: Path) -> Instance:
         if not self._by_osnoise:
             return Instance(tracefs, "target", self._cpus, _size_kb(self._cpus))
-        purpose, prepare = how_to_follow(tracefs)
+        purpose, prepare = osnoise_setup(tracefs)
         return Instance(tracefs, purpose, self._cpus, _size_kb(self._cpus), OSNOISE, prepare)
 
 

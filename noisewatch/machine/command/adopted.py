@@ -1,4 +1,4 @@
-"""Processes that a command leaves behind: the kernel makes them children of this process, a subreaper, prctl(2).
+"""Processes that a command leaves behind: the kernel makes them children of this process, a subreaper (prctl(2)).
 
     /proc/4711/task/4711/children    4712 4713        Linux 3.5, CONFIG_PROC_CHILDREN
 
@@ -15,7 +15,7 @@ from noisewatch.machine.command.ending import ResourceUsage
 
 
 def children_of(pid: int | str) -> frozenset[int] | None:
-    """Return all children, zombies included. Return None for this process if the kernel does not list them."""
+    """Return the process's children, zombies included; None for this process if the kernel does not list them."""
     lists = list(_read_children_lists(f"/proc/{pid}/task"))
     if not lists and pid == "self":
         return None
@@ -23,7 +23,7 @@ def children_of(pid: int | str) -> frozenset[int] | None:
 
 
 def _read_children_lists(folder: str) -> Iterator[bytes]:
-    """Yield the list of children of each thread; threads that have exited are skipped."""
+    """Yield the list of children of each thread that has not exited."""
     try:
         threads = os.listdir(folder)
     except (FileNotFoundError, ProcessLookupError):
@@ -35,7 +35,7 @@ def _read_children_lists(folder: str) -> Iterator[bytes]:
 
 def living_children() -> frozenset[int]:
     """Return this process's children except zombies, which cannot start anything."""
-    return frozenset(pid for pid in children_of("self") or () if _lives(pid))
+    return frozenset(pid for pid in children_of("self") or () if _is_running(pid))
 
 
 def with_descendants(pids: Iterable[int]) -> frozenset[int]:
@@ -50,10 +50,10 @@ def with_descendants(pids: Iterable[int]) -> frozenset[int]:
 
 
 class AdoptedProcesses:
-    """The children that this process did not start itself, over a series of commands."""
+    """The children that this process did not start itself, across a series of commands."""
 
     def __init__(self, inherited: frozenset[int] = frozenset()) -> None:
-        """Begin with the children `inherited` at the start, which can leave processes behind (unlike helpers)."""
+        """Begin with this process's `inherited` children, which, unlike helpers, can leave processes behind."""
         self._inherited = inherited
         self._known: frozenset[int] = frozenset()  # left by earlier commands
         self._helpers: frozenset[int] | None = None  # our children before the first command
@@ -74,11 +74,11 @@ class AdoptedProcesses:
         return earlier
 
     def reap(self, command: int | None = None) -> None:
-        """Reap adopted zombies; add the usage of those left by `command` to its total."""
+        """Reap adopted zombies; add the usage of zombies that `command` left behind to its total."""
         self._known = frozenset(pid for pid in self._known if _reap(pid) is None)
         if command is None:
             return
-        for pid in self._left_by(command) or ():
+        for pid in self._processes_left_by(command) or ():
             usage = _reap(pid)
             if usage is not None:
                 self._usage = self._usage.plus(usage)
@@ -89,19 +89,19 @@ class AdoptedProcesses:
         Both are None if the kernel lists no children.
         """
         self.reap(command)
-        left = self._left_by(command)
+        left = self._processes_left_by(command)
         if left is None:
             return None, None
         self._known |= left
         return with_descendants(left), self._usage
 
-    def _left_by(self, command: int) -> frozenset[int] | None:
+    def _processes_left_by(self, command: int) -> frozenset[int] | None:
         now = children_of("self")
         return None if now is None or self._ours is None else now - self._ours - {command}
 
 
-def _lives(pid: int) -> bool:
-    """Return whether the child is running. It is not reaped: its exit status is left to its starter."""
+def _is_running(pid: int) -> bool:
+    """Return whether the child is running; an ended child is not reaped, so its starter still gets the exit status."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     except ChildProcessError:
@@ -109,7 +109,7 @@ def _lives(pid: int) -> bool:
 
 
 def _reap(pid: int) -> ResourceUsage | None:
-    """Reap the child and return its usage; None while it runs."""
+    """Reap the child and return its usage, or None while it runs; an already reaped child has used nothing."""
     try:
         reaped_pid, _, used = os.wait4(pid, os.WNOHANG)
     except ChildProcessError:  # already reaped

@@ -1,4 +1,4 @@
-"""How a command ended and which resources it used; ends this process in the same way.
+"""Describes how a command ended and which resources it used, and ends this process in the same way.
 
 Resources are counted as in getrusage(2).
 """
@@ -19,7 +19,7 @@ from noisewatch.machine.command import load_launching
 
 
 class ResourceUsage(Struct, frozen=True):
-    """Resources used by processes and the descendants that they waited for. Times have a precision of 1 µs."""
+    """Resources used by processes, and by the descendants that they waited for. Times are exact to 1 µs."""
 
     user_ns: int = 0
     system_ns: int = 0
@@ -51,13 +51,13 @@ class ResourceUsage(Struct, frozen=True):
 
     def plus(self, other: ResourceUsage) -> ResourceUsage:
         """Return the sum of both usages."""
-        return self._combined(other, 1)
+        return self._combine(other, 1)
 
     def less(self, other: ResourceUsage) -> ResourceUsage:
         """Return the usage less `other`, an earlier reading of the same processes."""
-        return self._combined(other, -1)
+        return self._combine(other, -1)
 
-    def _combined(self, other: ResourceUsage, sign: int) -> ResourceUsage:
+    def _combine(self, other: ResourceUsage, sign: int) -> ResourceUsage:
         return ResourceUsage(*(getattr(self, name) + sign * getattr(other, name) for name in _FIELDS))
 
 
@@ -69,13 +69,13 @@ _BY_SIGNAL = 128  # what a shell adds to the signal's number
 
 
 class EndedCommand(Struct, frozen=True, kw_only=True):
-    """How a command ended, and the resources it used with the descendants that it waited for.
+    """How a command ended, and the resources used by it and by the descendants that it waited for.
 
     Exactly one of `exit_status` and `signal_number` is set. `max_rss_bytes` is None if no process of the command grew
-    larger than noisewatch, whose size the kernel counts for the child. `left_pids` are its living descendants;
-    `adopted_usage` is the usage of descendants that ended before it and that it did not wait for. Both are None if the
-    kernel does not list children. `may_be_others`: both may include children of processes older than the command, which
-    are adopted in the same way. `stopped_ns` is as exact as the caller's waits.
+    larger than noisewatch, because the kernel counts noisewatch's size for the child. `left_pids` are its living
+    descendants; `adopted_usage` is the usage of descendants that ended before it without being waited for. Both are
+    None if the kernel does not list children. `may_be_others`: both may include children of processes older than the
+    command, which are adopted in the same way. `stopped_ns` is as exact as the caller's waits.
     """
 
     exit_status: int | None

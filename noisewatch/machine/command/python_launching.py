@@ -67,7 +67,7 @@ def launch(
             set_signals()
             if is_quiet:
                 stage = QUIET
-                _be_quiet()
+                _redirect_to_null()
             if cgroup >= 0:
                 stage = CGROUP
                 os.write(cgroup, b"0")
@@ -83,12 +83,12 @@ def launch(
                 stage = AFFINITY
                 os.sched_setaffinity(0, wanted_cpus)
                 if must_have_all and os.sched_getaffinity(0) != wanted_cpus:
-                    raise _failed(errno.EINVAL)
-            used = _used()
+                    raise _os_error(errno.EINVAL)
+            used = _own_usage()
             os.write(write_end, _REPORT.pack(STARTED, 0, monotonic_ns(), *used))
             stage = EXEC
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            _run_first(paths, arguments, variables)
+            _execute_first(paths, arguments, variables)
         except OSError as error:
             os.write(write_end, _REPORT.pack(stage, error.errno or errno.EIO, 0, *[0] * USAGE_FIELDS))
         finally:
@@ -111,7 +111,7 @@ def _start(become_command: Callable[[int], NoReturn]) -> Launched:
     finally:
         os.close(write_end)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return _launched(pid, read_end)
+    return _read_report(pid, read_end)
 
 
 def _fork() -> int:
@@ -121,8 +121,8 @@ def _fork() -> int:
         return os.fork()
 
 
-def _launched(pid: int, read_end: int) -> Launched:
-    """Return the child's report, once it runs the command or has ended."""
+def _read_report(pid: int, read_end: int) -> Launched:
+    """Wait until the child runs the command or has ended; return its report."""
     content = b""
     with open(read_end, "rb", buffering=0) as file:
         while piece := file.read(2 * _REPORT.size):
@@ -138,7 +138,7 @@ def _launched(pid: int, read_end: int) -> Launched:
 
 def prctl(option: int, value: int) -> None:
     """Call prctl(2) for this process. Raise OSError."""
-    _checked(_libc().prctl(option, *_longs(value, 0, 0, 0)))
+    _check(_libc().prctl(option, *_longs(value, 0, 0, 0)))
 
 
 def signalfd(numbers: int) -> int:
@@ -146,7 +146,7 @@ def signalfd(numbers: int) -> int:
     mask = (ctypes.c_uint64 * 16)(numbers)  # the C library's set has 1024 bits
     descriptor = int(_libc().signalfd(-1, mask, os.O_CLOEXEC | os.O_NONBLOCK))
     if descriptor < 0:
-        raise _failed(ctypes.get_errno())
+        raise _os_error(ctypes.get_errno())
     return descriptor
 
 
@@ -158,25 +158,25 @@ def _longs(*values: int) -> list[ctypes.c_ulong]:
     return [ctypes.c_ulong(value) for value in values]
 
 
-def _checked(result: int) -> None:
+def _check(result: int) -> None:
     if result != 0:
-        raise _failed(ctypes.get_errno())
+        raise _os_error(ctypes.get_errno())
 
 
-def _failed(number: int) -> OSError:
+def _os_error(number: int) -> OSError:
     return OSError(number, os.strerror(number))
 
 
 def _variable(text: bytes) -> tuple[bytes, bytes] | None:
-    """Return name and value; None if os.execve would not accept them."""
+    """Return the variable's name and value, or None if os.execve would not accept it."""
     name, sign, value = text.partition(b"=")
     return (name, value) if name and sign else None
 
 
 def _signal_setter(ignored: int) -> Callable[[], None]:
-    """Return a function that sets the command's signal handling, for signals whose handling differs.
+    """Return a function that sets the command's handling of those signals that this process handles differently.
 
-    execve itself resets handlers unknown to Python.
+    execve itself resets handlers that Python does not know.
     """
     handlers: list[tuple[int, signal.Handlers]] = []
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
@@ -191,7 +191,7 @@ def _signal_setter(ignored: int) -> Callable[[], None]:
     return set_signals
 
 
-def _be_quiet() -> None:
+def _redirect_to_null() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(nothing, number)
@@ -211,27 +211,27 @@ def _memory_binder(nodes: tuple[int, ...]) -> Callable[[], None]:
 
     def bind() -> None:
         if number is None:
-            raise _failed(errno.ENOSYS)
-        _checked(libc.syscall(*arguments))
+            raise _os_error(errno.ENOSYS)
+        _check(libc.syscall(*arguments))
 
     return bind
 
 
-def _used() -> tuple[int, ...]:
+def _own_usage() -> tuple[int, ...]:
     used = resource.getrusage(resource.RUSAGE_SELF)
     times = (round(1e6 * seconds) for seconds in (used.ru_utime, used.ru_stime))
     return *times, used.ru_minflt, used.ru_majflt, used.ru_inblock, used.ru_oublock, used.ru_nvcsw, used.ru_nivcsw
 
 
-def _run_first(paths: tuple[bytes, ...], argv: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:
+def _execute_first(paths: tuple[bytes, ...], argv: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:
     """Replace this process by the first path that can be executed. Raise the OSError that execvp(3) would report."""
-    failure = _failed(errno.ENOENT)
+    failure = _os_error(errno.ENOENT)
     for path in paths:
         try:
-            _run(path, argv, environment)
+            _execute(path, argv, environment)
         except OSError as error:
             if error.errno == errno.EACCES and b"/" not in argv[0] and not os.access(path, os.F_OK):
-                continue  # in a folder without search permission: absent, as for every shell
+                continue  # in a folder without search permission, so it counts as absent, as in every shell
             if error.errno == errno.EACCES or len(paths) == 1:
                 failure = error
             elif error.errno not in _MISSING:
@@ -239,7 +239,7 @@ def _run_first(paths: tuple[bytes, ...], argv: list[bytes], environment: dict[by
     raise failure
 
 
-def _run(path: bytes, argv: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:
+def _execute(path: bytes, argv: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:
     try:
         os.execve(path, argv, environment)
     except OSError as error:

@@ -54,10 +54,10 @@ class PendingSignal(Struct, frozen=True):
 
 
 class PendingSignals:
-    """The signals that concern a command, kept pending from `begin` to `end`.
+    """The signals that concern a command; they are pending from `begin` to `end`.
 
-    Threads and processes started in between have them blocked. A signal ignored at noisewatch's start, like SIGHUP
-    below nohup, stays ignored. Threads started before would take the signals, unless they were started as in
+    Threads and processes started in between inherit the block. A signal ignored at noisewatch's start, like SIGHUP
+    below nohup, stays ignored. Threads started before `begin` would take the signals unless they were started as in
     machine/threads.py.
     """
 
@@ -69,7 +69,7 @@ class PendingSignals:
         self._poll = select.poll()
 
     def begin(self, core: ModuleType) -> None:
-        """Block the signals: they are pending until handled. Raise OSError with nothing changed."""
+        """Block the signals, so that they are pending until handled. Raise OSError, with nothing changed."""
         ignored = {number for number in FOR_MAIN_THREAD if signal.getsignal(number) is signal.SIG_IGN}
         blocked = FOR_MAIN_THREAD - ignored | {signal.SIGCHLD}  # ignoring SIGCHLD leaves no zombies
         self._descriptor = core.signalfd(signal_bits(blocked))
@@ -86,9 +86,9 @@ class PendingSignals:
         os.close(self._descriptor)
 
     def wait(self, until_ns: int | None, ends: int | None = None) -> bool:
-        """Wait until `until_ns` for a signal, or the end of the pidfd `ends`; return whether one came.
+        """Wait for a signal, or for the end of the process of pidfd `ends`; return False if neither comes in time.
 
-        `until_ns` is a time of CLOCK_MONOTONIC; None waits without a limit.
+        The limit `until_ns` is a time of CLOCK_MONOTONIC; None is no limit.
         """
         left_ms = None if until_ns is None else max(math.ceil((until_ns - time.monotonic_ns()) / 1e6), 0)
         if ends is not None:
@@ -100,10 +100,10 @@ class PendingSignals:
                 self._poll.unregister(ends)
 
     @contextmanager
-    def calling_for_children(self, note: Callable[[], None]) -> Iterator[None]:
+    def calling_on_child_change(self, note: Callable[[], None]) -> Iterator[None]:
         """Call `note` from the SIGCHLD handler while the caller works in the context instead of waiting.
 
-        SIGCHLD is not among the pending signals in this context.
+        In the context, SIGCHLD is not blocked.
         """
         self._note = note
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
@@ -126,9 +126,10 @@ class PendingSignals:
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """Do nothing, like the default for SIGCHLD: CPython reports an error for a signal without a handler.
+    """Do nothing, like the default for SIGCHLD.
 
-    That happens if the handler is removed between the signal's arrival, in any thread, and its delivery.
+    Without a handler, CPython reports an error for a signal that arrived, in any thread, before its handler was
+    removed.
     """
 
 
@@ -147,9 +148,10 @@ _NO_COMMAND = 0
 
 
 class CommandGuard:
-    """A guard process, which sleeps until noisewatch's end of a pipe closes, however noisewatch ends.
+    """A guard process, which ends the command when noisewatch's end of a pipe closes, however noisewatch ends.
 
-    Daemons of the command, adopted by noisewatch, survive. If the guard is killed first, everything survives.
+    It sleeps until then. The command's daemons, adopted by noisewatch, survive. If the guard is killed first,
+    everything survives.
     """
 
     def __init__(self) -> None:
@@ -158,9 +160,9 @@ class CommandGuard:
         self._alive = -1
 
     def begin(self) -> None:
-        """Fork the guard.
+        """Fork the guard. Raise OSError.
 
-        The caller has blocked all signals that concern a command, so the guard survives them. Raise OSError.
+        The caller has blocked all signals that concern a command, so the guard survives them.
         """
         ends, self._alive = os.pipe()
         try:
@@ -219,16 +221,16 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LONGEST_SCHEDULING = 100  # bytes: three numbers
-_PROMPTLY_S = 0.0002  # a look takes some milliseconds; Python's own 5 ms would affect the time of a short command
+_PROMPTLY_S = 0.0002  # a snapshot takes some milliseconds; Python's own 5 ms would affect the time of a short command
 _KB = 1024
 _INEXACT_KB = 1024  # the kernel's counting error of a process's memory
 
 
 class Commands:
-    """A context manager of the main thread, which starts commands and handles signals.
+    """A context manager for the main thread, which starts commands and handles signals.
 
-    Our threads and processes started in the context have these signals blocked, so start a sampler's process before. A
-    command that is still running when the context ends continues until this process ends.
+    Our threads and processes that are started in the context have these signals blocked, so start a sampler before. A
+    command still running at the end of the context continues until this process ends.
     """
 
     def __init__(self, inherited: InheritedState | None = None, core: ModuleType | None = None) -> None:
@@ -266,13 +268,13 @@ class Commands:
 
     @property
     def asked_to_end(self) -> signal.Signals | None:
-        """The first signal that asked noisewatch to end, whether or not the command reacted."""
+        """The first signal that asked noisewatch to end, whether or not the command reacted; None without one."""
         self.take_signals()
         return self._asked_to_end
 
     @property
     def ended_by(self) -> signal.Signals | None:
-        """The first signal that asked noisewatch to end before the context was left."""
+        """The first signal that asked noisewatch to end before the context was left; None without one."""
         return self._asked_to_end
 
     def start(self, plan: CommandPlan) -> StartedCommand:
@@ -284,7 +286,7 @@ class Commands:
         return self._running
 
     def pause(self, until_ns: int) -> bool:
-        """Wait until CLOCK_MONOTONIC reaches `until_ns`; return False as soon as a signal asks to end."""
+        """Wait until CLOCK_MONOTONIC reaches `until_ns`; return False as soon as a signal asks noisewatch to end."""
         while self.asked_to_end is None:
             if not self._signals.wait(until_ns):
                 return True
@@ -295,19 +297,19 @@ class Commands:
         return self._signals.wait(until_ns, ends)
 
     @contextmanager
-    def calling_for_children(self, note: Callable[[], None]) -> Iterator[None]:
+    def calling_on_child_change(self, note: Callable[[], None]) -> Iterator[None]:
         """Call `note` whenever a child changes state in the context; reap orphans afterwards.
 
-        It is called in the main thread, to which file-reading threads yield soon.
+        The call is in the main thread, to which file-reading threads yield soon.
         """
         before_s = sys.getswitchinterval()
         sys.setswitchinterval(_PROMPTLY_S)
         try:
-            with self._signals.calling_for_children(note):
+            with self._signals.calling_on_child_change(note):
                 yield
         finally:
             sys.setswitchinterval(before_s)
-        self._look_at_children()
+        self._poll_children()
 
     def take_signals(self) -> None:
         """Handle the pending signals."""
@@ -316,11 +318,11 @@ class Commands:
 
     @property
     def may_be_others(self) -> bool:
-        """Whether some of the processes that the command seems to have left may be from an older process."""
+        """Whether an older process may have started some of the processes that the command seems to have left."""
         return self._adopted.may_be_others
 
     def end_command(self, pid: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
-        """Return the processes left by the command, and the usage of those that have ended."""
+        """Return the living processes that the command left, and the usage of the ended ones."""
         self._running = None
         self._guard.rest()
         return self._adopted.end_command(pid)
@@ -331,15 +333,15 @@ class Commands:
         if number in ENDING and self._asked_to_end is None:
             self._asked_to_end = number
         if number == signal.SIGCHLD:
-            self._look_at_children()
+            self._poll_children()
         elif number == signal.SIGTSTP:
             self._stop(is_delivered=pending.code == FROM_KERNEL)
         elif command is not None and pending.code != FROM_KERNEL and pending.pid != command.pid:
             command.forward(number)
 
-    def _look_at_children(self) -> None:
+    def _poll_children(self) -> None:
         if self._running is not None:
-            self._running.look()
+            self._running.poll()
         self._adopted.reap(self._running.pid if self._running is not None else None)
 
     def _stop(self, is_delivered: bool) -> None:
@@ -349,11 +351,14 @@ class Commands:
             command.forward(signal.SIGTSTP)
         stop_as_by_terminal()
         if command is not None:
-            command.look(since_ns)
+            command.poll(since_ns)
 
 
 class StartedCommand:
-    """A command that is running or has ended. `earlier_pids`, left by earlier commands, were alive at its start."""
+    """A command that is running or has ended.
+
+    `earlier_pids` are processes of earlier commands that were alive at its start.
+    """
 
     def __init__(
         self, launched: LaunchedProcess, commands: Commands, earlier_pids: frozenset[int] = frozenset()
@@ -371,13 +376,13 @@ class StartedCommand:
         self._stop_count, self._stopped_ns = 0, 0
         self._stopped_since_ns: int | None = None
         self._ended: EndedCommand | None = None
-        self._is_looking, self._has_news = False, False
-        self._looked_ns = self.began_ns
+        self._is_polling, self._has_news = False, False
+        self._polled_ns = self.began_ns
         self._ends = _descriptor_of(launched.pid)
 
     @property
     def has_ended(self) -> bool:
-        """Whether the command had ended at the last look."""
+        """Whether the command had ended at the last `poll`."""
         return self._ended is not None
 
     def wait(self, until_ns: int | None = None) -> EndedCommand | None:
@@ -385,54 +390,54 @@ class StartedCommand:
 
         `until_ns` is a time of CLOCK_MONOTONIC.
         """
-        self.look()
+        self.poll()
         while self._ended is None and self._commands.wait_for_news(until_ns, self._ends):
-            self.look()
+            self.poll()
             self._commands.take_signals()
         return self._ended
 
     @contextmanager
-    def noticed(self) -> Iterator[None]:
-        """Note the command's end at once while the caller works in the context instead of waiting."""
-        with self._commands.calling_for_children(self._look_once):
-            self._look_once()  # earlier events, whose signal another thread may have taken
+    def noticing_end(self) -> Iterator[None]:
+        """Notice the command's end at once while the caller works in the context instead of waiting."""
+        with self._commands.calling_on_child_change(self._poll_once):
+            self._poll_once()  # earlier events, whose signal another thread may have taken
             yield
 
-    def _look_once(self) -> None:
-        """Look at the command, once more if a signal arrives meanwhile."""
+    def _poll_once(self) -> None:
+        """Poll the command, and again if a signal arrives meanwhile; a call from the handler only requests it."""
         self._has_news = True
-        while self._has_news and not self._is_looking:
-            self._has_news, self._is_looking = False, True
-            self.look()
-            self._is_looking = False
+        while self._has_news and not self._is_polling:
+            self._has_news, self._is_polling = False, True
+            self.poll()
+            self._is_polling = False
 
     def forward(self, number: signal.Signals) -> None:
-        """Send the command a signal; SIGCONT only if it is stopped, because a shell sends it to the whole group."""
+        """Send the command a signal; SIGCONT only if it is stopped: a shell sends it to the whole group already."""
         if number == signal.SIGCONT and self._stopped_since_ns is None:
             return
         with suppress(PermissionError):  # it has changed its user
             os.kill(self.pid, number)
 
-    def look(self, stopped_since_ns: int | None = None) -> None:
+    def poll(self, stopped_since_ns: int | None = None) -> None:
         """Update the command's state. `stopped_since_ns` is when this process was stopped, perhaps with the command."""
         while self._ended is None:
             self._scheduling = scheduling_of(self.pid) or self._scheduling
             self._allowed = _allowed_cpus_of(self.pid) or self._allowed
             pid, status, used = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             now_ns = monotonic_ns()
-            looked_ns, self._looked_ns = self._looked_ns, now_ns
+            polled_ns, self._polled_ns = self._polled_ns, now_ns
             if pid == 0:
                 return
             if os.WIFSTOPPED(status):
                 self._stop_count += 1
                 self._stopped_since_ns = self._stopped_since_ns or stopped_since_ns or now_ns
-            elif os.WIFCONTINUED(status):  # start of the stop; for an unnoticed one, the last look
-                self._go_on(now_ns, stopped_since_ns or looked_ns)
+            elif os.WIFCONTINUED(status):  # a stop that was not noticed began at the last poll or later
+                self._end_stop(now_ns, stopped_since_ns or polled_ns)
             else:
-                self._go_on(now_ns, None)
+                self._end_stop(now_ns, None)
                 self._end(status, used, now_ns)
 
-    def _go_on(self, now_ns: int, stopped_since_ns: int | None) -> None:
+    def _end_stop(self, now_ns: int, stopped_since_ns: int | None) -> None:
         if self._stopped_since_ns is None and stopped_since_ns is not None:
             self._stop_count += 1
             self._stopped_since_ns = stopped_since_ns

@@ -24,7 +24,7 @@ _SET_BY_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})  # ignored by Pytho
 
 
 class CommandUser(Struct, frozen=True):
-    """The user of a command: uid, gid and all supplementary groups."""
+    """The user of a command: uid, gid, and all supplementary groups."""
 
     uid: int
     gid: int
@@ -34,9 +34,9 @@ class CommandUser(Struct, frozen=True):
 class CommandPlan(Struct, frozen=True, kw_only=True):
     """A command and its placement. None keeps the state in which noisewatch was started.
 
-    `memory_nodes` are the only nodes for its memory. `cgroup` is a folder of cgroup v2; the command is moved there
-    before it is pinned, because CPUs of an isolated partition are only usable from within. `is_quiet` gives it
-    /dev/null as standard input, output and error; otherwise it has noisewatch's descriptors.
+    Its memory only comes from `memory_nodes`. `cgroup` is a folder of cgroup v2; the command is moved there before it
+    is pinned, because an isolated partition's CPUs are only usable from within. `is_quiet` gives it /dev/null as
+    standard input, output and error; otherwise it has noisewatch's descriptors.
     """
 
     argv: tuple[str, ...]
@@ -92,7 +92,7 @@ _NO_USER = (False, 0, 0, ())
 
 
 class LaunchedProcess(Struct, frozen=True):
-    """A child that runs the command. `launch` is its usage before execve, mostly on other CPUs than the command's."""
+    """A child that runs the command. `launch` is its usage before execve, mostly not on the command's CPUs."""
 
     pid: int
     began_ns: int  # CLOCK_MONOTONIC just before execve
@@ -100,13 +100,13 @@ class LaunchedProcess(Struct, frozen=True):
 
 
 def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedState) -> LaunchedProcess:
-    """Start the command from this thread, with which it ends. Raise CannotStart."""
-    _check(plan)
+    """Start the command in a child of this thread; it is killed when the thread ends. Raise CannotStart."""
+    _check_plan(plan)
     argv = tuple(map(os.fsencode, plan.argv))
     paths = _paths(argv[0], inherited.environment)
     if not paths:
-        raise _not_run(plan, errno.ENOENT)
-    cgroup = _opened_cgroup(plan)
+        raise _run_error(plan, errno.ENOENT)
+    cgroup = _open_cgroup(plan)
     user = plan.user
     try:
         pid, stage, error, began_ns, used = core.launch(
@@ -128,13 +128,13 @@ def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedStat
         if cgroup >= 0:
             os.close(cgroup)
     if error:
-        raise _not_run(plan, error) if stage == EXEC else _not_prepared(plan, stage, error)
+        raise _run_error(plan, error) if stage == EXEC else _preparation_error(plan, stage, error)
     user_us, system_us, *counts = used
     return LaunchedProcess(pid, began_ns, ResourceUsage(user_us * 1000, system_us * 1000, *counts))
 
 
-def _check(plan: CommandPlan) -> None:
-    """Raise CannotStart for an option that would be ignored or misunderstood."""
+def _check_plan(plan: CommandPlan) -> None:
+    """Raise CannotStart for a plan that the kernel would ignore or misunderstand."""
     for chosen, what in ((plan.cpus, "CPU to pin it to"), (plan.memory_nodes, "node to bind its memory to")):
         if chosen is not None and not chosen:
             raise CannotStart(CannotStart.OURS, f"{_name_of(plan)} was not started: there is no {what}")
@@ -143,17 +143,17 @@ def _check(plan: CommandPlan) -> None:
 
 
 def _paths(name: bytes, environment: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Return the existing paths that the name may refer to, as execvp(3) searches, so the child need not search."""
+    """Return the existing paths that execvp(3) would try for the name, so that the child need not search."""
     if b"/" in name:
         return (name,)
     if not name:
         return ()
     listed = next((variable[5:] for variable in environment if variable.startswith(b"PATH=")), None)
     folders = (listed if listed is not None else os.fsencode(os.confstr("CS_PATH") or "/bin:/usr/bin")).split(b":")
-    return tuple(path for path in (os.path.join(folder, name) for folder in folders) if _may_be(path))
+    return tuple(path for path in (os.path.join(folder, name) for folder in folders) if _may_exist(path))
 
 
-def _may_be(path: bytes) -> bool:
+def _may_exist(path: bytes) -> bool:
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -164,7 +164,7 @@ def _may_be(path: bytes) -> bool:
 
 
 def _cpus(plan: CommandPlan, inherited: InheritedState) -> tuple[int, ...]:
-    """Return the CPUs to pin to; none if the affinity is right already or left to the cgroup."""
+    """Return the CPUs to which to pin the command; none if its affinity is right already or left to the cgroup."""
     if plan.cpus is not None:
         return tuple(sorted(plan.cpus))
     if plan.cgroup is not None or os.sched_getaffinity(0) == inherited.cpus:
@@ -172,23 +172,23 @@ def _cpus(plan: CommandPlan, inherited: InheritedState) -> tuple[int, ...]:
     return tuple(sorted(inherited.cpus))
 
 
-def _opened_cgroup(plan: CommandPlan) -> int:
+def _open_cgroup(plan: CommandPlan) -> int:
     """Return the open `cgroup.procs` of the plan's cgroup; -1 without one. Raise CannotStart."""
     if plan.cgroup is None:
         return -1
     try:
         return os.open(os.path.join(plan.cgroup, "cgroup.procs"), os.O_WRONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise _not_prepared(plan, CGROUP, error.errno or 0) from error
+        raise _preparation_error(plan, CGROUP, error.errno or 0) from error
 
 
-def _not_run(plan: CommandPlan, number: int) -> CannotStart:
+def _run_error(plan: CommandPlan, number: int) -> CannotStart:
     status = CannotStart.NOT_FOUND if number == errno.ENOENT else CannotStart.NOT_EXECUTABLE
     hint = " (the interpreter in its first line)" if number == errno.ENOENT and os.path.isfile(plan.argv[0]) else ""
     return CannotStart(status, f"cannot run {_name_of(plan)}: {_reason(number)}{hint}")
 
 
-def _not_prepared(plan: CommandPlan, stage: int, number: int) -> CannotStart:
+def _preparation_error(plan: CommandPlan, stage: int, number: int) -> CannotStart:
     user = plan.user
     action = {
         QUIET: "give it /dev/null",

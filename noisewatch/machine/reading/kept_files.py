@@ -1,4 +1,4 @@
-"""Keeps repeatedly read kernel files open, and reads them in one call.
+"""Keeps kernel files that are read repeatedly open, and reads them in one call.
 
 Opening and closing a file of /proc costs three times as much as reading it.
 """
@@ -18,7 +18,7 @@ from noisewatch.units import NS_PER_S
 _KERNEL = ("/proc/", "/sys/")  # elsewhere a path may later refer to another file than the open one
 _MOST_KEPT = 2048  # the kernel holds a page for each
 _MOST_NOTED = 4096
-_IDLE_SNAPSHOTS = 16  # a file not read for so many snapshots is closed if others need its place
+_IDLE_SNAPSHOTS = 16  # a file that was not read in so many snapshots is closed if others need its place
 LARGEST_FILE = 256 << 20  # /proc/interrupts of 1152 CPUs has 13 MB; no file that we read is much larger
 
 
@@ -38,14 +38,14 @@ Reread = Callable[[list[Kept], memoryview, int], list[tuple[int, bytes | int]]] 
 
 
 class ReadProgress:
-    """The file being read, of many, and since when: written by the reading thread, read by the waiting one."""
+    """Which of many files is being read, and since when; the reading thread writes it, the waiting thread reads it."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.words = memoryview(bytearray(8 * PROGRESS_WORDS)).cast("q")
 
     def since(self) -> tuple[str, float] | None:
-        """Return the path being read and when that began (s, CLOCK_MONOTONIC); None before the first file."""
+        """Return the path being read, and when this read began (s, CLOCK_MONOTONIC); None before the first file."""
         return (self.paths[self.words[AT]], self.words[SINCE_NS] / NS_PER_S) if self.words[SINCE_NS] else None
 
     def give_up(self) -> None:
@@ -74,13 +74,13 @@ class KeptFiles:
         self._snapshot += 1
 
     def reread(
-        self, files: Sequence[File], progress: ReadProgress, but_not: Container[str] = ()
+        self, files: Sequence[File], progress: ReadProgress, skipped: Container[str] = ()
     ) -> list[tuple[int, bytes | None]]:
-        """Reread the files in order, in one call; return the changed ones by their index in `files`.
+        """Reread the files in order, in one call; return the changed files by their index in `files`.
 
-        A file is returned with None, to be read by `read`, if it is not open yet and `read` would keep it open, if it
-        is one of `but_not`, or if it is gone: its process has ended or its device was removed, so its path may now
-        refer to another one.
+        The caller has to `read` files that are returned with None: those that `read` would keep open from now on, those
+        in `skipped`, and those that are gone. A gone file's process has ended or its device was removed, so its path
+        may now refer to another one.
         """
         has_room = self._has_room()
         answers: list[tuple[int, bytes | None]] = []
@@ -89,7 +89,7 @@ class KeptFiles:
         for at, (path, before) in enumerate(files):
             file = self._open_by_path.get(path)
             is_to_be_kept = file is None and has_room and before is not None and path in self._noted
-            if path in but_not or is_to_be_kept:
+            if path in skipped or is_to_be_kept:
                 answers.append((at, None))
                 continue
             if file is not None:
@@ -140,14 +140,14 @@ class KeptFiles:
                 self._close(path)
         return len(self._open_by_path) < self._most_kept
 
-    def leave(self, path: str) -> None:
-        """Close all files except this one, in which a thread is stuck and would keep hundreds of others open."""
+    def close_others(self, path: str) -> None:
+        """Close all files except this one: the thread that is stuck in it would keep hundreds of others open."""
         for other in [open_path for open_path in self._open_by_path if open_path != path]:
             self._close(other)
 
     def __del__(self) -> None:
-        """Close all files when the stuck thread has finally returned."""
-        self.leave("")
+        """Close all files once the stuck thread has returned."""
+        self.close_others("")
 
     def _close(self, path: str) -> None:
         file = self._open_by_path.pop(path, None)  # first, as two threads may call this

@@ -62,7 +62,7 @@ def read_whole(descriptor: int, largest: int) -> bytes:
 def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | None:
     """Return the lines of `after` that differ from `before`: number from 0, begin, and end without the line break.
 
-    None if the number of lines differs. In a large /proc/interrupts few rows change.
+    Return None if the number of lines differs. In a large /proc/interrupts, few rows change.
     """
     old, new = before.split(b"\n"), after.split(b"\n")
     if len(old) != len(new):
@@ -76,7 +76,7 @@ def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | N
 
 
 def counts(text: bytes, begin: int, end: int, count: int) -> tuple[tuple[int, ...], int] | None:
-    """Parse `count` blank-separated counts of at most 18 digits; return them and the end, or None.
+    """Parse `count` blank-separated counts of at most 18 digits; return them and their end, or None for other text.
 
     The end is where the text after the counts begins.
     """

@@ -78,9 +78,9 @@ def decode(line: Json, previous: Answers) -> tuple[int, Answers]:
     """Return a frame's time and all answers valid at it. Raise Malformed if the line is not a frame."""
     try:
         after = {} if line["key"] else dict(previous)
-        after.update({question: _checked(question, answer) for question, answer in line["read"].items()})
+        after.update({question: _check_type(question, answer) for question, answer in line["read"].items()})
         for question, rows in line["rows"].items():
-            after[question] = _checked(question, _with_rows(_text_of(previous[question]), rows))
+            after[question] = _check_type(question, _with_rows(_text_of(previous[question]), rows))
         for question, (reason, is_absent) in line["failed"].items():
             after[question] = Failure(str(reason), bool(is_absent))
         return int(line["now_ns"]), after
@@ -101,7 +101,7 @@ def decode_aside(line: Json) -> Answers:
     return dict(answers)
 
 
-def _checked(question: str, answer: Json) -> Json:
+def _check_type(question: str, answer: Json) -> Json:
     """Return the answer if its type fits the kind of question. Raise ValueError otherwise."""
     kind = question.partition(" ")[0]
     fits = {

@@ -100,15 +100,15 @@ _LONGEST_COMMAND_LINE = 1 << 16  # characters: 4096 from the boot loader, and 32
 
 
 def without_commands(text: str) -> str:
-    """Reduce each job to its schedule, `user` and the name of its program; a line that is not a schedule becomes `?`.
+    """Reduce each job to its schedule, `user` and its program's name; a line that is not a job becomes `?`.
 
-    Applying it again changes nothing.
+    Reducing a result again changes nothing.
     """
-    lines = [_reduced(line.strip()) for line in text.split("\n")]
+    lines = [_reduce_line(line.strip()) for line in text.split("\n")]
     return "".join(f"{line}\n" for line in lines if line is not None)
 
 
-def _reduced(line: str) -> str | None:
+def _reduce_line(line: str) -> str | None:
     if not line or line.startswith("#"):
         return None
     assigned = _ASSIGNMENT.match(line)
@@ -120,14 +120,14 @@ def _reduced(line: str) -> str | None:
     words = line.split(maxsplit=2 if line.startswith("@") else 6)
     *schedule, _, command = words if len(words) > 2 else ("", "", "")
     if len(schedule) == 5 and all(map(_FIELD.fullmatch, schedule)):
-        return f"{' '.join(schedule)} user {_name_of(command)}"
+        return f"{' '.join(schedule)} user {_program_of(command)}"
     if len(schedule) == 1 and _NICKNAME.fullmatch(schedule[0]):
-        return f"{schedule[0]} user {_name_of(command)}"
+        return f"{schedule[0]} user {_program_of(command)}"
     return NOT_UNDERSTOOD
 
 
-def _name_of(command: str) -> str:
-    """Return the folder whose parts are run, otherwise the first word without its folder if it may be a program."""
+def _program_of(command: str) -> str:
+    """Return the folder whose parts are run, otherwise the program's name without its folder, otherwise UNNAMED."""
     folder = _RUN_PARTS.search(command)
     if folder is not None:
         return folder[1]
@@ -137,7 +137,7 @@ def _name_of(command: str) -> str:
 
 
 def gunzip(content: bytes) -> bytes:
-    """Return the content of a gzip file; any other content unchanged. Raise ValueError if it is damaged or huge."""
+    """Return the content of a gzip file, and any other content unchanged. Raise ValueError if it is damaged or huge."""
     if not content.startswith(_MAGIC):
         return content
     unpacking = zlib.decompressobj(wbits=GZIP)
@@ -159,7 +159,7 @@ class Scrubber:
         self._host = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])") if long_enough else None
 
     def __call__(self, path: str, answer: Json) -> Json:
-        """Return the answer about `path` without private data."""
+        """Return the answer for `path` without private data."""
         if self._identify:
             return answer
         if isinstance(answer, list):
@@ -197,7 +197,7 @@ class Scrubber:
             return _reduce_environment(text)
         if path in IRQBALANCE_FILES or path.startswith(_IN_IRQBALANCE_FOLDERS):
             settings = "".join(f"{name}={value}\n" for name, value in irqbalance_settings(text))
-            return settings if text.endswith("\n") else f"{settings}#"  # cut off, as the original
+            return settings if text.endswith("\n") else f"{settings}#"  # cut off, like the original
         if _CRONTAB.fullmatch(path):
             return self.without_host(without_commands(text))
         return self.without_host(text)
@@ -221,7 +221,7 @@ def _reduce_options(command_line: str) -> str:
 
 
 def _reduce_assignments(text: str) -> str:
-    """Return GRUB's assignments of kernel options, reduced to relevant options and references to one another."""
+    """Return GRUB's assignments of kernel options with only the relevant options, and references to one another."""
     kept = []
     for match in _GRUB_OPTIONS.finditer(text):
         words = [word for word in re.split(r"[\s\"']+", match[2]) if _is_reference(word) or _is_relevant(word)]
@@ -238,13 +238,13 @@ def _is_reference(word: str) -> bool:
 
 
 def irqbalance_settings(text: str) -> list[tuple[str, str]]:
-    """Return the variables that ban CPUs, with their values, as set by a shell, an environment file or a unit."""
+    """Return irqbalance's CPU-banning variables with values, as a shell, an environment file or a unit sets them."""
     lines = (line for line in text.splitlines() if not line.lstrip().startswith(("#", ";")))
     return [(match[1], match[2]) for line in lines for match in _IRQBALANCE_SETTING.finditer(line)]
 
 
 def _reduce_environment(text: str) -> str:
-    """Return irqbalance's variables. A nameless one represents all others, because no environment is empty."""
+    """Return irqbalance's variables. A nameless variable represents all others, because no environment is empty."""
     *variables, end = text.split("\0")
     kept = [variable for variable in variables if variable.partition("=")[0] in IRQBALANCE_VARIABLES]
     return "".join(f"{variable}\0" for variable in ("=", *kept)) + ("" if not end else "?")
@@ -261,7 +261,7 @@ def _reduce_config(text: str) -> str:
 
 
 def _reduce_mounts(text: str, sound: re.Pattern[str], nothing: str) -> str:
-    """Return the mounts of cgroups, of /proc and over its files, and a marker for each damaged line."""
+    """Return the mounts of cgroups, of /proc and over its files, and a marker for each damaged line, or `nothing`."""
     lines = re.sub(r"(?:\n[ \t]*)+\Z", "", text).split("\n")
     damaged = [_DAMAGED for line in lines if sound.match(line) is None]
     relevant = [line for line in lines if any(word in line for word in _RELEVANT_MOUNTS)]

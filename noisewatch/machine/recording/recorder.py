@@ -20,7 +20,7 @@ _PROCESS = regex(r"^\w+ (/proc/\d+)(?:/|$)")
 
 
 class Recorder:
-    """A wrapper of a machine that also writes each answer to `sink`, one frame per snapshot."""
+    """A wrapper around a machine that also writes each answer to `sink`, one frame per snapshot."""
 
     def __init__(self, machine: Machine, sink: BinaryIO, interval_s: float, identify: bool = False) -> None:
         self._machine = machine
@@ -80,7 +80,7 @@ class Recorder:
         return response
 
     def begin_snapshot(self) -> None:
-        """Begin a frame. An open frame is dropped: its snapshot was started over."""
+        """Begin a frame; an open frame is dropped, because its snapshot was started over."""
         self._machine.begin_snapshot()
         self._frame = RecordedSnapshot(now_ns=0)
 
@@ -96,7 +96,7 @@ class Recorder:
         self._sink.flush()
 
     def _read_and_record(self, kind: str, path: str, read: Callable[[], T], keep: Callable[[T], Json]) -> T:
-        """Read the answer and record it in the frame open at the call, which may have been abandoned by then."""
+        """Read the answer and record it in the frame open at the call, even if this frame is abandoned meanwhile."""
         asked = self._frame.asked if self._frame is not None else {}
         question = f"{kind} {self._scrub.path(path)}"
         try:
@@ -122,7 +122,7 @@ class Recorder:
         self.frame_count += 1
 
     def _is_current(self, question: str) -> bool:
-        """Return whether a key frame includes the question: a process only if asked about since the last one."""
+        """Return whether a key frame includes the question; for a process, only if read since the last key frame."""
         process = _process_of(question)
         return process is None or process in self._asked_since_key
 

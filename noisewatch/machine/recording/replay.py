@@ -40,7 +40,7 @@ class Recording:
         self._encoded: dict[str, tuple[str, bytes]] = {}  # the last answer, by path
         self._aside_count = 0
         self._pending: Json = None  # a frame after an aside
-        self._ahead: deque[Json] = deque()  # lines read while searching for another one
+        self._ahead: deque[Json] = deque()  # lines that were read ahead in search of a sample
         self._now_ns = 0
         self._lines = _lines_of(path)
         header = self._next_line()
@@ -59,7 +59,7 @@ class Recording:
     def advance(self, past_asides: bool = True) -> bool:
         """Go to the next snapshot; return False at the end, or if the recording is damaged (see `damage`).
 
-        Without `past_asides`, also return False once at an answer between two snapshots; the next call continues.
+        Without `past_asides`, also return False once at an answer between two snapshots; the next call goes on.
         """
         try:
             asides_before = self._aside_count
@@ -77,7 +77,7 @@ class Recording:
         return True
 
     def _next_frame(self) -> Json:
-        """Return the next frame, or _END; keep the answers before it. Raise Malformed."""
+        """Return the next frame, or _END; keep the asides before it. Raise Malformed."""
         while self._ahead or self.damage is None:
             line = self._ahead.popleft() if self._ahead else self._next_line()
             if not isinstance(line, dict) or ASIDE not in line:
@@ -112,7 +112,7 @@ class Recording:
         self.advance()
 
     def go_to_aside(self) -> bool:
-        """Go to the last snapshot before an answer between snapshots, or to the end; return whether that moved."""
+        """Go to the last snapshot before the next aside, or to the end; return whether there was a further snapshot."""
         moved = False
         while self.advance(past_asides=False):
             moved = True
@@ -197,9 +197,9 @@ def _lines_of(path: str) -> Iterator[bytes]:
             error.strerror.lower() if isinstance(error, OSError) and error.strerror else "not a recording of noisewatch"
         )
         raise UsageError(f"{path}: {reason}") from error
-    return _and_close(file)
+    return _lines_then_close(file)
 
 
-def _and_close(file: gzip.GzipFile) -> Iterator[bytes]:
+def _lines_then_close(file: gzip.GzipFile) -> Iterator[bytes]:
     with file:
         yield from file

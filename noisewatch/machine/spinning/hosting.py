@@ -1,4 +1,4 @@
-"""Starts a host of spinners, the calibration's or the idle probe's: its plan and its shared memory."""
+"""Prepares a host of spinners, the calibration's or the idle probe's: reads its plan and maps its shared memory."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any
 from noisewatch.machine.spinning.loops import load_core, python_loops
 
 
-def begun(name: str) -> tuple[dict[str, Any], memoryview, ModuleType]:
+def receive_plan(name: str) -> tuple[dict[str, Any], memoryview, ModuleType]:
     """Return the plan, the shared memory and the core.
 
-    The plan is the first line of standard input, and `argv[1]` the descriptor of the memory. From then on this process
-    and its children have the `name`, by which another noisewatch recognizes them.
+    The plan is the first line of standard input, and `argv[1]` the memory's descriptor. From now on this process and
+    its children have the `name` by which another noisewatch recognizes them.
     """
     write_if_present("/proc/self/comm", name)
     plan = json.loads(sys.stdin.buffer.readline())
     words = memoryview(mmap.mmap(int(sys.argv[1]), 0)).cast("q")
     core = load_core(plan["core"])
     if core is python_loops:
-        importlib.import_module("ctypes")  # here once, instead of in each spinner
+        importlib.import_module("ctypes")  # done once here instead of in each spinner
     return plan, words, core
 
 

@@ -1,4 +1,4 @@
-"""Runs fixed work on several CPUs until their clocks are level; measures the time of one unit of work per second."""
+"""Runs fixed work on several CPUs until their clocks are stable, and measures the time of one unit of work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def settle(
 ) -> dict[str, Any]:
     """Return the time of one unit of work by CPU, one median per second, as JSON in ns. Raise CannotMeasure.
 
-    After each second `is_level` is called with the times, `on_second` with the elapsed and the maximum seconds.
+    After each second, `is_level` is called with the times so far, and `on_second` with the elapsed and the maximum
+    seconds. The work ends once `is_level` returns True.
     """
     turns = max(round(most_s * _NS_PER_S) // _TURN_NS, 1)
     slots = {cpu: [slot for turn in range(turns) for slot in _turn(turn * _TURN_NS)] for cpu in sorted(cpus)}
@@ -53,7 +54,7 @@ def _turn(begin: int) -> list[Slot]:
 
 
 def _speed_series(multiply_ns: int) -> str:
-    """Return the series that shows the CPU's speed: a chain of multiplications, or the work itself if there is none."""
+    """Return the series that shows the CPU's speed: chains of multiplications, or the work itself without them."""
     return CYCLES if multiply_ns > 0 else INTERPRETER
 
 
@@ -62,7 +63,7 @@ def _pairs(words: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def times_of(samples: Iterable[tuple[int, int]]) -> list[float]:
-    """Return the median of each second's samples (begin, length; in order), without seconds that have none."""
+    """Return the median of each second's samples (begin, length), given in order; omit seconds without samples."""
     by_second: dict[int, list[int]] = {}
     for begin_ns, length_ns in samples:
         by_second.setdefault(begin_ns // _NS_PER_S, []).append(length_ns)
@@ -89,7 +90,7 @@ class _Watch:
                 buffer.header[STOP_NS] = max(round(progress.done_s * _NS_PER_S), 1)
 
     def _times(self, buffer: CalibrationBuffer) -> list[float]:
-        """Return the median times of the elapsed seconds."""
+        """Return the median time of each elapsed second."""
         pairs = _pairs(buffer.sample_words(_speed_series(buffer.header[MULTIPLY_NS])))
         if not pairs:
             return []

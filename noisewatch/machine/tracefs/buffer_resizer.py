@@ -1,4 +1,4 @@
-"""A script that moves to one CPU after the other and resizes its buffer; it reports each CPU by a byte.
+"""A script that moves from CPU to CPU and resizes each one's buffer; it writes a byte after each CPU.
 
 Arguments: an instance's folder, a size in kB, and the CPUs. Slow imports are avoided.
 """

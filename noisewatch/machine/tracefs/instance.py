@@ -35,7 +35,7 @@ from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path, remo
 OSNOISE = "osnoise"
 _PURPOSE = "target"  # of an instance without an option to restore
 _WITH_LOAD, _WITHOUT_LOAD = "OSNOISE_WORKLOAD", "NO_OSNOISE_WORKLOAD"
-_FAMILY = frozenset({OSNOISE, "timerlat"})  # that share the option
+_FAMILY = frozenset({OSNOISE, "timerlat"})  # tracers that share the option
 FOR_ROOT = "tracing requires root"
 _ON = "tracing_on"
 _SETTINGS = ("trace_clock", "tracing_cpumask", "current_tracer")
@@ -43,8 +43,8 @@ _LARGEST_PAGE = 1 << 16
 _LARGEST = 1 << 20  # a filter with many CPUs
 
 
-def how_to_follow(tracefs: Path) -> tuple[str, Callable[[], None]]:
-    """Return the instance's purpose, and a function to call before its tracer is set. Raise CannotMeasure."""
+def osnoise_setup(tracefs: Path) -> tuple[str, Callable[[], None]]:
+    """Return the osnoise instance's purpose, and a function to call before its tracer is set. Raise CannotMeasure."""
     options = tracefs / "osnoise/options"
     try:
         if OSNOISE not in (tracefs / "available_tracers").read_text().split():
@@ -70,9 +70,9 @@ def _is_in_use(tracefs: Path) -> bool:
 
 
 class Instance:
-    """A context manager that traces events of some CPUs on the CLOCK_MONOTONIC time scale. Raise CannotMeasure.
+    """A context manager that traces events of some CPUs, with times of CLOCK_MONOTONIC. It raises CannotMeasure.
 
-    `prepare` is called before the tracer begins, when the instance already has a name that shows what to restore.
+    `prepare` is called before the tracer begins; by then the instance's name shows what to restore.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Instance:
         self.close()
 
     def enable(self, event: str, condition: str | None = None) -> bool:
-        """Enable the event (`sched/sched_switch`); return whether the kernel has it and accepts the filter."""
+        """Enable the event (such as `sched/sched_switch`); return whether the kernel has it and accepts the filter."""
         try:
             if condition is not None:
                 self._write(f"events/{event}/filter", condition)
@@ -135,8 +135,8 @@ class Instance:
 
     @property
     def is_writing(self) -> bool:
-        """Whether tracing is unchanged since `start` and `enable`: root may change any instance."""
-        return self._is_on and self._switches.are_as_added
+        """Whether tracing is unchanged since `start` and `enable`; root may change any instance."""
+        return self._is_on and self._switches.are_unchanged
 
     def start(self) -> None:
         """Start to record events."""
@@ -160,13 +160,13 @@ class Instance:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
-                raise self._failed(error) from error
+                raise self._trace_error(error) from error
             if not page:
                 return
             yield page
 
     def lost(self, cpu: int) -> int | None:
-        """Return the number of events that did not fit, were overwritten, or have not been read; None is unknown."""
+        """Return the number of events that did not fit, were overwritten, or have not been read; None if unknown."""
         try:
             text = (self.path / f"per_cpu/cpu{cpu}/stats").read_text()
         except OSError:
@@ -187,15 +187,15 @@ class Instance:
         try:
             self._write(_ON, word)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._trace_error(error) from error
 
     def _watch(self, names: Iterable[str]) -> None:
         try:
             self._switches.add(names)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._trace_error(error) from error
 
-    def _failed(self, error: OSError) -> CannotMeasure:
+    def _trace_error(self, error: OSError) -> CannotMeasure:
         return CannotMeasure(f"{self.path}: {system_reason(error)}")
 
     def _write(self, name: str, text: str) -> None:
@@ -214,7 +214,7 @@ def _mask(cpus: Iterable[int]) -> str:
 
 
 class Switches:
-    """Open files of an instance, to detect in one call whether their contents have changed since `add`.
+    """Files of an instance that are kept open, to detect in one call whether any has changed since `add`.
 
     Opening thirty files after each repetition of a command took four milliseconds. The folder cannot be removed before
     `close`.
@@ -234,7 +234,7 @@ class Switches:
             self._kept[-1] = (descriptor, read_whole(descriptor, _LARGEST))
 
     @property
-    def are_as_added(self) -> bool:
+    def are_unchanged(self) -> bool:
         """Whether all files are readable and unchanged since they were added."""
         return not self._reread(self._kept, self._progress, _LARGEST)
 

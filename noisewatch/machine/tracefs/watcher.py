@@ -31,7 +31,7 @@ from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.patterns import regex
 
 MOUNTS = "/proc/self/mounts"
-WORKLOAD_OFF = "osnoise"  # purpose of an instance that has the osnoise tracer's own load switched off
+WORKLOAD_OFF = "osnoise"  # purpose of an instance for which the osnoise tracer's own load is switched off
 _WITH_WORKLOAD = "OSNOISE_WORKLOAD"
 _NO_TRACER = "nop"
 _NAME = regex(r"noisewatch-(?P<namespace>\d{1,20})-(?P<pid>\d{1,10})-(?P<ticks>\d{1,20})-(?P<purpose>\w+)", re.ASCII)
@@ -75,9 +75,9 @@ def remove_all_of(tracefs: Path, owner: str) -> bool:
 
 
 def remove(instance: Path) -> bool:
-    """Switch everything off, then remove the instance, which is busy until then; return whether it is gone.
+    """Switch everything in the instance off, because it is busy before, then remove it; return whether it is gone.
 
-    A user without access to tracefs has created none.
+    A user without access to tracefs has created no instance.
     """
     _try(write_setting, instance / "tracing_on", "0")
     _try(write_setting, instance / "events/enable", "0")
@@ -118,7 +118,7 @@ def numbers_threads_as_we_do() -> bool:
 
 
 def maker_of(name: str) -> tuple[int, int, int] | None:
-    """Return pid, start time (ticks) and PID namespace from the name of a noisewatch instance; None for other names."""
+    """Return the pid, start time (ticks) and PID namespace in a noisewatch instance's name; None for other names."""
     match = _NAME.fullmatch(name)
     return None if match is None else (int(match["pid"]), int(match["ticks"]), int(match["namespace"]))
 
@@ -148,7 +148,7 @@ def _has_exited(pid: int, started_ticks: int) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        return False  # of another user, hidden by /proc
+        return False  # a process of another user, hidden by /proc
     state, ticks = _state_and_start(pid)
     return ticks != started_ticks or state in ("Z", "X")
 
@@ -171,7 +171,7 @@ _TRY_AGAIN_S = 0.02
 
 
 class Watcher:
-    """Context manager that guards the trace instances this process creates.
+    """A context manager that guards the trace instances that this process creates.
 
     Entering it raises CannotMeasure if the watcher does not start.
     """

@@ -1,8 +1,8 @@
-"""Frames from the sampler to the screen: what happened on a machine in one interval, as far as a screen shows it.
+"""Frames from the sampler to the screen: the part of an interval that a screen shows.
 
-A frame contains a few figures per CPU, the top culprits, findings and their causes; clocks, idle states, heat and power
-only while a screen needs them; and no raw tables. None is unknown. The sampler sends each frame as a line of JSON,
-without values that are unchanged since the previous line.
+A frame contains a few figures per CPU, the top culprits, and the findings with their causes. It contains clocks, idle
+states, heat and power only while a screen needs them, and no raw tables. None is unknown. The sampler sends each frame
+as a line of JSON and omits the values that the previous line had.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Line(Struct, frozen=True, array_like=True):
-    """A record of which a frame has many: encoded as an array of the fields, without their names."""
+    """A record that a frame contains many times, so it is encoded as an array of its fields, without their names."""
 
 
 class RepetitionLine(Line, frozen=True):
@@ -40,9 +40,9 @@ class RepetitionLine(Line, frozen=True):
 
 
 class RunLine(Line, frozen=True):
-    """The status of one run: repetition `number` is running since `since_ns`, if `stage` is running.
+    """The status of one run. If `stage` is running, repetition `number` has been running since `since_ns`.
 
-    `repetitions` are those not in any earlier frame.
+    `repetitions` are the ones that no earlier frame contained.
     """
 
     id: str
@@ -58,18 +58,18 @@ class RunLine(Line, frozen=True):
 
 
 class PlaceLine(Line, frozen=True):
-    """One CPU's place in the topology. None is unknown; siblings are the CPUs of its core, itself included."""
+    """One CPU's place in the topology. None is unknown; `siblings` are the CPUs of its core, itself included."""
 
     cpu: int
     node: int | None = None
     package: int | None = None
     core: int | None = None  # within the package; numbers may have gaps
-    cache: str | None = None  # the last-level one: `L3#0`
+    cache: str | None = None  # the last-level cache: `L3#0`
     siblings: tuple[int, ...] | None = None
 
 
 def place_lines(topology: Mapping[int, CpuPlace], cache_by_cpu: Mapping[int, str]) -> tuple[PlaceLine, ...] | None:
-    """Return a line for each online CPU, by number, or None if no place is known."""
+    """Return a line for each online CPU, in order of number, or None if no CPU's place is known."""
     lines = tuple(
         PlaceLine(
             cpu=cpu,
@@ -85,15 +85,15 @@ def place_lines(topology: Mapping[int, CpuPlace], cache_by_cpu: Mapping[int, str
 
 
 class IrqLine(Line, frozen=True):
-    """One row of /proc/interrupts whose counts grew in the interval, and the CPUs on which they did."""
+    """One row of /proc/interrupts that grew in the interval, with the CPUs on which it did."""
 
     label: str  # `205`, `LOC`
     cpus: tuple[int, ...]
-    rates: tuple[float, ...]  # per second, in the order of the CPUs
+    rates: tuple[float, ...]  # per second, in the order of `cpus`
 
     @property
     def rate_by_cpu(self) -> Mapping[int, float]:
-        """The interrupts per second of each CPU that had any."""
+        """The interrupts per second on each CPU that had any."""
         return dict(zip(self.cpus, self.rates, strict=False))
 
     @property
@@ -111,11 +111,11 @@ class IrqSetting(Line, frozen=True):
     label: str
     kind: Kind
     name: str  # the actions of a numbered row: `eth0-TxRx-5`; else `Local timer interrupts`. Empty if unused
-    device: str | None = None  # by its common name
+    device: str | None = None  # the device's common name
     allowed: str | None = None
     effective: str | None = None
     movable: bool | None = None
-    is_managed: bool | None = None  # by the kernel: users cannot move it
+    is_managed: bool | None = None  # by the kernel, so users cannot move it
 
     @property
     def irq(self) -> int | None:
@@ -126,7 +126,7 @@ class IrqSetting(Line, frozen=True):
 class ClockGroup(Line, frozen=True):
     """CPUs with the same cpufreq settings. None is unknown; `none` means that the driver has no such setting.
 
-    Each CPU's current clock and governor are in its CpuLine.
+    CpuLine has each CPU's current clock and governor.
     """
 
     cpus: str  # a list: `0-3,8`
@@ -141,16 +141,16 @@ class ClockGroup(Line, frozen=True):
 
 
 class ClockCpu(Struct, frozen=True, omit_defaults=True):
-    """One CPU's figures other than its clock. Heat and slowdowns are its core's. None is unknown."""
+    """One CPU's figures except for its clock. Heat and slowdowns are those of its core. None is unknown."""
 
     cpu: int
-    awake_share: float | None = None  # of the interval, in C0: in none of the states
+    awake_share: float | None = None  # of the interval, in C0: in no idle state
     idle_shares: tuple[float | None, ...] | None = None  # in the order of `idle_names`; None if the CPU lacks the state
     celsius: float | None = None
     critical_celsius: float | None = None
     throttles: int | None = None  # for heat, since boot
     slowed_ms: int | None = None  # since boot
-    power_limit_count: int | None = None  # times that the power limit was reached, since boot
+    power_limit_count: int | None = None  # how often the power limit was reached, since boot
 
 
 class ClockPackage(Struct, frozen=True, omit_defaults=True):
@@ -175,7 +175,7 @@ class ClockPackage(Struct, frozen=True, omit_defaults=True):
 class ClockFigures(Line, frozen=True):
     """All figures of the clock screen.
 
-    `reasons` explains, by the name of a figure, why it is unknown for a target CPU or its package.
+    `reasons` contains, by the name of a figure, why it is unknown for a target CPU or its package.
     """
 
     groups: tuple[ClockGroup, ...] = ()
@@ -183,22 +183,22 @@ class ClockFigures(Line, frozen=True):
     packages: tuple[ClockPackage, ...] = ()
     sensors: tuple[Temperature, ...] = ()
     idle_names: tuple[str, ...] = ()  # the lightest first: POLL, C1 …
-    packages_age_s: float | None = None  # since cores and packages were last read, every five seconds
+    packages_age_s: float | None = None  # since cores and packages were last read; they are read every five seconds
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 class CauseLine(Line, frozen=True):
     """One cause; its findings refer to it by number, from 1.
 
-    `names` are the names of threads that the steps refer to by number. `steps` are the actions, each with its purpose:
+    `names` are the names of the threads that steps refer to by number. `steps` are the actions, each with its purpose:
     `now`, `undo`, `for good`, `try`; a line without purpose continues the previous one. `settles` are the ids of the
-    checks that pass afterwards. `said` is None if the findings are explanation enough.
+    checks that will pass afterwards. `said` is None if the findings explain enough.
     """
 
     steps: tuple[tuple[str, str], ...] = ()
     settles: tuple[str, ...] = ()
     said: str | None = None
-    is_open: bool = False  # questions without an answer
+    is_open: bool = False  # its checks have no answer
     names: tuple[tuple[int, str], ...] = ()
 
     @property
@@ -212,7 +212,7 @@ class CauseLine(Line, frozen=True):
         return self.lines_of(UNDO)
 
     def lines_of(self, wanted: str) -> str | None:
-        """Return the lines with this purpose, or None."""
+        """Return the lines with this purpose, or None if there are none."""
         purposes = [purpose for purpose, _ in self.steps]
         if wanted not in purposes:
             return None
@@ -226,7 +226,7 @@ class CauseLine(Line, frozen=True):
 
     @property
     def by_hand(self) -> str | None:
-        """The remaining action, in words or as options of noisewatch, or None."""
+        """The action that is not a shell command (words, or options of noisewatch), or None."""
         return next((line for purpose, line in self.steps if purpose in (TRY, FOR_GOOD)), None)
 
 
@@ -239,7 +239,7 @@ KINDS = (
 
 
 class CpuLine(Line, frozen=True):
-    """One CPU in one interval. None means unknown, or unknown so far."""
+    """One CPU in one interval. None is unknown, perhaps only so far."""
 
     cpu: int
     role: Role
@@ -250,10 +250,10 @@ class CpuLine(Line, frozen=True):
     busy_share: float | None = None
     current_khz: int | None = None
     governor: str | None = None
-    taken_ns_per_s: tuple[int, ...] | None = None  # by each of KINDS; of target CPUs
-    idle_probe: str = ProbeState.OFF  # or why it could not start
+    taken_ns_per_s: tuple[int, ...] | None = None  # of target CPUs, in the order of KINDS
+    idle_probe: str = ProbeState.OFF  # or why the probe could not start
     measured_ns: int | None = None  # recent spinning time of the probe
-    measured_stolen_share: float | None = None  # the share of it that other tasks took
+    measured_stolen_share: float | None = None  # the share of the spinning time that other tasks took
     gap_count: int | None = None
     longest_gap_ns: int | None = None
 
@@ -281,10 +281,7 @@ class CulpritLine(Line, frozen=True):
 
 
 class FindingLine(Line, frozen=True):
-    """A check that did not pass. `gravity` is its effect on the verdict, `fix` a command or an action in words.
-
-    `status` is the kind of the answer, `weight` its weight.
-    """
+    """A check that did not pass. `gravity` is its effect on the verdict, `fix` a command or an action in words."""
 
     id: str
     status: str
@@ -310,7 +307,7 @@ class ClockLimits(Line, frozen=True):
 
 
 class Throttled(Line, frozen=True):
-    """How often heat or the power limit slowed a core or package of these target CPUs; None is unknown."""
+    """How often heat or the power limit slowed these target CPUs' core or package; None is unknown."""
 
     what: str
     cpus: str
@@ -319,7 +316,7 @@ class Throttled(Line, frozen=True):
 
 
 class CoolingLine(Line, frozen=True):
-    """The active cooling devices of one kind that slow down the processor; None if any state is unknown."""
+    """Active cooling devices of one kind that slow down the processor; None if the state of any is unknown."""
 
     kind: str
     active: int | None
@@ -348,7 +345,7 @@ _UNKNOWN_CONDITIONS = Conditions()
 
 
 class Frame(Struct, frozen=True):
-    """One interval of one machine. `seconds` is 0 in the first frame, which has no rates."""
+    """One interval of one machine. The first frame has no rates, and its `seconds` are 0."""
 
     taken_at_ns: int
     seconds: float
@@ -360,29 +357,29 @@ class Frame(Struct, frozen=True):
     turbo: str | None
     verdict: str | None
     passed: int | None  # checks that did
-    judged_s: float | None  # the judged time until now; None without a sample
+    judged_s: float | None  # length of the sample that was judged; None without a sample
     cpus: tuple[CpuLine, ...]
     culprits: tuple[CulpritLine, ...]
-    sampler_cpu_s: float | None  # that the sampler has used so far; None in replay
+    sampler_cpu_s: float | None  # CPU time of the sampler so far; None in replay
     findings: tuple[FindingLine, ...] = ()  # of the checks that did not pass, the gravest first
     origin: str | None = None  # a replay or a copied tree; None is this host
-    sampler_wakeups: int | None = None  # how often it has gone to sleep so far
+    sampler_wakeups: int | None = None  # how often the sampler has gone to sleep so far
     is_last: bool = False
     remark: str | None = None
     conditions: Conditions = _UNKNOWN_CONDITIONS
-    has_idle_probe: bool = False  # whether it is on; the CPUs' lines show where it spins
+    has_idle_probe: bool = False  # whether the probe is on; the CPUs' lines show where it spins
     no_idle_probe_reason: str | None = None  # why it is off although it was requested
-    counts: Counts | None = None  # of all checks that were judged, by their status
+    counts: Counts | None = None  # of all judged checks, by status
     causes: tuple[CauseLine, ...] = ()  # of the findings, the gravest first
-    gravities: str = ""  # of all checks in the order of the catalogue, as their indices in Gravity
-    answers: Mapping[str, str] | None = None  # of checks that pass or do not apply, by id; None while not shown
+    gravities: str = ""  # of all checks, in the order of the catalogue, as indices in Gravity
+    answers: Mapping[str, str] | None = None  # of checks that pass or do not apply, by id; None while hidden
     wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
-    ahead_s: int | None = None  # that local time on the machine is ahead of UTC
+    ahead_s: int | None = None  # by which the machine's local time is ahead of UTC
     places: tuple[PlaceLine, ...] | None = None  # if they changed or were never sent; None: unchanged
-    irqs: tuple[IrqLine, ...] | None = None  # None is unknown, as in the first look ...
+    irqs: tuple[IrqLine, ...] | None = None  # None is unknown, as in the first snapshot ...
     no_irqs_reason: str | None = None  # ... or for that reason
-    irq_settings: tuple[IrqSetting, ...] | None = None  # all of them, if one changed; None: unchanged
-    irq_balancer: str | None = None  # the running program that may have moved some: `irqbalance (pid 812)`
+    irq_settings: tuple[IrqSetting, ...] | None = None  # all of them if any has changed; None: unchanged
+    irq_balancer: str | None = None  # the running program that may have moved interrupts: `irqbalance (pid 812)`
     clock: ClockFigures | None = None  # None while not shown
     runs: tuple[RunLine, ...] = ()  # of `noisewatch run`
 
@@ -393,14 +390,14 @@ class Frame(Struct, frozen=True):
 
     @property
     def number_of(self) -> Mapping[Gravity, int]:
-        """The number of checks of each gravity; of another version's verdict only its findings are counted."""
+        """The number of checks of each gravity; for another version's verdict, the number of findings."""
         if self.gravities:
             return Counter(_GRAVITIES[int(place)] for place in self.gravities)
         return Counter({Gravity.PASSED: self.passed or 0}) + Counter(finding.gravity for finding in self.findings)
 
     @property
     def leading(self) -> tuple[FindingLine, ...]:
-        """The gravest finding of each cause, in order, then the findings without a cause."""
+        """The gravest finding of each cause, in the order of causes, then the findings without a cause."""
         first: dict[int, FindingLine] = {}
         for finding in self.findings:
             if finding.cause is not None:
@@ -416,27 +413,27 @@ class Frame(Struct, frozen=True):
         return self.causes[number - 1] if number is not None and number <= len(self.causes) else None
 
     def command_against(self, finding: FindingLine) -> str | None:
-        """Return the command of the finding's cause, or its own, or None."""
+        """Return the command of the finding's cause, or the finding's own if it has no cause; None if it has none."""
         cause = self.cause_of(finding)
         return finding.command if cause is None else cause.command
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The ids of the checks without an answer; those that leave the verdict open come first."""
+        """The ids of the unanswered checks; those that leave the verdict open come first."""
         return tuple(finding.id for finding in self.findings if finding.gravity in (Gravity.UNANSWERED, Gravity.OPEN))
 
     @property
     def is_cut(self) -> bool:
-        """Whether culprits may have been cut; the frame keeps the costliest, target CPUs first."""
+        """Whether culprits may be missing; the frame keeps the costliest, those on target CPUs first."""
         return len(self.culprits) >= MOST_CULPRITS
 
     def has_all_culprits_of(self, cpu: int) -> bool:
-        """Return whether the frame has all culprits of the CPU; those of housekeeping CPUs are cut first."""
+        """Return whether the frame has all culprits of the CPU; housekeeping CPUs lose theirs first."""
         line = next((line for line in self.cpus if line.cpu == cpu), None)
         return line is not None and self.has_all_culprits_on(line)
 
     def has_all_culprits_on(self, line: CpuLine) -> bool:
-        """Return whether the frame has all culprits of the CPU with this line."""
+        """Return whether the frame has all culprits of the line's CPU."""
         if line.stolen_ns_per_s is None:
             return False
         return not self.is_cut or (line.role != Role.HOUSEKEEPING and self.culprits[-1].role == Role.HOUSEKEEPING)
@@ -451,7 +448,7 @@ NO_FIELDS: StableFields = {}
 
 
 def stable_fields(frame: Frame) -> StableFields:
-    """Return the fields that the next line need not repeat."""
+    """Return the fields that the next line omits if they are unchanged."""
     return {name: getattr(frame, name) for name in _STABLE}
 
 
@@ -463,8 +460,8 @@ _DECODER = msgspec.json.Decoder(
 
 
 def encode_frame(frame: Frame, omitted: StableFields = NO_FIELDS) -> bytes:
-    """Encode the frame as one line, without the fields that equal those in `omitted`."""
-    fields = {name: value for name, value in _named(frame).items() if name not in omitted or omitted[name] != value}
+    """Encode the frame as one line, without the fields whose values equal those in `omitted`."""
+    fields = {name: value for name, value in _fields_of(frame).items() if name not in omitted or omitted[name] != value}
     try:
         return _ENCODER.encode(fields) + b"\n"
     except UnicodeEncodeError:  # a name contains a lone surrogate
@@ -473,25 +470,25 @@ def encode_frame(frame: Frame, omitted: StableFields = NO_FIELDS) -> bytes:
 
 
 def decode_frame(line: bytes, omitted: StableFields = NO_FIELDS) -> Frame:
-    """Decode a line that encode_frame made with the same `omitted`. Raise ValueError for any other line."""
+    """Decode a line that `encode_frame` made with the same `omitted`. Raise ValueError for any other line."""
     try:
-        part = _named(_DECODER.decode(line))
+        part = _fields_of(_DECODER.decode(line))
         return Frame(**{**omitted, **{name: value for name, value in part.items() if value is not UNSET}})
     except (TypeError, msgspec.DecodeError) as error:
         raise ValueError(f"no frame: {error}") from error
 
 
-def _named(record: Struct) -> dict[str, Any]:
+def _fields_of(record: Struct) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.__struct_fields__}
 
 
-def described_frame(frame: Frame) -> dict[str, Any]:
-    """Return all fields by name, as in documents."""
-    described: dict[str, Any] = json.loads(json.dumps(frame, default=_described))
+def frame_fields(frame: Frame) -> dict[str, Any]:
+    """Return all fields of the frame by name, as JSON documents have them."""
+    described: dict[str, Any] = json.loads(json.dumps(frame, default=_named_fields))
     return described
 
 
-def _described(record: Any) -> dict[str, Any]:
-    fields = _named(record)
+def _named_fields(record: Any) -> dict[str, Any]:
+    fields = _fields_of(record)
     is_sparse = record.__struct_config__.omit_defaults
     return {name: value for name, value in fields.items() if value is not None} if is_sparse else fields

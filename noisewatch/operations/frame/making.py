@@ -1,7 +1,7 @@
 """Builds frames from snapshots, intervals and verdicts, in the sampler.
 
-Places of CPUs and affinities of interrupts are read every ten seconds and sent only after a change. Each repetition of
-a run is in one frame only.
+CPU places and interrupt affinities are read every ten seconds and sent only after a change. Each repetition of a run is
+in one frame only.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _EXACT_BELOW = 10.0
 
 
 def irq_lines(counts: InterruptCounts, seconds: float) -> tuple[IrqLine, ...] | None:
-    """Return the rows whose counts grew, or None if that is unknown (see `counts.reason`)."""
+    """Return the rows that grew, or None if the counts are unknown (see `counts.reason`)."""
     if counts.rows is None or seconds <= 0:
         return None
     count_by_label: dict[str, dict[int, int]] = {}
     for row in counts.rows:
-        count_by_cpu = count_by_label.setdefault(row.label, {})  # POWER9 has two rows of one label
+        count_by_cpu = count_by_label.setdefault(row.label, {})  # POWER9 has two rows with one label
         for cpu, count in row.count_by_cpu.items():
             count_by_cpu[cpu] = count_by_cpu.get(cpu, 0) + count
     return tuple(_irq_line(label, count_by_cpu, seconds) for label, count_by_cpu in count_by_label.items())
@@ -82,7 +82,7 @@ def _irq_line(label: str, count_by_cpu: Mapping[int, int], seconds: float) -> Ir
 
 
 def irq_settings(snapshot: Snapshot) -> tuple[IrqSetting, ...]:
-    """Return all rows of the table, then those only in /proc/irq; empty if neither can be read."""
+    """Return all rows of the table, then the IRQs listed only in /proc/irq; empty if neither can be read."""
     rows = snapshot.interrupts.rows if snapshot.interrupts is not None else ()
     irqs = snapshot.irqs.by_number if snapshot.irqs is not None else {}
     setting_by_label = {setting.label: setting for setting in _settings(rows, irqs)}
@@ -126,7 +126,7 @@ _NOTHING = Taken({}, 0)
 _NOTHING_BY_KIND = (0,) * len(KINDS)
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
 _SHOWN = frozenset(Gravity) - {Gravity.PASSED, Gravity.LEFT_OUT}
-_LONGEST_SENTENCE = 400  # a frame is a line that crosses a pipe each second
+_LONGEST_SENTENCE = 400  # each second, a frame crosses a pipe as a line
 _PLACE_OF_GRAVITY = {gravity: str(place) for place, gravity in enumerate(Gravity)}
 
 
@@ -141,7 +141,8 @@ def frame_of(
 ) -> Frame:
     """Build the frame of one interval; `extra` are fields that only the sampler has.
 
-    `has_answers` includes the answers of checks that pass. `remembered` is the cache used to judge the verdict, if any.
+    With `has_answers`, it contains the answers of checks that pass, too. `remembered` is the cache with which the
+    verdict was judged, if any.
     """
     case = verdict.case if verdict is not None else Case(snapshot)
     roles = case.kept("roles", _roles)
@@ -202,14 +203,14 @@ def _clock_limits(snapshot: Snapshot) -> tuple[ClockLimits, ...]:
 
 
 def _throttled(interval: Interval) -> Iterator[Throttled]:
-    """Yield the slowdowns whose counter grew or is unreadable."""
+    """Yield the slowdowns whose counter grew or could not be read."""
     for slowed in slowed_between(interval):
         if slowed.times != 0:
             yield Throttled(slowed.what, format_cpu_list(slowed.cpus), slowed.times, slowed.by)
 
 
 def _cooling(snapshot: Snapshot) -> Iterator[CoolingLine]:
-    """Yield a line per kind of active or unknown device: servers have one device for each CPU."""
+    """Yield a line per kind of cooling device that is active or unknown: a server may have one device per CPU."""
     states = snapshot.background.cooling_states
     states_by_kind: dict[str, list[int | None]] = {}
     for device in snapshot.settings.cooling.devices or ():
@@ -235,7 +236,7 @@ def _temperatures(snapshot: Snapshot) -> Iterator[Temperature]:
 def cpu_lines_and_culprits(
     snapshot: Snapshot, interval: Interval | None, roles: Mapping[int, Role]
 ) -> tuple[tuple[CpuLine, ...], tuple[CulpritLine, ...]]:
-    """Return a line for each CPU of `roles`, and the costliest culprits, housekeeping CPUs last."""
+    """Return a line for each CPU of `roles`, and the costliest culprits, those on housekeeping CPUs last."""
     if interval is None:
         return tuple([_line_without_rates(snapshot, cpu, role) for cpu, role in roles.items()]), ()
     taken = taken_by_cpu(interval, [cpu for cpu, role in roles.items() if role != Role.OFFLINE])
@@ -289,9 +290,9 @@ def _by_kind(taken: Mapping[Kind, int], seconds: float) -> tuple[int, ...]:
 
 
 def _culprits(interval: Interval, roles: Mapping[int, Role], taken: Mapping[int, Taken]) -> tuple[CulpritLine, ...]:
-    """Return the costliest culprits, from the CPUs whose worst culprit costs most.
+    """Return the costliest culprits, at most MOST_CULPRITS.
 
-    MOST_CULPRITS CPUs are enough: culprits on any other CPU cost less.
+    Only the MOST_CULPRITS CPUs with the costliest single culprit are searched: on any other CPU, culprits cost less.
     """
     by_cost = sorted(taken, key=lambda cpu: (roles[cpu] == Role.HOUSEKEEPING, -taken[cpu].most_ns))
     culprits = [culprit for cpu in sorted(by_cost[:MOST_CULPRITS]) for culprit in disturbances_of(interval, cpu)]
@@ -319,8 +320,8 @@ def verdict_fields(
 ) -> dict[str, Any]:
     """Return a frame's fields for the verdict, by name; empty without a verdict.
 
-    `has_answers` includes checks that pass. `remembered` is the cache used to judge the verdict; it contains the texts
-    of unchanged findings.
+    With `has_answers`, checks that pass are included. `remembered` is the cache with which the verdict was judged; it
+    has the texts of unchanged findings.
     """
     if verdict is None:
         return {}
@@ -330,10 +331,10 @@ def verdict_fields(
     judged = [(finding, finding.gravity(verdict.is_strict)) for finding in verdict.findings]
     shown = tuple([(finding, gravity) for finding, gravity in judged if gravity in _SHOWN])
     findings = tuple([finding for finding, _ in shown])
-    asked_again = verdict.case.snapshot if any(map(is_about_target, findings)) else None  # for other target CPUs
+    asked_again = verdict.case.snapshot if any(map(is_about_target, findings)) else None  # of other target CPUs
     texts = remembered.get("texts", lambda _: _shown_texts(verdict, shown), (*findings, asked_again))
     answers = {
-        finding.check.id: _short(sentence(finding))
+        finding.check.id: _shorten(sentence(finding))
         for finding, gravity in (judged if has_answers else ())
         if gravity not in _SHOWN
     }
@@ -354,7 +355,7 @@ def _shown_texts(verdict: Verdict, shown: Iterable[tuple[Finding, Gravity]]) -> 
 
 
 def _gravities(gravity_by_id: Mapping[str, Gravity]) -> str:
-    """Return a digit for each check of the catalogue: its gravity, or left out if the monitor does not judge it."""
+    """Return each catalogue check's gravity as a digit; it is LEFT_OUT for checks that the monitor does not judge."""
     return "".join(_PLACE_OF_GRAVITY[gravity_by_id.get(check.id, Gravity.LEFT_OUT)] for check in CATALOGUE)
 
 
@@ -365,7 +366,7 @@ def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> Find
         status=finding.status,
         weight=finding.weight,
         gravity=gravity,
-        said=_short(sentence(finding)),
+        said=_shorten(sentence(finding)),
         fix=fix,
         is_command=fix is not None and fix != left_to_people(finding.answer.fix),
         cause=cause,
@@ -373,23 +374,23 @@ def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> Find
 
 
 def _first_command(fix: Fix) -> str | None:
-    """Return the first command; further ones are not rendered because no screen shows them."""
+    """Return the first command only, because screens do not show further ones."""
     command = fix.now or fix.undo or fix.persist or fix.undo_persist
     return printable(command) if command else None
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_SENTENCE else text[: _LONGEST_SENTENCE - 1] + "…"
 
 
 def _cause_line(cause: Cause, case: Case) -> CauseLine:
-    """Return the line with the actions, and a title by the effect; without one the findings explain the problem."""
+    """Return the cause's line, with its actions. Its title is the effect, or None if the findings explain enough."""
     title = effect_title(cause, case)
     text = title.text if title is not None else title_of(cause, case) if cause.way is not None else None
     return CauseLine(
         steps=tuple(steps_against(cause)),
         settles=tuple(finding.check.id for finding in cause.settles),
-        said=None if text is None else _short(text),
+        said=None if text is None else _shorten(text),
         is_open=cause.way is not None,
         names=names_in_fix(cause.fix, case),
     )
@@ -399,13 +400,13 @@ _Repetitions = tuple[ReportedRepetition, ...]
 
 
 class RunLines:
-    """Makes the lines of runs, with each repetition in one frame only."""
+    """Builds the lines of runs; each repetition is in one frame only."""
 
     def __init__(self) -> None:
         self._sent: dict[str, _Repetitions] = {}
 
     def of(self, snapshot: Snapshot, interval: Interval | None) -> tuple[RunLine, ...]:
-        """Return a line for each known run, with the repetitions not in any earlier frame."""
+        """Return a line for each known run, with the repetitions that no earlier frame contained."""
         before, self._sent = self._sent, {}
         return tuple([self._line(run, before, interval) for run in snapshot.runs])
 

@@ -138,12 +138,12 @@ def _reasons(
         ("slowed_ms", line.slowed_ms, (throttled_time_path(cpu, "core"), throttle)),
     ):
         if value is None:
-            yield name, _why(snapshot, *paths)
+            yield name, _unread_reason(snapshot, *paths)
     if line.idle_shares is None:
-        yield "idle_shares", _why_no_shares(snapshot, readings, interval, cpu)
+        yield "idle_shares", _unknown_shares_reason(snapshot, readings, interval, cpu)
     if line.celsius is None:
         is_spared = snapshot.is_live and snapshot.hardware.sensors.read is not None
-        yield "core_celsius", _SPARED if is_spared else _why(snapshot, HWMON)
+        yield "core_celsius", _SPARED if is_spared else _unread_reason(snapshot, HWMON)
     yield from _package_reasons(snapshot, readings, figures, cpu)
 
 
@@ -153,45 +153,45 @@ def _package_reasons(
     number = snapshot.topology[cpu].package if cpu in snapshot.topology else None
     package = next((line for line in figures.packages if line.package == number), None)
     if package is None:
-        reason = _why(snapshot, f"{CPUS}/cpu{cpu}/topology/physical_package_id")
+        reason = _unread_reason(snapshot, f"{CPUS}/cpu{cpu}/topology/physical_package_id")
         yield from ((name, f"the package of CPU {cpu} is unknown: {reason}") for name in ("watts", "limits", "uncore"))
         return
     is_spared = package.package in readings.packages.spared
     has_zone = any(zone.package == package.package for zone in readings.packages.zones)
     if package.watts is None:
-        yield "watts", _SPARED if is_spared and has_zone else _why_no_watts(snapshot, readings, package.package)
+        yield "watts", _SPARED if is_spared and has_zone else _unknown_watts_reason(snapshot, readings, package.package)
     if package.long_limit_w is None:
-        yield "limits", _SPARED if is_spared and has_zone else _why(snapshot, POWERCAP)
+        yield "limits", _SPARED if is_spared and has_zone else _unread_reason(snapshot, POWERCAP)
     if package.celsius is None:
         has_sensor = snapshot.hardware.sensors.read is not None
-        yield "celsius", _SPARED if is_spared and has_sensor else _why(snapshot, HWMON)
+        yield "celsius", _SPARED if is_spared and has_sensor else _unread_reason(snapshot, HWMON)
     if package.uncore_max_khz is None:
-        yield "uncore", _why(snapshot, UNCORE)
+        yield "uncore", _unread_reason(snapshot, UNCORE)
     if package.uncore_khz is None:
         paths = [f"{path}/current_freq_khz" for path in readings.packages.uncore_khz_by_path]
-        yield "uncore_khz", _SPARED if is_spared and paths else _why(snapshot, *paths, UNCORE)
+        yield "uncore_khz", _SPARED if is_spared and paths else _unread_reason(snapshot, *paths, UNCORE)
 
 
-def _why_no_watts(snapshot: Snapshot, readings: ClockReadings, package: int) -> str:
+def _unknown_watts_reason(snapshot: Snapshot, readings: ClockReadings, package: int) -> str:
     zones = [zone for zone in readings.packages.zones if zone.package == package]
     if not zones or any(zone.energy_uj is None for zone in zones):
-        return _why(snapshot, *(f"{zone.path}/energy_uj" for zone in zones), POWERCAP)
+        return _unread_reason(snapshot, *(f"{zone.path}/energy_uj" for zone in zones), POWERCAP)
     return "known after five seconds" if readings.packages_before is None else "the energy counter did not advance"
 
 
-def _why_no_shares(snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, cpu: int) -> str:
+def _unknown_shares_reason(snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, cpu: int) -> str:
     states = readings.states_by_cpu.get(cpu)
     folder = f"{CPUS}/cpu{cpu}/cpuidle"
     if cpu not in readings.states_by_cpu:
         return f"only {MOST_CPUS} CPUs are read"
     if not states or any(state.slept_us is None for state in states):
-        return _why(snapshot, folder, *(f"{folder}/state{state.index}/time" for state in states or ()))
+        return _unread_reason(snapshot, folder, *(f"{folder}/state{state.index}/time" for state in states or ()))
     if interval is None or interval.before.clock is None:
         return _TWO_LOOKS
     return _LASTING_SLEEP
 
 
-def _why(snapshot: Snapshot, *paths: str) -> str:
+def _unread_reason(snapshot: Snapshot, *paths: str) -> str:
     """Return the recorded reason for the first path that has one."""
     reasons = snapshot.reason_by_path
     return next((f"{reasons[path]} ({path})" for path in paths if path in reasons), _NOT_TOLD)
@@ -213,8 +213,8 @@ def _package(
     snapshot: Snapshot, readings: ClockReadings, is_first: bool, package: int, cpus: tuple[int, ...], is_only: bool
 ) -> ClockPackage:
     celsius, critical = _heat(snapshot, is_first, package, is_only)
-    long_limit_w, rated_w = _long_limit(snapshot, readings, package)
-    asked = _asked_for_throttles(snapshot, frozenset(cpus))
+    long_limit_w, rated_w = _pl1_and_rated_power(snapshot, readings, package)
+    asked = _throttle_counter_cpu(snapshot, frozenset(cpus))
     slowed = readings.slowed_by_cpu.get((asked, "package")) if asked is not None else None
     domains = [domain for domain in snapshot.hardware.uncore.domains or () if domain.package == package]
     return ClockPackage(
@@ -235,7 +235,7 @@ def _package(
     )
 
 
-def _asked_for_throttles(snapshot: Snapshot, cpus: CpuSet) -> int | None:
+def _throttle_counter_cpu(snapshot: Snapshot, cpus: CpuSet) -> int | None:
     """Return the CPU of the package whose throttle counters were read."""
     asked = snapshot.background.throttling.count_by_package_cpu
     return next((cpu for cpu in asked if cpu in cpus and cpus_of_package(cpu, cpus, snapshot.topology)), None)
@@ -246,7 +246,9 @@ def _enabled(readings: ClockReadings, package: int) -> list[Zone]:
     return [zone for zone in zones if zone.package == package and zone.is_enabled is not False]
 
 
-def _long_limit(snapshot: Snapshot, readings: ClockReadings, package: int) -> tuple[float | None, float | None]:
+def _pl1_and_rated_power(
+    snapshot: Snapshot, readings: ClockReadings, package: int
+) -> tuple[float | None, float | None]:
     """Return PL1 and the rated power of the package in watts; values no longer read are taken from the first look."""
     first = [zone for zone in snapshot.hardware.power_limits.zones or () if zone.package == package]
     limit_w = _least(zone.long_limit_uw for zone in _enabled(readings, package))

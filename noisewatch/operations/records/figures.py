@@ -1,9 +1,9 @@
-"""The figures of a calibration in a document, each with its random deviation.
+"""Reads the figures of a calibration from a document, each with its random deviation.
 
-Influences on pieces of work within a calibration also affect the calibration as a whole: the pieces are not
-independent, so their number does not reduce the error. Work that shares a core or its caches with other work (all but
-the chain of dependent steps) is assumed to vary as much as nine of ten one-millisecond blocks do. `python -m
-tests.benchmark.compare` prints how often two calibrations of one machine differ by these rules.
+Blocks of work within a calibration have influences in common and so are not independent: their number does not reduce
+the error. Work that shares a core or its caches with other work (all but the chain of dependent steps) is assumed to
+vary as much as nine of ten one-millisecond blocks do. `python -m tests.benchmark.compare` prints how often two
+calibrations of one machine differ by these rules.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from noisewatch.judgement.record import Condition, MeasuredFigure
 from noisewatch.kinds import Work
 from noisewatch.model.estimate import Estimate
 from noisewatch.model.history.figures import GAPS_NS, NOISE_NS, TRAITS, Figure, gap_rates, mean_of
-from noisewatch.operations.records.files import cpus_of, mappings_of, number_of, positive, word_of
+from noisewatch.operations.records.files import cpus_of, mappings_of, number_of, positive_number_of, text_of
 
 _BY_SPREAD = "Welch's t-test, by the spread of blocks within each calibration"
 _BY_DRIFT = "Welch's t-test, by the drift between calibrations"
@@ -46,9 +46,9 @@ OF_EACH_CPU = (Figure.LATENCY, Figure.CLOCK)  # hardly slowed by a neighbour in 
 _OF_A_RECEIPT = (Figure.LATENCY, Figure.CLOCK, *NOISE_NS)
 _WIDTH = 3.29  # standard deviations from the 5th to the 95th percentile
 _MAD = 1.4826  # of a normal distribution, in standard deviations
-_GAPS_DEVIATION = 0.55  # of the logarithm of a rate: twenty calibrations of a virtual machine with changing neighbours
-_READING_DEVIATION = 0.03  # of the same
-SPEED_DEVIATION = 0.0033  # the hourly change of speed by itself: a third of the 1% that counts
+_GAPS_DEVIATION = 0.55  # of a rate's logarithm, from twenty calibrations of a virtual machine with changing neighbours
+_READING_DEVIATION = 0.03  # from the same calibrations
+SPEED_DEVIATION = 0.0033  # how much speed changes by itself in an hour: a third of the 1% that counts
 
 
 class _Part(NamedTuple):
@@ -92,7 +92,7 @@ def figures_of_calibration(document: Mapping[str, Any]) -> dict[str, MeasuredFig
 
 
 def load_of(document: Mapping[str, Any]) -> str | None:
-    """Return the load of the calibration under load: `2 busy processes on CPUs 0-1`."""
+    """Return the load of a calibration under load, such as `2 busy processes on CPUs 0-1`, or None if unknown."""
     under_load = read_part(_MEASURED, document).under_load
     if under_load is None:
         return None
@@ -135,34 +135,34 @@ def _figures_of(part: _Part) -> dict[str, MeasuredFigure]:
     cpus = _complete(part.cpus)
     gaps = {figure: _estimate(figure, _mean(figure, cpus), _GAPS_DEVIATION, WEIGHT) for figure in GAPS_NS}
     estimates = _speeds(cpus) | gaps | _noise(part.floors, part.drift)
-    if part.condition != Condition.AGAINST:  # of all CPUs, the shortest, so listed once
+    if part.condition != Condition.AGAINST:  # the shortest of all CPUs, so it is listed once
         reading = number_of(part.clock_ns)
         estimates[Figure.CLOCK_READING] = _estimate(Figure.CLOCK_READING, reading, _READING_DEVIATION, WEIGHT)
-    return _measured(estimates, cpus, part.condition)
+    return _figures(estimates, cpus, part.condition)
 
 
 def figures_of_opening(calibration: Mapping[str, Any]) -> dict[str, MeasuredFigure]:
-    """Return the few figures in a receipt of the calibration before its series."""
+    """Return the few figures that a receipt has of the calibration before its series."""
     listed = [{"effective_khz_spread_share": 0.0, **cpu} for cpu in mappings_of(calibration.get("cpus"))]
     document = {"calibration": {"cpus": listed}, "noise_floor": calibration.get("noise_floor")}
     part = _part(read_part(_MEASURED, document), Condition.ALONE)
     cpus = _complete(part.cpus)
     estimates = _speeds(cpus) | _noise(part.floors, None)
-    return _measured({figure: estimates[figure] for figure in _OF_A_RECEIPT}, cpus, Condition.ALONE)
+    return _figures({figure: estimates[figure] for figure in _OF_A_RECEIPT}, cpus, Condition.ALONE)
 
 
 def core_of(calibration: Mapping[str, Any]) -> str | None:
-    """Return the name of the measuring core, with its priority."""
-    core = word_of(calibration.get("core"))
+    """Return the name of the measuring loop's implementation, with its priority; None if unknown."""
+    core = text_of(calibration.get("core"))
     return f"{core} at real-time priority" if core and calibration.get("scheduler") == "fifo" else core
 
 
 def _complete(cpus: Sequence[CalibratedCpuPart]) -> Sequence[CalibratedCpuPart]:
-    """Return the CPUs, or none if any CPU's measurement is incomplete."""
+    """Return the CPUs, or no CPU if the measurement of any is incomplete."""
     return cpus if all(cpu.trouble == "none" for cpu in cpus) else []
 
 
-def _measured(
+def _figures(
     estimates: Mapping[Figure, Estimate | None], cpus: Sequence[CalibratedCpuPart], condition: Condition
 ) -> dict[str, MeasuredFigure]:
     by_drift = {*GAPS_NS, *NOISE_NS, Figure.CLOCK_READING}
@@ -181,7 +181,7 @@ def _measured(
 
 
 def _estimates_by_cpu(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, dict[int, Estimate]]:
-    """Return the speeds of work without shared resources, by figure and CPU; empty for one CPU, or if any is unknown.
+    """Return the figures OF_EACH_CPU by CPU, without those unknown for any CPU; empty if there is only one CPU.
 
     In other work, a CPU varies more between calibrations than its blocks do within one.
     """
@@ -198,13 +198,13 @@ def _estimates_by_cpu(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, dict[in
 
 
 def _speeds(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, Estimate | None]:
-    """Return the means of all CPUs. CPUs vary together, so their number does not reduce the error."""
+    """Return each speed's mean over all CPUs. CPUs vary together, so their number does not reduce the error."""
     return {figure: _speed(figure, cpus) for figure in (*_WORKS, Figure.CLOCK)}
 
 
 def _speed(figure: Figure, cpus: Sequence[CalibratedCpuPart]) -> Estimate | None:
     deviation = mean_of(_deviation(figure, cpu) for cpu in cpus)
-    counts = [positive(_spread(figure, cpu).count) for cpu in cpus if figure != Figure.CLOCK]
+    counts = [positive_number_of(_spread(figure, cpu).count) for cpu in cpus if figure != Figure.CLOCK]
     if deviation is None or None in counts:
         return None
     freedom = min((int(count) - 1 for count in counts if count is not None), default=WEIGHT)
@@ -229,18 +229,18 @@ def _mean(figure: Figure, cpus: Sequence[CalibratedCpuPart]) -> float | None:
 
 
 def value_of(figure: Figure, cpu: CalibratedCpuPart) -> float | None:
-    """Return a speed (ns per piece, or kHz) or a rate of gaps of one CPU; None is unknown."""
+    """Return one CPU's speed (ns per unit of work, or kHz) or rate of gaps; None is unknown."""
     if figure == Figure.CLOCK:
-        return positive(cpu.effective_khz)
+        return positive_number_of(cpu.effective_khz)
     if figure in GAPS_NS:
         return gap_rates(number_of(cpu.gaps_per_s), _gap_counts(cpu))[figure]
     spread = _spread(figure, cpu)
-    median_ns, pieces = positive(spread.median_ns), positive(spread.pieces)
+    median_ns, pieces = positive_number_of(spread.median_ns), positive_number_of(spread.pieces)
     return None if median_ns is None or pieces is None else median_ns / pieces
 
 
 def _gap_counts(cpu: CalibratedCpuPart) -> dict[float, float] | None:
-    """Return the counts of gaps by the lower edges of the buckets, in rising order.
+    """Return the number of gaps in each bucket, by its lower edge (ns), in rising order.
 
     Return None if the CPU's buffer was too small for all gaps, or if the histogram is malformed.
     """
@@ -264,9 +264,9 @@ def _noise(floors: Sequence[FloorPart], drift: DriftPart | None) -> dict[Figure,
 
 
 def _noise_floor(figure: Figure, floor: FloorPart | None, length_ns: int, drift: DriftPart | None) -> Estimate | None:
-    """Return the noise floor, with its share of the drift, which is the deviation between two calibrations."""
+    """Return the noise floor. Its deviation is its share of the drift between two calibrations."""
     margins = (None if drift is None else drift.margin_by_sample_ns) or {}
-    margin = positive(margins.get(str(length_ns)))
+    margin = positive_number_of(margins.get(str(length_ns)))
     if margin is None or margin < 1:
         margin = USUAL_DRIFT.margin_at(length_ns)
     freedom = WEIGHT + int(number_of(None if drift is None else drift.changes_seen) or 0)

@@ -1,6 +1,6 @@
-"""Reads files with records of machines as JSON documents, and their values: of the expected type, or unknown.
+"""Reads files with records of machines as JSON documents; values of an unexpected type are unknown.
 
-A file is one document, or lines of which the first names the kind. Only regular files are read, so no pipe blocks. A
+A file is one document, or lines whose first one names the kind. Only regular files are read, so no pipe blocks. A
 document may have 64 MiB; lines are read one at a time, any number of them.
 """
 
@@ -30,8 +30,8 @@ Document = Mapping[str, Any]
 
 
 @contextmanager
-def opened_file(path: str) -> Iterator[BufferedReader]:
-    """Open the regular file; a pipe does not block. Raise Unreadable if opening, or reading in the context, fails."""
+def open_regular_file(path: str) -> Iterator[BufferedReader]:
+    """Return a context with the open file. Raise Unreadable if it is not regular, or if opening or reading it fails."""
     try:
         with open(os.open(path, READ | os.O_NOCTTY), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -44,14 +44,14 @@ def opened_file(path: str) -> Iterator[BufferedReader]:
 
 
 def documents_in(path: str, file: BufferedReader) -> Iterator[Document]:
-    """Yield the objects in the file: one, or one per line. Raise UsageError if there is none, or one is damaged.
+    """Yield the JSON objects in the file: a single one, or one per line.
 
-    A truncated last line is skipped: its writer was killed.
+    A truncated last line is skipped: its writer was killed. Raise UsageError if there is no object, or a damaged one.
     """
     first = file.readline(_MOST_LINE_BYTES)
-    head = _parsed(first)
+    head = _parse_line(first)
     if head is None:
-        yield _whole(path, first, file)
+        yield _parse_whole_file(path, first, file)
         return
     yield head
     number = 1
@@ -59,7 +59,7 @@ def documents_in(path: str, file: BufferedReader) -> Iterator[Document]:
         number += 1
         if not line.strip():
             continue
-        parsed = _parsed(line)
+        parsed = _parse_line(line)
         if parsed is None and (line.endswith(b"\n") or len(line) == _MOST_LINE_BYTES):
             raise UsageError(f"{clean(path)}: {damaged_words('no JSON object', f'in line {number}')}")
         if parsed is not None:
@@ -71,14 +71,14 @@ def not_ours(path: str) -> UsageError:
     return UsageError(f"{clean(path)}: {_NOT_OURS}")
 
 
-def _whole(path: str, first: bytes, file: BufferedReader) -> Document:
+def _parse_whole_file(path: str, first: bytes, file: BufferedReader) -> Document:
     text = first + file.read(_MOST_BYTES + 1)
     if len(text) > _MOST_BYTES:
         raise UsageError(f"{clean(path)}: more than {_MOST_BYTES >> 20} MiB of JSON")
     if not text.lstrip().startswith(b"{"):
         raise not_ours(path)
     try:
-        document = json.loads(text, parse_constant=_refuse)
+        document = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         reason = "brackets within brackets" if isinstance(error, RecursionError) else clean(str(error))
         raise UsageError(f"{clean(path)}: {damaged_words(reason)}") from error
@@ -87,16 +87,16 @@ def _whole(path: str, first: bytes, file: BufferedReader) -> Document:
     return document
 
 
-def _parsed(line: bytes) -> Document | None:
-    """Return the object in the line, or None if it is incomplete."""
+def _parse_line(line: bytes) -> Document | None:
+    """Return the JSON object in the line, or None if the line is not one."""
     try:
-        document = json.loads(line, parse_constant=_refuse)
+        document = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
 
 
-def _refuse(constant: str) -> float:
+def _refuse_constant(constant: str) -> float:
     raise ValueError(f"{constant} is not a number in JSON")
 
 
@@ -105,34 +105,34 @@ _MOST_CPU = 1 << 20
 
 
 def mapping_of(value: object) -> Mapping[str, Any]:
-    """Return the mapping, or an empty one for any other value."""
+    """Return the value if it is a mapping, otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def mappings_of(value: object) -> Sequence[Mapping[str, Any]]:
-    """Return the mappings in a list; none for any other value."""
+    """Return the mappings in the value if it is a list, otherwise an empty list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def number_of(value: object) -> float | None:
-    """Return a finite number that is not negative, or None for any other value."""
+    """Return the value if it is a finite number from 0 to 1e30, otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
         return None
     return float(value) if math.isfinite(value) else None
 
 
-def positive(value: object) -> float | None:
-    """Return a finite number above 0, or None for any other value."""
+def positive_number_of(value: object) -> float | None:
+    """Return the value if it is a finite number above 0, otherwise None."""
     return number_of(value) or None
 
 
-def word_of(value: object) -> str | None:
-    """Return a cleaned text, or None for any other value."""
+def text_of(value: object) -> str | None:
+    """Return the value with its unprintable characters replaced if it is a text, otherwise None."""
     return clean(value) if isinstance(value, str) else None
 
 
 def cpus_of(value: object) -> CpuSet | None:
-    """Return a set of CPU numbers, or None for any other value than a list of them."""
+    """Return the set of the CPUs if the value is a list of CPU numbers, otherwise None."""
     if not isinstance(value, list) or not all(
         isinstance(cpu, int) and not isinstance(cpu, bool) and 0 <= cpu <= _MOST_CPU for cpu in value
     ):

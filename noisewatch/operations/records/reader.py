@@ -1,4 +1,4 @@
-"""Reads the record of a machine from a file, whose kind is recognized by its content, not its name."""
+"""Reads the record of a machine from a file; the content determines the kind of file, not the name."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from noisewatch.operations.records.files import (
     mappings_of,
     not_ours,
     number_of,
-    opened_file,
-    positive,
-    word_of,
+    open_regular_file,
+    positive_number_of,
+    text_of,
 )
 from noisewatch.text import clean
 
@@ -46,7 +46,7 @@ Judge = Callable[[str], tuple[Document, str | None]]  # the verdict on a recordi
 
 _SCHEMA = 1
 _GZIP = b"\x1f\x8b"
-_OF_OLD = {  # facts of documents older than the key `facts`: class, name, and key of `machine`
+_OF_OLD = {  # facts in documents older than the key `facts`: class and name by key of `machine`
     "kernel": (FactClass.KERNEL, "kernel"),
     "cpu_model": (FactClass.IDENTITY, "CPU model"),
     "virtual": (FactClass.SURROUNDINGS, "virtual machine"),
@@ -63,14 +63,14 @@ _LEAST_UNDISTURBED = 0.5
 
 
 def compare_files(before: str, after: str, judge: Judge) -> SideComparison:
-    """Compare two files; `judge` gives the verdict on a recording. Raise UsageError for an unusable file."""
+    """Compare two files; `judge` returns the verdict on a recording. Raise UsageError for an unusable file."""
     return compare_records(read_record(before, judge), read_record(after, judge))
 
 
 def read_record(path: str, judge: Judge) -> MachineRecord:
     """Read the record in a file. Raise UsageError for an unusable file."""
     try:
-        with opened_file(path) as file:
+        with open_regular_file(path) as file:
             if file.peek(2)[:2] == _GZIP:
                 return _recording(path, judge)
             documents = documents_in(path, file)
@@ -86,7 +86,7 @@ def _recording(path: str, judge: Judge) -> MachineRecord:
     if not is_recording(path):
         raise not_ours(path)
     document, damage = judge(path)
-    record = _measured(path, RecordKind.RECORDING, document, mappings_of(document.get("findings")))
+    record = _measured_record(path, RecordKind.RECORDING, document, mappings_of(document.get("findings")))
     remarks = () if damage is None else (f"{clean(path)}: {clean(damage)}; replayed up to there",)
     return replace(record, remarks=remarks)
 
@@ -100,41 +100,48 @@ def _record(path: str, head: Document, following: Iterator[Document]) -> Machine
         return _run(path, head, following)
     if "verdict" in head and "profile" in head:
         findings = head.get("findings")
-        return _measured(path, RecordKind.VERDICT, head, following if findings is None else mappings_of(findings))
+        return _measured_record(
+            path, RecordKind.VERDICT, head, following if findings is None else mappings_of(findings)
+        )
     if isinstance(head.get("calibration"), dict):
-        return _measured(path, RecordKind.CALIBRATION, head)
+        return _measured_record(path, RecordKind.CALIBRATION, head)
     raise not_ours(path)
 
 
-def _measured(path: str, kind: RecordKind, document: Document, findings: Iterable[Document] = ()) -> MachineRecord:
+def _measured_record(
+    path: str, kind: RecordKind, document: Document, findings: Iterable[Document] = ()
+) -> MachineRecord:
     """Return the record of a verdict or a calibration."""
     calibration = document.get("calibration")
     return MachineRecord(
         source=clean(path),
         kind=kind,
         target=cpus_of(document.get("target")),
-        facts=_facts(document),
+        facts=_facts_of(document),
         findings={clean(str(part.get("id"))): state for part in findings if (state := _state(part)) is not None},
         figures=figures_of_calibration(document) if isinstance(calibration, dict) else {},
-        profile=word_of(document.get("profile")),
+        profile=text_of(document.get("profile")),
         measured_by=core_of(mapping_of(calibration)),
-        noise_of=word_of(document.get("noise_floor_of")),
+        noise_of=text_of(document.get("noise_floor_of")),
         against=cpus_of(document.get("against")),
         load=load_of(document),
     )
 
 
 def _state(part: Mapping[str, Any]) -> FindingState | None:
-    """Return the state of a finding, or None if this version does not support it; it is then on one side only."""
+    """Return the state of a finding, or None if this version does not know its status or severity.
+
+    Without a state, the finding is ignored.
+    """
     status, severity, check_id = (str(part.get(key)) for key in ("status", "severity", "id"))
     if status not in {*Status} or severity not in {*Severity} or check_id != part.get("id"):
         return None
     return FindingState(
         status=Status(status),
         severity=Severity(severity),
-        said=word_of(part.get("said")) or "",
-        reason=word_of(part.get("reason")),
-        answered_by=word_of(part.get("answered_by")),
+        said=text_of(part.get("said")) or "",
+        reason=text_of(part.get("reason")),
+        answered_by=text_of(part.get("answered_by")),
     )
 
 
@@ -156,7 +163,7 @@ def _run(path: str, head: Document, following: Iterator[Document]) -> MachineRec
         source=clean(path),
         kind=RecordKind.RUN,
         target=cpus_of(head.get("target")),
-        facts=_facts(head),
+        facts=_facts_of(head),
         figures=figures | (figures_of_opening(opening) if isinstance(opening, dict) else {}),
         measured_by=core_of(mapping_of(opening)),
         noise_of="mixed work",
@@ -165,15 +172,15 @@ def _run(path: str, head: Document, following: Iterator[Document]) -> MachineRec
     )
 
 
-def _facts(document: Document) -> Facts:
-    """Return the document's facts; for old documents without facts, the few facts in `machine`."""
+def _facts_of(document: Document) -> Facts:
+    """Return the document's facts; old documents have none, but a few of them are in `machine`."""
     if isinstance(document.get("facts"), dict):
         return parsed_facts(document["facts"])
     machine = mapping_of(document.get("machine"))
     values_by_class: dict[FactClass, dict[str, str | None]] = {}
     for key, (of_class, name) in _OF_OLD.items():
         if key in machine:
-            values_by_class.setdefault(of_class, {})[name] = word_of(machine[key])
+            values_by_class.setdefault(of_class, {})[name] = text_of(machine[key])
     return values_by_class
 
 
@@ -185,19 +192,19 @@ class _Times:
         self.count = 0
 
     def take(self, repetition: RepetitionPart) -> None:
-        """Add a repetition. One that failed, was cut short or has no time is counted, but is not a measurement."""
+        """Count the repetition; keep its time if it is undisturbed, exited with status 0 and was not cut short."""
         self.count += 1
-        wall_ns, ended = positive(repetition.wall_ns), repetition.ended
+        wall_ns, ended = positive_number_of(repetition.wall_ns), repetition.ended
         is_whole = isinstance(ended, ByExitPart) and ended.status == 0 and repetition.is_cut_short is False
         if wall_ns is not None and is_whole and repetition.verdict == RunOutcome.UNDISTURBED:
             self.undisturbed_s.append(wall_ns / 1e9)
 
 
 def run_times(header: RunDocument, repetitions: Iterable[RepetitionPart]) -> dict[str, MeasuredFigure]:
-    """Return the mean time of each command's undisturbed repetitions, by name; unknown if there are too few.
+    """Return the mean time of each command's undisturbed repetitions, by figure; unknown if there are too few.
 
-    Series from different times are independent samples, not pairs. Repetitions are read one at a time, as there may be
-    a million.
+    Series from different times are independent samples, not pairs. Repetitions are read one at a time, because there
+    may be a million.
     """
     times: dict[str, _Times] = {}
     for repetition in repetitions:
@@ -214,16 +221,16 @@ def run_times(header: RunDocument, repetitions: Iterable[RepetitionPart]) -> dic
 
 
 def commands_of(header: RunDocument) -> dict[str, str]:
-    """Return the commands in the receipt, by name: the whole command line, or only the program without --identify."""
+    """Return the receipt's commands by name: whole command lines, or only the programs without --identify."""
     return {
-        command.command: " ".join(map(clean, _words_of(command)))
+        command.command: " ".join(map(clean, _command_words(command)))
         for command in header.commands or ()
         if command.command in _RUN_TIME
     }
 
 
-def _words_of(command: CommandPart) -> list[str]:
-    """Return the words of the command line; a malformed one has a question mark for its arguments."""
+def _command_words(command: CommandPart) -> list[str]:
+    """Return the command line's words; a question mark stands for arguments that are malformed."""
     if isinstance(command.argv, list) and command.argv:
         return command.argv
     arguments = [] if command.argv is UNSET else ["?"]
@@ -233,7 +240,7 @@ def _words_of(command: CommandPart) -> list[str]:
 def _mean(times: _Times, least_share: float) -> Estimate | None:
     """Return the mean time, or None for too few runs.
 
-    If the order of the runs mattered, they are not independent samples, so their number does not reduce the error.
+    If the order of the runs matters, they are not independent samples, so their number does not reduce the error.
     """
     kept = times.undisturbed_s
     if len(kept) < _FEWEST or len(kept) < least_share * times.count:

@@ -1,7 +1,7 @@
-"""The conclusion of a series: its statistics, the machine's influence, and whether its measurements can be trusted.
+"""Draws the conclusion of a series: statistics, the machine's influence, and whether the measurements can be trusted.
 
-Each command has statistics, and two commands have a difference. The gate is one outcome, the gravest of three: of the
-machine, of the series, and of the runs in the file of a benchmark tool.
+Each command has statistics, and two commands have a difference. The gate is the gravest of three outcomes: the
+machine's, the series', and that of the runs in a benchmark tool's file.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ _IS_UNDISTURBED = {RunOutcome.UNDISTURBED: True, RunOutcome.DISTURBED: False, Ru
 
 
 class CommandConclusion(Struct, frozen=True):
-    """One command (0 or 1): its runs, selected by cause, and why they vary."""
+    """The conclusion on one command (0 or 1): its runs, selected by cause, and why they vary."""
 
     command: int
     numbers: tuple[int, ...]  # numbers of its repetitions
-    counted: tuple[int, ...]  # numbers of the undisturbed ones, or of all measured ones if none was undisturbed
+    counted: tuple[int, ...]  # numbers of the undisturbed repetitions, or of all measured ones if none was undisturbed
     selected: SelectedByCause
     variances: VarianceParts
-    placement: Placement  # of its longest run, which has the most looks
+    placement: Placement  # of its longest run, whose threads were looked at most often
     advice: tuple[PlacementAdvice, ...]  # how to place its threads better
 
 
 class RunConclusion(Struct, frozen=True):
     """The conclusion of a series.
 
-    `difference` is of the undisturbed pairs of two commands, `of_all_pairs` of all measured pairs; None if there are
-    none. `is_refused`: too few of the `pairs`, or of one command's runs, were undisturbed, so neither difference is a
-    result. `speed_change` is of the CPU that changed most between the two calibrations, or None if unknown; changes of
-    other CPUs are unknown too if `change_unknown` gives a reason. The costliest `culprits` come first.
+    `difference` compares two commands in their undisturbed pairs, `of_all_pairs` in all measured pairs; None if there
+    is no pair. `is_refused`: too few of the `pairs`, or of one command's runs, were undisturbed, so neither difference
+    is a result. `speed_change` is that of the CPU that changed most between the two calibrations, or None if unknown.
+    `change_unknown` is why any CPU's change is unknown. The costliest `culprits` come first.
     """
 
     commands: tuple[CommandConclusion, ...]
@@ -79,15 +79,15 @@ def conclude(series: RunSeries) -> RunConclusion:
 
 
 def speed_change_in(series: RunSeries) -> SpeedChange | None:
-    """Return the speed change of the CPU that changed most between both calibrations, or None if unknown."""
+    """Return the largest speed change of a CPU between the two calibrations, or None if unknown."""
     changes = speed_changes(series.opening, series.closing) if series.opening and series.closing else []
     return changes[0] if changes else None
 
 
 def why_speed_unknown(series: RunSeries) -> str | None:
-    """Return why the change of the machine's speed is unknown; None if it is known or was not requested.
+    """Return why the machine's speed change is unknown, or None if it is known or was not requested.
 
-    A series that ended early does not request it; the early end is reported instead.
+    It counts as not requested for a series that ended early: reports then name the early end.
     """
     if not series.options.calibration_s or series.has_ended_early:
         return None
@@ -97,7 +97,7 @@ def why_speed_unknown(series: RunSeries) -> str | None:
 
 
 def remedy_in(series: RunSeries, culprit: RunCulprit) -> Remedy | None:
-    """Return the remedy against the culprit; None if there is none, or if there was no look at the machine."""
+    """Return the remedy against the culprit; None if there is none, or if the last repetition has no window."""
     windows = {judged.repetition.number: judged.repetition.windows for judged in series.repetitions}
     hit, last = windows[culprit.numbers[-1]], windows[series.repetitions[-1].repetition.number]
     if not last:
@@ -139,7 +139,7 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
 
 
 def _machine_cv(opening: Calibrated | None, seconds: float) -> Bounds | None:
-    """Return the machine's CV for samples of that length, or of the next shorter length in the noise floor."""
+    """Return the machine's CV for samples of this length, or of the next shorter length in the noise floor."""
     floors = [floor for floor in opening.floors if floor.sample_ns <= seconds * 1e9] if opening is not None else []
     return Bounds(floors[-1].cv_low, floors[-1].cv_high) if floors else None
 
@@ -163,8 +163,8 @@ _GRAVITY = (RunOutcome.UNDISTURBED, RunOutcome.UNKNOWN, RunOutcome.DISTURBED)
 def gate_of_run(series: RunSeries, has_results: bool = False, results: MarkedResults | None = None) -> RunOutcome:
     """Return the gravest outcome of the machine, the series and the runs in a file.
 
-    If the run `has_results`, `results` of None means that the file could not be read. For a single run only the runs in
-    the file are measurements; in a series the repetitions count as well.
+    `has_results`: the command writes such a file; if `results` is None then, it could not be read. For a single
+    repetition, only the runs in the file are measurements; in a series, the repetitions count as well.
     """
     outcomes = [gate_of_machine(series)]
     if series.options.is_series or not has_results:
@@ -175,10 +175,10 @@ def gate_of_run(series: RunSeries, has_results: bool = False, results: MarkedRes
 
 
 def gate_of_series(series: RunSeries) -> RunOutcome:
-    """Return undisturbed if enough repetitions of each command were; disturbed if the series is incomplete.
+    """Return `undisturbed` if enough repetitions of each command were undisturbed, a large enough share for a result.
 
-    A series is incomplete if a repetition failed or was cut short, or if its report refuses a result because too small
-    a share was undisturbed.
+    Otherwise return `disturbed` if a repetition was disturbed, failed, was cut short or is missing, and `unknown` if
+    none was.
     """
     measured = [judged for judged in series.repetitions if judged.repetition.is_measurement]
     outcomes = Counter((judged.repetition.command, judged.verdict.outcome) for judged in measured)
@@ -192,9 +192,9 @@ def gate_of_series(series: RunSeries) -> RunOutcome:
 
 
 def gate_of_machine(series: RunSeries) -> RunOutcome:
-    """Return disturbed if the machine's speed changed during the series.
+    """Return `disturbed` if the machine's speed changed too much during the series, `unknown` if the change is unknown.
 
-    Return undisturbed if that was not requested.
+    Return `undisturbed` otherwise, also if the speed change was not requested.
     """
     change = speed_change_in(series)
     if change is not None and change.is_too_much:
@@ -203,7 +203,7 @@ def gate_of_machine(series: RunSeries) -> RunOutcome:
 
 
 def gate_of_results(results: MarkedResults) -> RunOutcome:
-    """Return undisturbed if the file has runs and all were undisturbed; disturbed outranks unknown."""
+    """Return `undisturbed` if the file has runs and all were undisturbed; `disturbed` outranks `unknown`."""
     outcomes = {run.verdict.outcome for run in results.marked}
     if RunOutcome.DISTURBED in outcomes:
         return RunOutcome.DISTURBED

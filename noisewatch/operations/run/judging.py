@@ -1,4 +1,4 @@
-"""Judges a repetition: from its observations to its verdict."""
+"""Judges repetitions: turns the observations of one into its verdict."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
 from noisewatch.model.run.placement import Placement, idle_shares
 from noisewatch.model.run.repetition import CommandUse, Repetition
 from noisewatch.operations.run.placement_watch import PlacementWatch
-from noisewatch.operations.run.watch import Mark, WakeUps
+from noisewatch.operations.run.watch import RepetitionEdge, WakeUps
 
-_INEXACT_NS = 1_000_000  # of what looks find beyond the sum
-_MOSTLY = 0.99  # of a command's time, used by its first thread: the rest is of forks of a shell
+_INEXACT_NS = 1_000_000  # by which looks may exceed the sum
+_MOSTLY = 0.99  # of a command's time, used by its first thread; a shell's forks use the rest
 
 
 class JudgedRepetition(Struct, frozen=True):
-    """A repetition with its allowance of noise, the placement of its threads, and the verdict."""
+    """A repetition with its verdict, its noise allowance and its threads' placement."""
 
     repetition: Repetition
     allowance: Allowance
@@ -43,12 +43,12 @@ class JudgedRepetition(Struct, frozen=True):
 
     @property
     def is_undisturbed(self) -> bool:
-        """Whether it is an undisturbed measurement; a run that failed or was cut short is not a measurement."""
+        """Whether it is an undisturbed measurement; a repetition that failed or was cut short is not a measurement."""
         return self.standing == RunStanding.UNDISTURBED
 
     @property
     def standing(self) -> RunStanding:
-        """The class in which the repetition is counted."""
+        """The class of repetitions in which it is counted."""
         if self.repetition.is_cut_short:
             return RunStanding.CUT_SHORT
         return RunStanding(self.verdict.outcome) if self.repetition.is_measurement else RunStanding.FAILED
@@ -60,7 +60,7 @@ class PendingRepetition:
 
     number: int
     command: int
-    began: Mark
+    began: RepetitionEdge
     started: StartedCommand
     wakeups: WakeUps
     windows: list[Interval] = field(default_factory=list)
@@ -69,20 +69,20 @@ class PendingRepetition:
     served: str | None = None
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN
-    ended: Mark = field(init=False)
+    ended: RepetitionEdge = field(init=False)
     end: EndedCommand = field(init=False)
     use: CommandUse = field(init=False)
     placement: Placement = field(init=False)  # by the looks
     placement_by_trace: Placement = field(init=False)
     trace: TraceWindow | str = field(init=False)
 
-    def finish(self, end: EndedCommand, ended: Mark, watch: PlacementWatch, trace: TraceWindow | str) -> None:
-        """Add the observations of the end of the command."""
+    def finish(self, end: EndedCommand, ended: RepetitionEdge, watch: PlacementWatch, trace: TraceWindow | str) -> None:
+        """Add what was observed at the end of the command."""
         self.end, self.ended, self.trace = end, ended, trace
-        self.use = _use_of(self.started, end, self.left_ns)
+        self.use = _resource_use(self.started, end, self.left_ns)
         before, after = self.began.snapshot, ended.snapshot
         self.placement = watch.end(self.use.cpu_ns, idle_shares(before, after, before.target.cpus))
-        if not end.may_be_others and _had_more(self.placement, self.use.cpu_ns + self.started.launch_cpu_ns):
+        if not end.may_be_others and _exceeds_kernel_sum(self.placement, self.use.cpu_ns + self.started.launch_cpu_ns):
             most_ns = (end.ended_ns - self.started.began_ns) * len(before.target.cpus)
             self.use = replace(self.use, ran_alone=False, unsure_ns=self.use.unsure_ns + most_ns)
         self.placement_by_trace = watch.by_trace(self.placement, trace)
@@ -94,17 +94,17 @@ class PendingRepetition:
         self.use = replace(self.use, stopped_ns=stopped_ns)
 
 
-def _had_more(placement: Placement, used_ns: int) -> bool:
-    """Return whether the looks found more CPU time of the command than the kernel's sum.
+def _exceeds_kernel_sum(placement: Placement, used_ns: int) -> bool:
+    """Return whether looks at the command's threads found more CPU time than the kernel's sum.
 
-    The sum excludes children that are not waited for because their parent ignores SIGCHLD (wait(2), NOTES).
+    The sum lacks children of a parent that ignores SIGCHLD, because it never waits for them (wait(2), NOTES).
     """
     observed_ns = sum(thread.ran_ns for thread in placement.threads) + placement.other_ns
     return observed_ns * _MOSTLY > used_ns + _INEXACT_NS
 
 
 def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> JudgedRepetition:
-    """Judge the repetition by the clocks and noise floors (of interruptions alone) of the opening calibration."""
+    """Judge the repetition by the opening calibration: its clocks, and its noise floors of interruptions alone."""
     before, after = pending.began.snapshot, pending.ended.snapshot
     ended_ns, seen_late_ns = pending.end.ended_ns, pending.wakeups.seen_late_ns
     if not isinstance(pending.trace, str) and pending.trace.has_seen_end:
@@ -148,7 +148,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
 
 
 def _names_of(pids: Iterable[int], windows: Sequence[Interval]) -> dict[int, str | None]:
-    """Return the names of the processes; None for a process that is not in the last look."""
+    """Return the names of the processes; None for a process that the last snapshot does not contain."""
     last = windows[-1].after.tasks if windows else None
     tasks = last.by_tid if last is not None else {}
     return {pid: tasks[pid].name if pid in tasks else None for pid in sorted(pids)}
@@ -159,10 +159,10 @@ def floors_of(opening: Calibrated | None) -> Sequence[NoiseFloor]:
     return opening.floors_by_work[ALONE].floors if opening is not None else ()
 
 
-def without_looks(judged: JudgedRepetition, span: Interval) -> JudgedRepetition:
-    """Return the repetition without looks and counters, which take 20 kB per repetition on a small machine.
+def without_snapshots(judged: JudgedRepetition, span: Interval) -> JudgedRepetition:
+    """Return the repetition without its windows and the trace's threads: 20 kB per repetition on a small machine.
 
-    `span`, of another repetition, replaces its own.
+    `span`, another repetition's, replaces its own.
     """
     trace = judged.repetition.trace
     kept = trace if isinstance(trace, str) else replace(trace, times=(), threads=())
@@ -174,11 +174,11 @@ def status_of(end: EndedCommand) -> int:
     return end.exit_status if end.exit_status is not None else -(end.signal_number or 0)
 
 
-def _use_of(started: StartedCommand, end: EndedCommand, left_ns: int) -> CommandUse:
-    """Return the command's resource use, with descendants that it did not wait for if they are certainly its own."""
+def _resource_use(started: StartedCommand, end: EndedCommand, left_ns: int) -> CommandUse:
+    """Return the command's resource use, including descendants that nobody waited for if they are certainly its own."""
     adopted = end.adopted_usage or ResourceUsage()
     usage = end.usage if end.may_be_others else end.usage.plus(adopted)
-    waited_ns, first_thread_ns = _first_thread(started, end)
+    waited_ns, first_thread_ns = _first_thread_times(started, end)
     own_left_ns = 0 if end.may_be_others else left_ns
     return CommandUse(
         user_ns=usage.user_ns,
@@ -198,8 +198,8 @@ def _use_of(started: StartedCommand, end: EndedCommand, left_ns: int) -> Command
     )
 
 
-def _first_thread(started: StartedCommand, end: EndedCommand) -> tuple[int | None, int | None]:
-    """Return how long (ns) the first thread waited for a CPU and ran; None if the kernel does not report it."""
+def _first_thread_times(started: StartedCommand, end: EndedCommand) -> tuple[int | None, int | None]:
+    """Return how long (ns) the first thread waited for a CPU, and how long it ran; None if not reported."""
     try:
         began, ended = (parse_schedstat(text) for text in (started.scheduling_at_begin, end.scheduling))
     except Malformed:

@@ -1,4 +1,4 @@
-"""The options of a run, and the plan of a command that follows from them: its CPUs, its user and its memory nodes."""
+"""The options of a run, and the plan of a command by these options: its CPUs, its user and its memory nodes."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     membind: str = "none"  # nodes of its memory: auto, those of the target CPUs; none, any; or a list
     spreads: bool = False  # pin each busy thread of the command to its own target CPU
     is_as_user: bool = False  # run the command as the user who called sudo
-    most_retries: int = 0  # additional repetitions to replace disturbed ones
+    most_retries: int = 0  # maximum number of repetitions that replace disturbed ones
     min_undisturbed: float = 0.5  # the minimum share of runs for a result
     shows_output: bool = True
     stops_at_failure: bool = True  # an exit status other than 0 ends a series
     calibration_s: float = 0.0  # before the first repetition, and after the last
     tracer: Tracer = Tracer.NONE
-    looks_often: bool = False  # also within long repetitions, to judge parts of them
+    has_frequent_snapshots: bool = False  # take snapshots often within long repetitions, too, to judge their parts
 
     @property
     def is_series(self) -> bool:
@@ -63,7 +63,7 @@ AUTO, NONE = "auto", "none"
 def command_plan(options: RunOptions, argv: tuple[str, ...], snapshot: Snapshot) -> CommandPlan:
     """Return the plan of the command on the target CPUs, in their isolated partition if there is one.
 
-    Raise UsageError for options that cannot be met.
+    Raise UsageError for options that this machine cannot meet.
     """
     return CommandPlan(
         argv=argv,
@@ -75,15 +75,18 @@ def command_plan(options: RunOptions, argv: tuple[str, ...], snapshot: Snapshot)
     )
 
 
-def folders_of(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the folders that the command usually reads: its program's, its arguments', and its working directory."""
+def usual_paths(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the paths that the command usually reads: its working directory, program, absolute arguments, and `/`."""
     own = os.readlink("/proc/self/cwd")  # os.getcwd fails in a removed folder
     named = [path for path in (own, shutil.which(argv[0]), *argv[1:]) if path is not None and os.path.isabs(path)]
     return (*map(os.path.realpath, named), "/")
 
 
 def _partition_of(snapshot: Snapshot) -> str | None:
-    """Return the folder of the valid isolated partition that has all target CPUs: only its tasks can use them."""
+    """Return the folder of a valid isolated partition that has all target CPUs, unless this process is in it already.
+
+    Only tasks in the partition can use its CPUs.
+    """
     own = set(snapshot.cgroup.folders)
     for partition in snapshot.isolation.partitions.all:
         is_valid = partition.invalid_reason is None and partition.has is not None

@@ -1,6 +1,7 @@
 """Watches where a command's threads run, and on request pins busy threads, one per CPU.
 
-Pinning is for isolated CPUs (isolcpus), across which the scheduler does not spread threads.
+Pinning is for isolated CPUs: the scheduler does not spread threads across CPUs of isolcpus. A *look* reads all of the
+command's threads, much cheaper than a snapshot of the machine.
 """
 
 from __future__ import annotations
@@ -36,12 +37,11 @@ _SetAffinity = Callable[[int, Iterable[int]], None]
 
 
 class ThreadSpreader:
-    """A spreader that pins busy threads as they appear, one per CPU.
+    """Pins busy threads as they appear, one per CPU.
 
     CPUs of free cores are preferred, then a thread's current CPU. A thread that has set its own affinity is left alone.
-    A pinned thread that is idle is unpinned if another thread needs its CPU. If there are more busy threads than CPUs,
-    the others are not pinned. A thread inherits the affinity of the thread that started it, and keeps it if it ends
-    before the next look.
+    An idle pinned thread is unpinned if another thread needs its CPU. If there are more busy threads than CPUs, the
+    rest is not pinned. A thread that ends before the next look keeps the affinity that it inherited.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ThreadSpreader:
         self._topology = topology
         self._affinity, self._set_affinity = affinity, set_affinity
         self._cpu_by_tid: dict[int, int] = {}
-        self._given: set[int] = set()  # CPUs; inherited by what the pinned threads start
+        self._given: set[int] = set()  # CPUs of pinned threads; the threads that these start inherit them
         self._left: set[int] = set()
         self._last: Mapping[int, ThreadLook] = {}
         self._pinned_count = 0
@@ -67,7 +67,7 @@ class ThreadSpreader:
         return SpreadThreads(self._pinned_count, dict(self._left_by_reason))
 
     def spread(self, look: CommandLook) -> list[SpreadThread]:
-        """Pin threads after the look, and return the changes; none if all busy threads have a CPU."""
+        """Pin the threads in `look`, and return the changes; empty if all busy threads have a CPU."""
         last, self._last = self._last, look.threads
         for tid in self._cpu_by_tid.keys() - look.threads.keys():
             del self._cpu_by_tid[tid]
@@ -110,7 +110,7 @@ class ThreadSpreader:
         return SpreadThread(thread.tid, thread.name, None, reason)
 
     def _best(self, now: int) -> int:
-        """Return the best free CPU: on a free core, otherwise the current one, otherwise the first."""
+        """Return the best free CPU: on a free core if possible, then the current one, then the first."""
         used = frozenset(self._cpu_by_tid.values())
         return min(self._free, key=lambda cpu: (bool(self._siblings(cpu) & used), cpu != now, cpu))
 
@@ -119,7 +119,7 @@ class ThreadSpreader:
         return place.siblings if place is not None and place.siblings is not None else frozenset({cpu})
 
     def _why_not_pinned(self, tid: int, cpu: int) -> str | None:
-        """Pin the thread to the CPU, or return why it is left alone."""
+        """Pin the thread to the CPU and return None, or return why it is left alone."""
         try:
             allowed = frozenset(self._affinity(tid))
             is_inherited = len(allowed) == 1 and allowed <= self._given
@@ -132,7 +132,7 @@ class ThreadSpreader:
 
 
 LOOK_EVERY_NS = 100_000_000
-_COUNT_EVERY = 10  # looks, if there are many threads: reading migrations takes as long as the rest of a look
+_COUNT_EVERY = 10  # looks, if there are many threads: reading migrations doubles the time of a look
 _FEW_THREADS = 16
 _HAS_NODES = "/proc/sys/vm/zone_reclaim_mode"  # only on kernels with memory nodes
 _NOT_BEGUN = "no command was watched"
@@ -143,8 +143,8 @@ _NODES_UNKNOWN = f"{NODES}: no memory node is visible"
 class PlacementWatch:
     """Watches the placement of commands, one after the other.
 
-    Call `begin`, then `sample` every LOOK_EVERY_NS while the command runs, then `end`, from housekeeping CPUs. Nothing
-    that is read stops the command or interrupts its CPUs.
+    On a housekeeping CPU, call `begin`, then `sample` every LOOK_EVERY_NS while the command runs, then `end`. No
+    reading stops the command or interrupts its CPUs.
     """
 
     def __init__(self, machine: Machine, target: CpuSet, topology: Mapping[int, CpuPlace]) -> None:
@@ -166,7 +166,7 @@ class PlacementWatch:
         self._spreader: ThreadSpreader | None = None
 
     def begin(self, pid: int, spreads: bool = False) -> None:
-        """Begin with a command that has just been started; its orphans must be reparented to the caller.
+        """Begin to watch a command that has just been started; its orphans must be reparented to the caller.
 
         With `spreads`, each look pins busy threads to their own CPUs.
         """
@@ -179,7 +179,7 @@ class PlacementWatch:
         self._pages = self._read_pages()
 
     def sample(self, tasks: Tasks | None = None) -> CommandLook | None:
-        """Take one look. `tasks` are as in CommandThreadReader.look."""
+        """Look at the command's threads, or return None before `begin`. `tasks` are as in CommandThreadReader.look."""
         if self._threads is None:
             return None
         is_due = self._looks % _COUNT_EVERY == 0 or self._threads.count <= _FEW_THREADS
@@ -197,14 +197,14 @@ class PlacementWatch:
     ) -> Placement:
         """Return the placement by the looks, for a command that has ended after `used_ns` of CPU time.
 
-        `idle_share_by_cpu` is the share of the repetition in which the CPU was idle.
+        `idle_share_by_cpu` is the share of the repetition during which each CPU was idle.
         """
         self._threads = None
         placement = self._tally.placement(self._memory(), used_ns, idle_share_by_cpu)
         return placement if self._spreader is None else replace(placement, spread=self._spreader.outcome)
 
     def by_trace(self, looked: Placement, trace: TraceWindow | str) -> Placement:
-        """Return the placement by the trace if it has more information, otherwise by the looks."""
+        """Return the placement by the trace if it has more information than the one by looks, otherwise `looked`."""
         return looked if isinstance(trace, str) else placed_by_trace(looked, trace, CpuGroups(self._topology))
 
     @property

@@ -1,8 +1,8 @@
 """The pyperf hook (`pyperf timeit --hook noisewatch …`), which writes the noise of each value into the run's metadata.
 
-It runs in pyperf's worker on the target CPU, so it only reads counters while values are measured; all else is imported
-after the last value. Hooks are context managers; pyperf creates one for the warm-ups and one for the values:
-https://pyperf.readthedocs.io/en/latest/api.html.
+It runs in pyperf's worker on the target CPU, so it only reads counters while values are measured; the modules that
+judge are imported after the last value. Hooks are context managers; pyperf creates one for the warm-ups and one for the
+values: https://pyperf.readthedocs.io/en/latest/api.html.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_REASONS = 3
 VERDICT, VALUES, REASONS = "noisewatch_verdict", "noisewatch_values", "noisewatch_reasons"
 DISTURBED_VALUES, VERSION = "noisewatch_disturbed_values", "noisewatch_version"
 BEGAN, ENDED = "noisewatch_began_ns", "noisewatch_ended_ns"  # on CLOCK_MONOTONIC
-NOT_WATCHED = "noisewatch_not_watched"  # of a whole file; written by `run --format pyperf`
+NOT_WATCHED = "noisewatch_not_watched"  # metadata of a whole file; written by `run --format pyperf`
 _ALL = (VERDICT, VALUES, REASONS, DISTURBED_VALUES, VERSION, BEGAN, ENDED)
 
 
@@ -53,7 +53,7 @@ class PyperfHook:
             self._readings.append((self._began, ended))
 
     def teardown(self, metadata: MutableMapping[str, object]) -> None:
-        """Add the verdict on all values to the metadata, replacing that on the warm-ups."""
+        """Add the verdict on all values to the metadata; it replaces the warm-ups' verdict."""
         cpu_files = read_cpu_files()
         from noisewatch import __version__
         from noisewatch.judgement.run.measured_values import judge_values
@@ -70,7 +70,7 @@ class PyperfHook:
 
 
 def _metadata_of(verdict: ValuesVerdict) -> dict[str, object]:
-    """Return the metadata as pyperf accepts it: numbers, and non-empty texts without line ends."""
+    """Return the verdict as metadata that pyperf accepts: numbers, and non-empty texts without line ends."""
     from noisewatch.judgement.run.reasons import RunOutcome
 
     outcomes = [value.outcome for value in verdict.values]
@@ -88,7 +88,7 @@ def _metadata_of(verdict: ValuesVerdict) -> dict[str, object]:
 
 
 def values_from(readings: Iterable[tuple[ThreadReading, ThreadReading]]) -> list[MeasuredValue]:
-    """Return the values between the readings of each pair."""
+    """Return one value per pair of readings, before and after it."""
     return [_value(number, before, after) for number, (before, after) in enumerate(readings, start=1)]
 
 
@@ -116,7 +116,7 @@ def _waited_ns(text: bytes | None) -> int | None:
 
 
 def around_from(before: CpuReading, after: CpuReading, cpus: Collection[int], siblings: bytes | None) -> ValuesAround:
-    """Return the noise of the CPU around the values; unknown for a thread that may run on several CPUs."""
+    """Return the noise of the CPU while all values were measured; unknown for a thread that may run on several CPUs."""
     length_ns = after.at_ns - before.at_ns
     if len(cpus) != 1:
         why = f"not pinned: the noise on the {len(cpus)} CPUs that it may use is unknown"
@@ -153,7 +153,7 @@ def _interrupted_ns(before: bytes | None, after: bytes | None, cpu: int) -> int 
 
 
 def _cost_ns(table: Interrupts, cpu: int) -> int | None:
-    """Return the typical cost (ns) of all interrupts since boot except for the tick, or None if unknown."""
+    """Return the typical cost (ns) of the CPU's interrupts since boot, ticks excepted, or None if unknown."""
     if cpu not in table.cpus or table.is_cut_off or table.uncounted:
         return None
     place = table.cpus.index(cpu)

@@ -42,14 +42,14 @@ from noisewatch.units import NS_PER_S, describe_count
 _LARGEST = 64 << 20  # bytes of JSON; a run of 100 benchmarks has 2 MB
 _VERSION = "1.0"
 _ZONE_S = 900  # all time zones are whole quarters of an hour apart
-_MOST_APART_S = 5  # between the two records of when a run ended: date and uptime
+_MOST_APART_S = 5  # between the two records of a run's end: date and uptime
 _FEWEST_RUNS = 2  # a standard deviation needs them
 _NAMED = 100  # characters
 _UNDISTURBED = "noisewatch_undisturbed"
 
 
 class MarkedResults(Struct, frozen=True):
-    """The file, and its runs with values, marked by their verdicts, in order."""
+    """The file, and its runs with values, each with its verdict, in order."""
 
     file: PyperfFile
     marked: tuple[MarkedRun, ...]
@@ -71,7 +71,7 @@ def refuse_same_file(results: str, filtered: str) -> None:
 
 
 def mark_results(path: str, series: RunSeries) -> MarkedResults:
-    """Read the file and mark its runs. Raise Unreadable or Malformed if it cannot be used."""
+    """Read the file and judge its runs by the series. Raise Unreadable or Malformed if it cannot be used."""
     booted_wall_ns = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     file = read_pyperf_file(path, booted_wall_ns)
     watched = WatchedCommand(
@@ -101,7 +101,7 @@ def read_pyperf_file(path: str, booted_wall_ns: int) -> PyperfFile:
     Raise Unreadable or Malformed if it cannot be used.
     """
     try:
-        content = json.loads(_bytes_of(path), parse_constant=_refused)
+        content = json.loads(_bytes_of(path), parse_constant=_refuse_constant)
     except RecursionError:
         raise Malformed("pyperf's JSON", "brackets within brackets", path=path) from None
     except ValueError as error:
@@ -113,7 +113,7 @@ def read_pyperf_file(path: str, booted_wall_ns: int) -> PyperfFile:
 
 
 def write_filtered(file: PyperfFile, kept: Collection[BenchmarkRun], version: str, output: BinaryIO) -> None:
-    """Write the file with the `kept` runs and those without values. Raise TooFewUndisturbed for too few runs."""
+    """Write the file with the `kept` runs and the runs without values. Raise TooFewUndisturbed for too few runs."""
     places = {(run.benchmark, run.run) for run in file.runs if run in kept or not run.value_count}
     benchmarks = []
     for number, benchmark in enumerate(file.content["benchmarks"]):
@@ -147,7 +147,7 @@ def _bytes_of(path: str) -> bytes:
     return content
 
 
-def _refused(constant: str) -> float:
+def _refuse_constant(constant: str) -> float:
     raise ValueError(f"{constant} is not a number")
 
 
@@ -172,7 +172,7 @@ def _runs_of(content: Any, booted_wall_ns: int) -> Iterator[BenchmarkRun]:
                 value_count=len(values),
                 ended_wall_ns=_ended_wall_ns(inherited, booted_wall_ns),
                 length_ns=_length_ns(inherited),
-                hooked=_hooked(inherited),
+                hooked=_hook_verdict(inherited),
             )
 
 
@@ -212,7 +212,8 @@ def _length_ns(metadata: Mapping[str, Any]) -> int | None:
 def _ended_wall_ns(metadata: Mapping[str, Any], booted_wall_ns: int) -> tuple[int, ...]:
     """Return when the run ended (ns since 1970, UTC), in the time zone that agrees with its uptime.
 
-    Without such a zone, assume this process's zone: two times if the clock was set back that hour, none without a date.
+    If no zone does, assume this process's zone. Return two times if its clock was set back in that hour, none without a
+    date.
     """
     try:
         date = datetime.fromisoformat(metadata.get("date", ""))
@@ -233,7 +234,7 @@ def _since_1970_ns(date: datetime) -> int:
     return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000
 
 
-def _hooked(metadata: Mapping[str, Any]) -> HookedRun | None:
+def _hook_verdict(metadata: Mapping[str, Any]) -> HookedRun | None:
     began_ns, ended_ns = metadata.get(pyperf_hook.BEGAN), metadata.get(pyperf_hook.ENDED)
     verdict, reasons = metadata.get(pyperf_hook.VERDICT), metadata.get(pyperf_hook.REASONS, "")
     if not (isinstance(began_ns, int) and isinstance(ended_ns, int)):

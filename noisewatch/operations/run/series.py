@@ -44,9 +44,9 @@ from noisewatch.operations.run.judging import (
     PendingRepetition,
     judge_pending,
     status_of,
-    without_looks,
+    without_snapshots,
 )
-from noisewatch.operations.run.options import RunOptions, command_plan, folders_of
+from noisewatch.operations.run.options import RunOptions, command_plan, usual_paths
 from noisewatch.operations.run.placement_watch import LOOK_EVERY_NS as SAMPLE_EVERY_NS
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.status import RunStatusWriter
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 class WatchingCost(Struct, frozen=True):
     """The CPU time of noisewatch itself before the first repetition, and its CPUs from then on.
 
-    The processes that calibrate are not included.
+    Its calibrating processes are not included.
     """
 
     cpu_s: float
@@ -89,16 +89,17 @@ class RunListener(ProgressListener, Protocol):
         """Show one more repetition, with its verdict."""
 
 
-_KEPT = 50  # repetitions with all of their looks
-_LOOK_NS = NS_PER_S // 4
+_KEPT = 50  # repetitions that keep their snapshots
+_QUIET_CHECK_NS = NS_PER_S // 4
 _MOST_NAMED = 3
 
 
 class RunSeries(Struct, frozen=True, kw_only=True):
-    """All repetitions, in order; those of two commands in pairs, in an order drawn by `seed`.
+    """All repetitions, in order; two commands are repeated in pairs, whose order is drawn by `seed`.
 
-    `machine` is the first look. Looks are kept for the last 50 repetitions, or for all if `looks_often` was requested.
-    `failed` is the number of the repetition whose status ended the series, `ended_by` is the signal that ended it.
+    `machine` is the first snapshot. The last 50 repetitions keep their snapshots; with the option
+    `has_frequent_snapshots`, all do. `failed` is the repetition whose exit status ended the series; `ended_by` is the
+    signal that ended it.
     """
 
     options: RunOptions
@@ -110,7 +111,7 @@ class RunSeries(Struct, frozen=True, kw_only=True):
     own_cpu_s: float  # between the calibrations
     opening: Calibrated | None = None  # before the first repetition, and after the last; None if not requested
     closing: Calibrated | None = None
-    not_calibrated: str | None = None  # when and why a requested calibration is missing
+    not_calibrated: str | None = None  # which requested calibration is missing, and why
     level: TraceLevel = UNTRACED  # at the start
     failed: int | None = None
     ended_by: int | None = None
@@ -130,15 +131,15 @@ def run_series(
 ) -> RunSeries:
     """Run the series; `recorder`, if any, records all readings except for the counters around repetitions.
 
-    Raise UsageError for invalid options, CannotMeasure if there is no target CPU, and CannotStart if a command cannot
-    be started.
+    Raise UsageError for invalid options, CannotMeasure if there is no target CPU, and CannotStart for a command that
+    cannot be started.
     """
     if not machine.is_live:
         raise UsageError("a command can only run on this host, not with a copied tree or a recording")
     inherited = inherited_state()  # before this process is pinned
-    looked_at = replace(snapshot_options(options.machine, machine), asks_inventory=True)
-    watch = RunWatch(recorder or machine, looked_at, machine)
-    first = watch.last
+    content = replace(snapshot_options(options.machine, machine), asks_inventory=True)
+    watch = RunWatch(recorder or machine, content, machine)
+    first = watch.last_snapshot
     pin_with_remark(first, listener)
     if not first.target.cpus:
         raise CannotMeasure("there is no target CPU to run on")
@@ -147,15 +148,15 @@ def run_series(
     if recorder is not None:
         watch.record_status(status.texts)
     try:
-        return _calibrated_series(watch, recorder or machine, options, listener, inherited, status)
+        return _run_calibrated_series(watch, recorder or machine, options, listener, inherited, status)
     finally:
         status.end()
         if recorder is not None:
             with suppress(NoisewatchError):
-                watch.look()  # so that a replay has the verdicts on the last repetitions
+                watch.take_snapshot()  # so that a replay contains the verdicts on the last repetitions
 
 
-def _calibrated_series(
+def _run_calibrated_series(
     watch: RunWatch,
     machine: Machine,
     options: RunOptions,
@@ -165,10 +166,10 @@ def _calibrated_series(
 ) -> RunSeries:
     """Run the series between two calibrations of the machine."""
     status.enter(RunStage.CALIBRATING)
-    opening, trouble = _calibrated(machine, watch.last, options, listener)
+    opening, trouble = _calibrate(machine, watch.last_snapshot, options, listener)
     series = None
     try:
-        with RunTrace(options.tracer, watch.last) as trace, Commands(inherited) as commands:
+        with RunTrace(options.tracer, watch.last_snapshot) as trace, Commands(inherited) as commands:
             series = _Series(watch, options, listener, commands, status, opening, trace).run()
         series = replace(series, ended_by=series.ended_by or commands.ended_by)  # after the last repetition
         if trouble is not None:
@@ -176,19 +177,19 @@ def _calibrated_series(
         if opening is None or series.has_ended_early:
             return series
         status.enter(RunStage.CALIBRATING)
-        closing, trouble = _calibrated(machine, watch.last, options, listener)
+        closing, trouble = _calibrate(machine, watch.last_snapshot, options, listener)
         after = None if trouble is None else f"after the series: {trouble}"
         return replace(series, closing=closing, not_calibrated=after)
-    except KeyboardInterrupt as error:  # its argument is the signal, if it was not SIGINT
+    except KeyboardInterrupt as error:  # its argument is the signal unless it was SIGINT
         if series is None:
             raise
         return replace(series, ended_by=next(iter(error.args), signal.SIGINT))  # all repetitions are finished
 
 
-def _calibrated(
+def _calibrate(
     machine: Machine, snapshot: Snapshot, options: RunOptions, listener: RunListener
 ) -> tuple[Calibrated | None, str | None]:
-    """Calibrate the machine alone for the requested time; if that fails, remark and return the reason."""
+    """Calibrate the machine for the requested time, without a command; if that fails, report and return the reason."""
     if not options.calibration_s:
         return None, None
     cpus = snapshot.target.cpus
@@ -213,7 +214,7 @@ class _Series:
     seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # of the order of pairs
     _pending: list[PendingRepetition] = field(default_factory=list)
     _judged: list[JudgedRepetition] = field(default_factory=list)
-    _let_go_count: int = 0
+    _dropped_count: int = 0
     _failed: int | None = None
     _placement: PlacementWatch = field(init=False)
     _freezes: FreezeWatch = field(init=False)
@@ -224,15 +225,15 @@ class _Series:
     def run(self) -> RunSeries:
         used_before_s = time.process_time()
         self.watch.begin()
-        target, topology = self.watch.last.target.cpus, self.watch.last.topology
+        target, topology = self.watch.last_snapshot.target.cpus, self.watch.last_snapshot.topology
         self._placement = PlacementWatch(self.watch.counting, target, topology)
         machine = self.watch.counting
-        self._served = [find_served_type(Reader(machine), folders_of(argv)) for argv in self.options.commands]
+        self._served = [find_served_type(Reader(machine), usual_paths(argv)) for argv in self.options.commands]
         with FreezeWatch(machine, quotas_of) as self._quotas, FreezeWatch(machine) as self._freezes:
             return self._run_all(used_before_s)
 
     def _run_all(self, used_before_s: float) -> RunSeries:
-        first = self.watch.last
+        first = self.watch.last_snapshot
         begun = RunBeginning(
             options=self.options,
             seed=self.seed,
@@ -281,21 +282,21 @@ class _Series:
             wait_for_quiet(self.watch, self.commands, self.options.wait_s, self.listener)
 
     def _run_once(self, number: int, command: int) -> None:
-        plan = command_plan(self.options, self.options.commands[command], self.watch.last)
+        plan = command_plan(self.options, self.options.commands[command], self.watch.last_snapshot)
         self.status.begin(number, command)
         self.trace.prepare()
         self._freezes.prepare(plan.cgroup)
         self._quotas.prepare()
         wakeups = WakeUps()
-        began = self.watch.mark()
+        began = self.watch.read_edge()
         started = self.commands.start(plan)
         self.trace.begin(started)
         self._placement.begin(started.pid, self.options.spreads)
         pending = PendingRepetition(number, command, began, started, wakeups)
-        end = self._watched_to_the_end(pending)
+        end = self._watch_to_the_end(pending)
         self._end = end
         pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
-        pending.finish(end, self.watch.mark(), self._placement, self.trace.end(end.ended_ns))
+        pending.finish(end, self.watch.read_edge(), self._placement, self.trace.end(end.ended_ns))
         pending.freezing = self._freezes.end(end.ended_ns - started.began_ns)
         pending.quota = self._quotas.end(end.ended_ns - started.began_ns)
         pending.served = self._served[command]
@@ -306,27 +307,27 @@ class _Series:
         if self.watch.is_due(end.ended_ns - started.began_ns):
             self._close_window()
 
-    def _watched_to_the_end(self, pending: PendingRepetition) -> EndedCommand:
-        """Wait for the end of the command, looking at the machine, and more often at the command's threads."""
+    def _watch_to_the_end(self, pending: PendingRepetition) -> EndedCommand:
+        """Wait for the end of the command; meanwhile take snapshots, and look at the command's threads more often."""
         began_ns, sampled_ns = pending.started.began_ns, pending.started.began_ns
         while True:
-            look_ns = self.watch.next_look_ns(began_ns, self.options.looks_often)
-            end = pending.wakeups.wait(pending.started, min(look_ns, sampled_ns + SAMPLE_EVERY_NS))
+            snapshot_ns = self.watch.next_snapshot_ns(began_ns, self.options.has_frequent_snapshots)
+            end = pending.wakeups.wait(pending.started, min(snapshot_ns, sampled_ns + SAMPLE_EVERY_NS))
             if end is not None:
                 return end
             sampled_ns = time.monotonic_ns()
             with pending.wakeups.working(pending.started):
                 self.trace.drain()
-                if sampled_ns >= look_ns:
+                if sampled_ns >= snapshot_ns:
                     self.trace.look()
-                    pending.windows.append(self._look())
-                self._placement.sample(self.watch.last.tasks)
+                    pending.windows.append(self._take_snapshot())
+                self._placement.sample(self.watch.last_snapshot.tasks)
                 self._freezes.sample(pending.started.pid)
                 self._quotas.sample(pending.started.pid)
 
-    def _look(self) -> Interval:
-        """Return the window until now, and judge all pending repetitions with it."""
-        window = self.watch.look()
+    def _take_snapshot(self) -> Interval:
+        """Return the window until now, the last one of all pending repetitions, and judge them."""
+        window = self.watch.take_snapshot()
         for pending in self._pending:
             pending.windows.append(window)
         self._judge_pending()
@@ -334,7 +335,7 @@ class _Series:
 
     def _close_window(self) -> None:
         if self._pending:
-            self._look()
+            self._take_snapshot()
 
     def _judge_pending(self) -> None:
         for pending in self._pending:
@@ -343,23 +344,23 @@ class _Series:
             self.status.add(judged)
             self.listener.on_repetition(judged)
         self._pending.clear()
-        if not self.options.looks_often:
-            self._let_go()
+        if not self.options.has_frequent_snapshots:
+            self._drop_old_snapshots()
 
-    def _let_go(self) -> None:
-        """Drop the looks of old repetitions, because thousands would fill the memory."""
-        while self._let_go_count < len(self._judged) - _KEPT:
-            judged = self._judged[self._let_go_count]
-            self._judged[self._let_go_count] = without_looks(judged, self._judged[0].repetition.span)
-            self._let_go_count += 1
+    def _drop_old_snapshots(self) -> None:
+        """Drop the snapshots of old repetitions, because thousands would fill the memory."""
+        while self._dropped_count < len(self._judged) - _KEPT:
+            judged = self._judged[self._dropped_count]
+            self._judged[self._dropped_count] = without_snapshots(judged, self._judged[0].repetition.span)
+            self._dropped_count += 1
 
 
 def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener: RunListener) -> None:
-    """Wait until target CPUs and their siblings are quiet, the time is up, or the series has to end."""
+    """Wait until the target CPUs and their siblings are quiet, the time is up, or the series has to end."""
     until_ns = time.monotonic_ns() + round(wait_s * NS_PER_S)
-    watch.look()
-    while commands.pause(watch.last.taken_at_ns + _LOOK_NS):
-        busy_threads = list(_busy_threads(watch.look()))
+    watch.take_snapshot()
+    while commands.pause(watch.last_snapshot.taken_at_ns + _QUIET_CHECK_NS):
+        busy_threads = list(_busy_threads(watch.take_snapshot()))
         left_ns = until_ns - time.monotonic_ns()
         if not busy_threads:
             return
@@ -371,7 +372,7 @@ def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener:
 
 
 def _busy_threads(window: Interval) -> Iterator[str]:
-    """Yield the threads that used CPUs that have to be quiet, the costliest first."""
+    """Yield the threads that kept target CPUs or siblings busy, CPU by CPU, the costliest first."""
     case = Case(window.after)
     for cpu in sorted(case.target | case.siblings):
         share = window.busy_share(cpu)
@@ -380,10 +381,10 @@ def _busy_threads(window: Interval) -> Iterator[str]:
 
 
 def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRepetition]]) -> Iterator[int]:
-    """Yield the number of the command of each repetition; two commands come in pairs, in an order drawn by the seed.
+    """Yield each repetition's command number; two commands come in pairs, whose order is drawn by the seed.
 
-    Retries follow for repetitions (or pairs) that were not undisturbed, up to the requested number. `judged` returns
-    all finished repetitions.
+    Retries of disturbed repetitions (or pairs) follow, up to the requested number. `judged` returns all finished
+    repetitions.
     """
     count = len(options.commands)
     for is_first in drawn_order(options.runs, seed):
@@ -395,6 +396,6 @@ def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRe
 
 
 def _undisturbed_count(judged: Sequence[JudgedRepetition], count: int) -> int:
-    """Return the number of undisturbed repetitions, or of undisturbed pairs of two commands."""
+    """Return the number of undisturbed repetitions, or for two commands that of undisturbed pairs."""
     are_undisturbed = [one.is_undisturbed for one in judged]
     return sum(all(are_undisturbed[at : at + count]) for at in range(0, len(are_undisturbed), count))

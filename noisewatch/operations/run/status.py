@@ -1,4 +1,4 @@
-"""The status of a running series: a small file for monitors on this host, also part of the run's own recording."""
+"""Writes the status of a running series: a small file for this host's monitors, and for the run's own recording."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.units import NS_PER_S
 
-_MOST_TOGETHER_NS = NS_PER_S // 4  # from the start of the first to the end of the last repetition of one entry
+_MOST_TOGETHER_NS = NS_PER_S // 4  # from the start of the first to the end of the last repetition in one entry
 
 
 class _Entry(Struct):
@@ -36,7 +36,7 @@ class _Entry(Struct):
     line: str = ""
 
     def takes(self, judged: JudgedRepetition) -> bool:
-        """Return whether the next repetition can be merged into the entry."""
+        """Return whether the repetition can be merged into the entry."""
         repetition = judged.repetition
         is_short = repetition.ended_ns - self.began_ns <= _MOST_TOGETHER_NS
         return is_short and self.last + 1 == repetition.number and self.outcome == judged.standing
@@ -48,7 +48,7 @@ class _Entry(Struct):
 
 
 class RunStatusWriter(Struct):
-    """Writes the status, only between repetitions. `owner` is this process; if None, nothing is written."""
+    """Writes the status, but only between repetitions. `owner` is this process; if None, nothing is written."""
 
     options: RunOptions
     cpus: CpuSet
@@ -95,7 +95,7 @@ class RunStatusWriter(Struct):
         entry.encode()
 
     def texts(self) -> list[str]:
-        """Return this run's status as a list of at most one text, in the form in which all runs are read."""
+        """Return this run's status as a list of at most one text, the form in which all runs are read."""
         return [self._text()] if self.owner is not None else []
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""The kernel's trace of a series: always on, evaluated for each repetition."""
+"""The kernel's trace of a series: it is always on, and evaluated for each repetition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FULL_AFTER_NS = 100_000_000  # the buffers are not read between repetitions
 
 
 class TraceLevel(Struct, frozen=True):
-    """The tracer of a series; `reason` explains why only the kernel's counters are used, or is None."""
+    """The tracer of a series; `reason` is why only the kernel's counters are used, or None."""
 
     tracer: Tracer
     reason: str | None
@@ -36,9 +36,9 @@ UNTRACED = TraceLevel(Tracer.NONE, NOT_TRACED)
 
 
 class RunTrace:
-    """A context manager that traces; enter it before commands are started. If tracing fails, it only has a reason.
+    """A context manager that traces target CPUs and their siblings; enter it before any command is started.
 
-    Target CPUs and their siblings are traced. Starting and ending take a fifth of a second, and interrupt all CPUs.
+    If tracing fails, it only has the reason. Starting and ending take a fifth of a second, and interrupt all CPUs.
     """
 
     def __init__(self, tracer: Tracer, snapshot: Snapshot) -> None:
@@ -53,7 +53,7 @@ class RunTrace:
 
     def __enter__(self) -> Self:
         if self._tracer != Tracer.NONE:
-            from noisewatch.kernel.trace.follower import TraceFollower  # most single runs have none
+            from noisewatch.kernel.trace.follower import TraceFollower  # most single runs have no trace
 
             try:
                 self._follower = self._stack.enter_context(TraceFollower(self._cpus, self._online, self._tracer))
@@ -67,7 +67,7 @@ class RunTrace:
 
     @property
     def level(self) -> TraceLevel:
-        """The current tracer, which another process may have disabled."""
+        """The current tracer; another process may have disabled the trace."""
         return TraceLevel(self._tracer if self._follower is not None else Tracer.NONE, self._reason)
 
     def prepare(self) -> None:
@@ -84,15 +84,15 @@ class RunTrace:
         self._do(lambda follower: follower.drain())
 
     def look(self) -> None:
-        """Read the names of short-lived threads; call it now and then."""
+        """Read the names of short-lived threads; call it now and then while the command runs."""
         self._do(lambda follower: follower.look())
 
     def end(self, ended_ns: int) -> TraceWindow | str:
-        """Return the trace until the command ended, or why there is none."""
+        """Return the trace until the command's end, or why there is none."""
         return self._do(lambda follower: follower.end(ended_ns)) or self._reason or NOT_TRACED
 
     def _do(self, step: Callable[[TraceFollower], _T]) -> _T | None:
-        """Run a step of the follower; return None without a trace. After a failure, tracing stays off."""
+        """Run a step of the follower and return its result, or None without a trace. A failure ends the tracing."""
         if self._follower is None:
             return None
         self._drained_ns = time.monotonic_ns()

@@ -53,8 +53,8 @@ from noisewatch.units import NS_PER_S
 class FreezeWatch:
     """A context manager that watches the cgroups of commands, one command after the other.
 
-    Call `prepare` before a command is started, `sample` while it runs, then `end`. A look finds the command's groups.
-    On this host the kernel reports writes that may freeze or thaw them.
+    Call `prepare` before a command is started, `sample` while it runs, then `end`. Each of them looks at the command's
+    groups. On this host the kernel also reports writes that may freeze or thaw them.
     """
 
     def __init__(self, machine: Machine, find: FindGroups | None = None) -> None:
@@ -65,7 +65,9 @@ class FreezeWatch:
         self._changes = FileChanges(self.note) if machine.is_live else None
         self._freezer_by_notice: dict[str, Freezer] = {}
         self._entrances: frozenset[str] = frozenset()
-        self._noted: deque[tuple[int, GroupFreeze | None, bool]] = deque()  # filled by another thread; None: a move
+        self._noted: deque[tuple[int, GroupFreeze | None, bool]] = (
+            deque()
+        )  # filled by another thread; None: a process moved
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +77,7 @@ class FreezeWatch:
             self._changes.close()
 
     def prepare(self, cgroup: str | None = None) -> None:
-        """Watch the groups of the next command: this process's own, and the cgroup v2 to which the command is moved."""
+        """Watch the next command's groups: those of this process, and the cgroup v2 to which the command is moved."""
         self._noted.clear()
         look = self._reader.look() or FreezeLook(self._machine.now_ns())
         if cgroup is not None:
@@ -91,22 +93,22 @@ class FreezeWatch:
         self._tally = FreezeTally(look)
 
     def sample(self, pid: int) -> None:
-        """Take a look at the groups of the command's first process."""
+        """Look at the groups of the command's first process."""
         look = self._reader.look(f"/proc/{pid}/cgroup")
         if look is not None:
-            self._take_noted(look.taken_at_ns)
+            self._count_noted(look.taken_at_ns)
             self._tally.add(look)
             self._watch_groups()
 
     def end(self, length_ns: int) -> Freezing:
-        """Return how long the groups of the command were frozen; the command ended after `length_ns`."""
+        """Return how long the command's groups were frozen; it ended after `length_ns`."""
         look = self._reader.look_again()
-        self._take_noted(look.taken_at_ns)
+        self._count_noted(look.taken_at_ns)
         self._tally.add(look)
         return self._tally.freezing(length_ns)
 
     def note(self, path: str) -> None:
-        """Note what a write to the file may have changed, from any thread: a group's state, or its members."""
+        """Note what a write to the file may have changed: a group's state, or its members. Any thread may call this."""
         if path in self._entrances:
             self._noted.append((self._machine.now_ns(), None, False))
         freezer = self._freezer_by_notice.get(path)
@@ -119,7 +121,7 @@ class FreezeWatch:
             return  # the group is gone
         self._noted.append((at_ns, group, freezer.is_written_to_freeze))
 
-    def _take_noted(self, until_ns: int) -> None:
+    def _count_noted(self, until_ns: int) -> None:
         while self._noted and self._noted[0][0] <= until_ns:
             at_ns, group, is_certain = self._noted.popleft()
             if group is None:
@@ -138,12 +140,12 @@ _PROMPT_NS = 10_000_000  # normal delay of a wait: timeouts are in ms, and timer
 
 
 def read_own_wait_ns() -> int | None:
-    """Return how long (ns) our main thread has waited for a CPU so far, or None if the kernel has no counts."""
+    """Return how long (ns) our main thread has waited for a CPU so far, or None if the kernel does not count it."""
     return own_wait_ns(scheduling_of(os.getpid()))
 
 
 def own_wait_ns(schedstat: str) -> int | None:
-    """Return the wait for a CPU (ns) in a thread's schedstat, or None if nothing is counted."""
+    """Return how long (ns) a thread has waited for a CPU, by its schedstat, or None if the kernel does not count it."""
     try:
         ran_ns, waited_ns = parse_schedstat(schedstat)
     except Malformed:
@@ -154,9 +156,9 @@ def own_wait_ns(schedstat: str) -> int | None:
 class WakeUps:
     """The wake-ups of noisewatch in one repetition; create it before the command is started.
 
-    `held_up_ns`: delays without a cause on its CPU. `seen_late_ns`: the maximum delay in noticing the end. A pause
-    counts from when the wake-up was due, so pauses shorter than the waits (100 ms) may be missed. Without schedstat,
-    `seen_late_ns` is None, and `held_up_ns` includes waits for a CPU.
+    `held_up_ns`: delays without a cause on its CPU. `seen_late_ns`: the maximum delay in noticing the end. A pause is
+    measured from the time at which the wake-up was due, so pauses shorter than the waits (100 ms) may be missed.
+    Without schedstat, `seen_late_ns` is None, and `held_up_ns` includes waits for a CPU.
     """
 
     def __init__(
@@ -165,50 +167,50 @@ class WakeUps:
         self.held_up_ns = 0
         self.seen_late_ns: int | None = 0
         self._read_wait_ns, self._now_ns = wait_ns, now_ns
-        self._alive_at_ns = wait_ns()  # our wait for a CPU so far when the command was last known to run
+        self._alive_at_ns = wait_ns()  # our total wait for a CPU when the command was last known to run
         self._unrun_ns = 0  # no thread of ours has run since then
 
     @contextmanager
     def working(self, started: StartedCommand) -> Iterator[None]:
-        """Return a context for work between waits, inside the command's own `noticed`.
+        """Return a context for work between waits; it includes the command's own `noticed`.
 
-        Our file-reading threads delay the main thread in noticing the end, and wait for a CPU as well.
+        Our file-reading threads wait for a CPU as well, and so delay the main thread in noticing the end.
         """
         began_ns, used_ns = time.monotonic_ns(), time.process_time_ns()
-        with started.noticed():
+        with started.noticing_end():
             yield
         self._unrun_ns = max(time.monotonic_ns() - began_ns - (time.process_time_ns() - used_ns), 0)
 
     def wait(self, started: StartedCommand, until_ns: int) -> EndedCommand | None:
         """Wait as the command's own `wait` does, and measure the delay."""
         before_ns = self._read_wait_ns()
-        started.look()
+        started.poll()
         if not started.has_ended:
             self._alive_at_ns, self._unrun_ns = before_ns, 0
         end = started.wait(until_ns)
         now_ns, after_ns = self._now_ns(), self._read_wait_ns()
-        late_ns = now_ns - until_ns - (_grown(before_ns, after_ns) or 0)
+        late_ns = now_ns - until_ns - (_increase(before_ns, after_ns) or 0)
         held_up_ns = late_ns if late_ns > _PROMPT_NS else 0
         self.held_up_ns += held_up_ns
         if end is not None:
-            waited_ns = _grown(self._alive_at_ns, after_ns)
+            waited_ns = _increase(self._alive_at_ns, after_ns)
             self.seen_late_ns = None if waited_ns is None else max(waited_ns, self._unrun_ns) + held_up_ns
         return end
 
 
-def _grown(before_ns: int | None, after_ns: int | None) -> int | None:
+def _increase(before_ns: int | None, after_ns: int | None) -> int | None:
     return None if before_ns is None or after_ns is None else after_ns - before_ns
 
 
-_SOONEST_NS = NS_PER_S // 5  # between looks, which cost some milliseconds; short-lived tasks in between are missed
+_SOONEST_NS = NS_PER_S // 5  # between snapshots, which cost some milliseconds; short-lived tasks in between are missed
 _LONG_NS = NS_PER_S // 20
 _LATEST_NS = NS_PER_S
-_PATIENCE = 20  # looks at a repetition before they become fewer
-_LEAST_READ = 8  # processes in a look: the command and its culprits, however slow the machine is
+_PATIENCE = 20  # snapshots of a repetition before they become rarer
+_LEAST_READ = 8  # processes in a snapshot, however slow the machine is: the command and its culprits
 
 
-class Mark(Struct, frozen=True):
-    """The counters at one instant, the clock offsets, and the CPU time used by noisewatch so far."""
+class RepetitionEdge(Struct, frozen=True):
+    """The counters at the start or the end of a repetition, with clock offsets, and noisewatch's CPU time so far."""
 
     snapshot: Snapshot
     clocks: ClockOffsets
@@ -216,25 +218,24 @@ class Mark(Struct, frozen=True):
 
 
 class RunWatch:
-    """The looks and marks of one machine, in order. The command's tasks are separated from all others."""
+    """Takes snapshots of the machine, and reads its counters. The command's tasks are separated from all others."""
 
     def __init__(self, machine: Machine, options: SnapshotOptions, counting: Machine | None = None) -> None:
-        """Read snapshots from `machine` and counters from `counting`, so that a recording contains only snapshots."""
+        """Read snapshots from `machine`, and counters from `counting`, so that a recording only has snapshots."""
         self._machine = machine
         self.counting = counting or machine
         self._options = replace(options, is_discreet=True)
         self._task_reader = TaskReader()
-        self._bystanders: Mapping[int, int] = {}  # our descendants that no command has started, and since when
+        self._bystanders: Mapping[int, int] = {}  # start ticks by pid: our descendants before any command
         self._snapshot = self._read(None)
         self._counters: Counters | None = None
 
     @property
-    def last(self) -> Snapshot:
-        """The last look."""
+    def last_snapshot(self) -> Snapshot:
         return self._snapshot
 
     def begin(self) -> None:
-        """Read all threads; later looks within a repetition are limited by the budget.
+        """Read all threads; from the next snapshot on, the time for reading them is limited.
 
         No command has been started yet: current descendants are helpers, or belong to the shell that this process
         replaced.
@@ -247,30 +248,30 @@ class RunWatch:
         self._task_reader.limit(round(TASK_BUDGET_SHARE * NS_PER_S), _LEAST_READ)
 
     def record_status(self, runs: Callable[[], Json]) -> None:
-        """Record the status of this run with each look from now on, for replays; our own snapshots omit it."""
+        """Record this run's status with each snapshot from now on, for replays; the snapshots themselves omit it."""
         self._options = replace(self._options, asks_runs=runs)
 
-    def mark(self) -> Mark:
+    def read_edge(self) -> RepetitionEdge:
         """Return the current counters; call it right before and right after a repetition."""
         self._counters = read_counters(self.counting, self._counters)
-        return Mark(self._counters.merge_into(self._snapshot), clock_offsets_now(), time.process_time_ns())
+        return RepetitionEdge(self._counters.merge_into(self._snapshot), clock_offsets_now(), time.process_time_ns())
 
-    def look(self) -> Interval:
-        """Take a look and return the window since the last one."""
+    def take_snapshot(self) -> Interval:
+        """Take a snapshot and return the window since the last one."""
         before, self._snapshot = self._snapshot, self._read(self._snapshot)
         return interval_between(before, self._snapshot)
 
     def is_due(self, length_ns: int) -> bool:
-        """Return whether a look may follow a repetition of this length: it is cheap in comparison, or rare.
+        """Return whether to take a snapshot after a repetition of this length: it is cheap in comparison, or overdue.
 
-        So the noise of a longer repetition is not attributed to the previous one.
+        So the noise of one long repetition is not attributed to the next one.
         """
         return length_ns >= _LONG_NS or time.monotonic_ns() - self._snapshot.taken_at_ns >= _SOONEST_NS
 
-    def next_look_ns(self, began_ns: int, is_often: bool = False) -> int:
-        """Return the time of the next look at a running repetition.
+    def next_snapshot_ns(self, began_ns: int, is_often: bool = False) -> int:
+        """Return when to take the next snapshot of a running repetition.
 
-        Looks become rarer the longer it lasts, and are at most a second apart.
+        They become rarer the longer it lasts, and are at most a second apart.
         """
         elapsed_ns = time.monotonic_ns() - began_ns
         last_ns = max(self._snapshot.taken_at_ns, began_ns)
@@ -282,10 +283,7 @@ class RunWatch:
         return self._with_own_pids(snapshot)
 
     def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the command's processes, which are our descendants.
-
-        Orphans are reparented to us.
-        """
+        """Return the snapshot with the command's processes as our own: they are our descendants, orphans included."""
         if snapshot.tasks is None:
             return snapshot
         tasks = snapshot.tasks.by_tid

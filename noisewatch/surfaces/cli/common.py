@@ -109,9 +109,9 @@ def recorded_to(path: str | None, machine: Machine) -> Iterator[Machine]:
         yield machine
         return
     require_free(path)
-    from noisewatch.operations.record import recorded  # imports the sampler, needed only here
+    from noisewatch.operations.record import recording_machine  # imports the sampler, needed only here
 
-    with opened_output(path) as sink, recorded(machine, sink) as source:
+    with opened_output(path) as sink, recording_machine(machine, sink) as source:
         yield source
 
 

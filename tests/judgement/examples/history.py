@@ -11,7 +11,7 @@ from noisewatch.kinds import Work
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.history.facts import FactClass, Facts
-from noisewatch.operations.history import described, described_facts
+from noisewatch.operations.history import entry_line, facts_line
 from tests.judgement.example import Example
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files
@@ -26,7 +26,7 @@ def _history(*facts: Facts, accepted: int = 0, doubt: str | None = None) -> dict
         Entry(86_400.0 * number, "native", _TARGET, {Work.LATENCY: {1_000_000: 0.01}}, {}, entry_facts)
         for number, entry_facts in enumerate(facts)
     ]
-    lines = [line for entry in entries for line in (described_facts(entry.facts), described(entry))]
+    lines = [line for entry in entries for line in (facts_line(entry.facts), entry_line(entry))]
     return {"history": {"entries": lines, "accepted": accepted, "doubt": doubt}}
 
 

@@ -17,7 +17,7 @@ from noisewatch.machine.live import LiveMachine
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.history.figures import Figure
-from noisewatch.operations.history import described, described_facts
+from noisewatch.operations.history import entry_line, facts_line
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
             facts=facts,
             boot=boot_key(),
         )
-        append_entry(store, described(entry) | {"machine": machine}, described_facts(facts) | {"machine": machine})
+        append_entry(store, entry_line(entry) | {"machine": machine}, facts_line(facts) | {"machine": machine})
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def _plan(script: str) -> CommandPlan:
 def test_end_during_a_look_is_noticed_at_once(core: str) -> None:
     with Commands(core=load_launching(core)) as commands:
         command = commands.start(_plan("sleep 0.05"))
-        with command.noticed():
+        with command.noticing_end():
             wait_until(lambda: not os.path.exists(f"/proc/{command.pid}"))
             time.sleep(0.05)
             noticed_ns = time.monotonic_ns()
@@ -40,7 +40,7 @@ def test_end_before_a_look_is_no_later_than_its_start() -> None:
     with Commands() as commands:
         command = commands.start(_plan("exit 3"))
         wait_until(lambda: state_of(command.pid) == "Z")
-        with command.noticed():
+        with command.noticing_end():
             look_ns = time.monotonic_ns()
         end = command.wait()
     assert end is not None
@@ -51,7 +51,7 @@ def test_end_before_a_look_is_no_later_than_its_start() -> None:
 def test_stop_that_is_over_before_the_wait_is_counted(is_noticed: bool) -> None:
     with Commands() as commands:
         command = commands.start(_plan("(sleep 0.2; kill -CONT $$; sleep 0.2) & kill -STOP $$; sleep 0.2"))
-        with command.noticed() if is_noticed else nullcontext():
+        with command.noticing_end() if is_noticed else nullcontext():
             wait_until(lambda: state_of(command.pid) == "T")
             wait_until(lambda: state_of(command.pid) != "T")
         end = command.wait()
@@ -63,7 +63,7 @@ def test_stop_that_is_over_before_the_wait_is_counted(is_noticed: bool) -> None:
 def test_ended_orphan_or_stop_is_not_the_end_of_the_command() -> None:
     with Commands() as commands:
         command = commands.start(_plan("(sleep 0.05 &); (sleep 0.1; kill -CONT $$) & kill -STOP $$; sleep 0.2"))
-        with command.noticed():
+        with command.noticing_end():
             wait_until(lambda: state_of(command.pid) == "T")
             stop_ns = time.monotonic_ns()
         end = command.wait()
@@ -80,7 +80,7 @@ def test_signal_handling_is_restored_after_an_error() -> None:
     with Commands() as commands:
         command = commands.start(_plan("sleep 0.05"))
         before = state()
-        with pytest.raises(ZeroDivisionError), command.noticed():
+        with pytest.raises(ZeroDivisionError), command.noticing_end():
             1 / 0  # noqa: B018
         assert state() == before
         assert command.wait() is not None

@@ -80,7 +80,7 @@ def test_files_are_reread_together_except_excluded_ones(tmp_path: Path) -> None:
     known = [(path, b"before") for path in paths]
     expected = [(1, b"after!"), (2, None), (3, b"after!")]
     assert sorted(files.reread(known, ReadProgress())) == expected
-    assert sorted(files.reread(known[:3], ReadProgress(), but_not={paths[1]})) == [(1, None), (2, None)]
+    assert sorted(files.reread(known[:3], ReadProgress(), skipped={paths[1]})) == [(1, None), (2, None)]
 
 
 def test_file_that_is_not_kept_is_opened_and_closed_for_rereading(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from noisewatch.errors import CannotMeasure
 from noisewatch.machine.tracefs import instance as instances
-from noisewatch.machine.tracefs.instance import Instance, how_to_follow, resize_buffers
+from noisewatch.machine.tracefs.instance import Instance, osnoise_setup, resize_buffers
 from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path
 
 
@@ -110,7 +110,7 @@ def _options(tracefs: Path) -> str:
 
 def test_workload_is_switched_off_and_the_instances_name_records_that(tmp_path: Path) -> None:
     tracefs = _tracefs(tmp_path)
-    purpose, prepare = how_to_follow(tracefs)
+    purpose, prepare = osnoise_setup(tracefs)
     assert (purpose, _options(tracefs)) == (WORKLOAD_OFF, _DEFAULT)
     prepare()
     assert _options(tracefs) == "NO_OSNOISE_WORKLOAD"
@@ -118,7 +118,7 @@ def test_workload_is_switched_off_and_the_instances_name_records_that(tmp_path: 
 
 def test_workload_that_was_off_before_stays_off(tmp_path: Path) -> None:
     tracefs = _tracefs(tmp_path, "DEFAULTS NO_OSNOISE_WORKLOAD\n")
-    purpose, prepare = how_to_follow(tracefs)
+    purpose, prepare = osnoise_setup(tracefs)
     prepare()
     assert purpose != WORKLOAD_OFF
     assert _options(tracefs) == "DEFAULTS NO_OSNOISE_WORKLOAD\n"
@@ -130,21 +130,21 @@ def test_nothing_is_changed_while_another_program_uses_the_tracer(tmp_path: Path
     tracefs = _tracefs(tmp_path)
     (tracefs / user).write_text(tracer + "\n")
     with pytest.raises(CannotMeasure, match="another program uses"):
-        how_to_follow(tracefs)
+        osnoise_setup(tracefs)
 
 
 def test_another_noisewatch_that_is_about_to_use_the_tracer_is_another_program(tmp_path: Path) -> None:
     tracefs = _tracefs(tmp_path)
     instance_path(tracefs, WORKLOAD_OFF).mkdir()
     with pytest.raises(CannotMeasure, match="another program uses"):
-        how_to_follow(tracefs)
+        osnoise_setup(tracefs)
 
 
 def test_kernel_without_the_tracer_or_its_option_has_a_reason(tmp_path: Path) -> None:
     with pytest.raises(CannotMeasure, match="no osnoise tracer"):
-        how_to_follow(_tracefs(tmp_path, tracers="nop\n"))
+        osnoise_setup(_tracefs(tmp_path, tracers="nop\n"))
     with pytest.raises(CannotMeasure, match=r"Linux 6\.2"):
-        how_to_follow(_tracefs(tmp_path / "old", options=None))
+        osnoise_setup(_tracefs(tmp_path / "old", options=None))
 
 
 _NOT_A_CPU = 99_999

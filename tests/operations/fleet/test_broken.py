@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from noisewatch.errors import Unreadable
 from noisewatch.judgement.fleet import Standing
 from noisewatch.judgement.terms import Outcome
-from noisewatch.operations.fleet import parsed_report
+from noisewatch.operations.fleet import parse_report
 from tests.operations.fleet.reporting import gather_fleet, only_host, verdict, write
 
 _STABLE = json.dumps(verdict())
@@ -100,7 +100,7 @@ def test_a_missing_file_outweighs_any_report(tmp_path: Path) -> None:
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace")))
 def test_bytes_that_are_not_a_verdict_are_refused(text: bytes) -> None:
     with pytest.raises(Unreadable, match=r"^x\.json: (not |damaged: )"):
-        parsed_report("x.json", "x", text, 0.0)
+        parse_report("x.json", "x", text, 0.0)
 
 
 @given(st.data())
@@ -113,5 +113,5 @@ def test_a_verdict_with_a_value_of_another_type_is_a_report_or_refused(data: st.
     text = json.dumps({**fields, key: value}).encode()
     outcome = None
     with suppress(Unreadable):
-        outcome = parsed_report("x.json", "x", text, 0.0).outcome
+        outcome = parse_report("x.json", "x", text, 0.0).outcome
     assert outcome in (None, Outcome.UNSTABLE)

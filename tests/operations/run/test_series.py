@@ -26,10 +26,10 @@ from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.machines import MachineOptions
-from noisewatch.operations.record import recorded
+from noisewatch.operations.record import recording_machine
 from noisewatch.operations.run.conclusion import conclude
-from noisewatch.operations.run.judging import JudgedRepetition, without_looks
-from noisewatch.operations.run.options import RunOptions, folders_of
+from noisewatch.operations.run.judging import JudgedRepetition, without_snapshots
+from noisewatch.operations.run.options import RunOptions, usual_paths
 from noisewatch.operations.run.series import RunBeginning, RunSeries, run_series
 from noisewatch.operations.run.tracing import RunTrace
 from tests.operations.listening import SilentListener
@@ -190,7 +190,7 @@ def test_a_series_has_the_statistics_of_both_commands() -> None:
 
 def test_a_recording_of_a_series_has_its_looks(tmp_path: Path) -> None:
     machine = LiveMachine([os.getpid()])
-    with open(tmp_path / "run.nw", "wb") as sink, recorded(machine, sink) as recorder:
+    with open(tmp_path / "run.nw", "wb") as sink, recording_machine(machine, sink) as recorder:
         run_series(machine, RunOptions(argv=("true",), machine=_MACHINE, runs=3), _Listener(), recorder)
     recording = Recording(str(tmp_path / "run.nw"))
     recording.go_to_end()
@@ -229,7 +229,7 @@ def test_a_process_left_running_is_own_and_disturbs_the_next_repetition(tmp_path
         daemon = int((tmp_path / "pid").read_text())
         os.kill(daemon, signal.SIGKILL)
     first, second = series.repetitions
-    assert without_looks(first, first.repetition.span).repetition.name_by_left_pid == {daemon: "sh"}
+    assert without_snapshots(first, first.repetition.span).repetition.name_by_left_pid == {daemon: "sh"}
     assert first.repetition.use.left_ns > 1_000_000
     assert daemon not in [reason.pid for reason in first.verdict.reasons]
     assert second.repetition.earlier_pids == {daemon}
@@ -267,7 +267,7 @@ def test_windows_of_the_last_repetitions_only_are_kept() -> None:
 
 
 def test_all_windows_are_kept_if_parts_of_repetitions_are_judged() -> None:
-    options = RunOptions(argv=("true",), machine=_MACHINE, runs=60, looks_often=True)
+    options = RunOptions(argv=("true",), machine=_MACHINE, runs=60, has_frequent_snapshots=True)
     assert all(judged.repetition.windows for judged in _run(options).repetitions)
 
 
@@ -300,8 +300,8 @@ def test_a_trace_without_looks_is_kept_empty() -> None:
     (judged,) = _run(RunOptions(argv=("true",), machine=_MACHINE)).repetitions
     time_of_others = TracedTime(_CPU, TracedSource(Kind.THREAD, "hog"), 5, 1, 0, 5)
     traced = replace(judged, repetition=replace(judged.repetition, trace=TraceWindow(0, 9, {}, (time_of_others,))))
-    assert without_looks(traced, judged.repetition.span).repetition.trace == TraceWindow(0, 9, {}, ())
-    assert without_looks(judged, judged.repetition.span).repetition.trace == judged.repetition.trace
+    assert without_snapshots(traced, judged.repetition.span).repetition.trace == TraceWindow(0, 9, {}, ())
+    assert without_snapshots(judged, judged.repetition.span).repetition.trace == judged.repetition.trace
 
 
 _REAPED = """
@@ -344,7 +344,7 @@ def test_folders_are_those_of_program_arguments_and_working_directory(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     expected = (os.path.realpath(tmp_path), os.path.realpath("/bin/sh"), os.path.realpath("/srv/data"), "/")
-    assert folders_of(("sh", "-c", "/srv/data")) == expected
+    assert usual_paths(("sh", "-c", "/srv/data")) == expected
 
 
 def test_a_removed_working_directory_or_an_unknown_program_is_not_an_error(
@@ -354,4 +354,4 @@ def test_a_removed_working_directory_or_an_unknown_program_is_not_an_error(
     removed.mkdir()
     monkeypatch.chdir(removed)
     removed.rmdir()
-    assert folders_of(("no-such-program",))[-1] == "/"
+    assert usual_paths(("no-such-program",))[-1] == "/"

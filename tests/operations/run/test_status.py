@@ -25,7 +25,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.status_files import StatusFile, StatusFiles, own_folder
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.machines import MachineOptions
-from noisewatch.operations.record import recorded
+from noisewatch.operations.record import recording_machine
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.series import RunSeries, run_series
@@ -168,7 +168,7 @@ def _replay(path: Path) -> list[Frame]:
 
 def test_a_replay_has_the_command_and_the_outcome_of_each_repetition(tmp_path: Path) -> None:
     machine, path = LiveMachine([os.getpid()]), tmp_path / "run.nw"
-    with path.open("wb") as sink, recorded(machine, sink) as recorder:
+    with path.open("wb") as sink, recording_machine(machine, sink) as recorder:
         options = RunOptions(argv=_BUSY, machine=_MACHINE, runs=3)
         series = run_series(machine, options, _Listener(), recorder)
     frames = _replay(path)
@@ -205,7 +205,7 @@ def _commands(path: Path) -> list[frozenset[int]]:
 
 def test_recording_does_not_change_the_judged_snapshots(tmp_path: Path) -> None:
     machine, path = LiveMachine([os.getpid()]), tmp_path / "run.nw"
-    with path.open("wb") as sink, recorded(machine, sink) as recorder:
+    with path.open("wb") as sink, recording_machine(machine, sink) as recorder:
         options = RunOptions(argv=_BUSY, machine=_MACHINE)
         series = run_series(machine, options, _Listener(), recorder)
     windows = series.repetitions[0].repetition.windows

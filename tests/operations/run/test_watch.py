@@ -47,7 +47,7 @@ def _own_pids_later(before: dict[str, str], later: dict[str, str]) -> frozenset[
     watch = RunWatch(machine, SnapshotOptions(frozenset({1}), frozenset({0, 1})))
     watch.begin()
     machine.advance()
-    return watch.look().after.own_pids
+    return watch.take_snapshot().after.own_pids
 
 
 _SOON_NS = 10_000 * MS

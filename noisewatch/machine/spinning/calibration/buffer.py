@@ -44,8 +44,8 @@ _SLICE_NS = 5_000_000  # 25 samples: enough to measure a kind's speed, and short
 _FETCH_NS = {CACHE: 30_000_000, MEMORY: 15_000_000}
 _TURN_OF_COMMAND: Shares = (((COMMAND,), 1.0),)
 _GAPS_SHARE, _GAPS_SHARE_OF_COMMAND = 0.25, 0.20
-_ROUND_NS = 375_000_000  # all kinds come up in twice this time, so that all see passing noise: four times in 3 s
-_SHORTEST_TURN_NS = 120_000_000  # a CPU's turn in a round; below it, warming up takes too much of it
+_ROUND_NS = 375_000_000  # each kind comes up within twice this time, so passing noise affects all: 4 times in 3 s
+_SHORTEST_TURN_NS = 120_000_000  # of a CPU's turn in a round: warming up would take too much of a shorter one
 
 
 def plan_slots(
@@ -55,14 +55,14 @@ def plan_slots(
     duration_ns: int,
     has_command: bool = False,
 ) -> Slots:
-    """Return the slots of each CPU over `duration_ns`.
+    """Return each CPU's slots over `duration_ns`.
 
     `siblings` and `caches` map a CPU to the CPUs that share its core and its last-level cache; a missing CPU shares
     with none.
     """
     chosen = sorted(set(cpus))
-    pass_of = _places(chosen, siblings)
-    turn_of = _places(chosen, caches)
+    pass_of = _places_in_group(chosen, siblings)
+    turn_of = _places_in_group(chosen, caches)
     pass_count = max(pass_of.values(), default=0) + 1
     turn_count = max(turn_of.values(), default=0) + 1
     turns: tuple[Shares, ...] = (_TURN_WITH_START, _TURN)
@@ -82,7 +82,7 @@ def plan_slots(
 
 
 def _turn_slots(begin: int, end: int, turn: Shares) -> list[Slot]:
-    """Return the slots of one CPU's turn; kinds of work in one part alternate in slices, and a pause has no slot."""
+    """Return the slots of one CPU's turn. Kinds of work in the same part alternate in slices; a pause has no slot."""
     slots: list[Slot] = []
     at, passed = begin, 0.0
     for kinds, share in turn:
@@ -101,16 +101,16 @@ def _turn_slots(begin: int, end: int, turn: Shares) -> list[Slot]:
 
 
 def round_ends_of(slots: Slots) -> list[int]:
-    """Return when each round except the last ends on all CPUs.
+    """Return when each round except for the last ends on all CPUs.
 
-    A calibration may stop there, as all CPUs have had the same number of turns.
+    A calibration may stop there, because all CPUs have had the same number of turns.
     """
     begins = ([begin for kind, begin, _ in cpu_slots if kind == GAPS] for cpu_slots in slots.values())
     return [min(together) for together in zip(*begins, strict=True)][1:]
 
 
 def starts_of(slots: Iterable[Slot]) -> list[tuple[int, int]]:
-    """Return the times (begin, end) in which the CPU worked as if just after a pause."""
+    """Return the times (begin, end) of a CPU's work right after a pause."""
     starts: list[tuple[int, int]] = []
     for kind, begin, end in slots:
         if kind in STARTED:
@@ -124,8 +124,8 @@ def _part(begin: int, end: int, number: int, count: int) -> tuple[int, int]:
     return begin + (end - begin) * number // count, begin + (end - begin) * (number + 1) // count
 
 
-def _places(cpus: Sequence[int], groups: Mapping[int, frozenset[int]]) -> dict[int, int]:
-    """Return each CPU's number among the chosen CPUs of its group, from 0."""
+def _places_in_group(cpus: Sequence[int], groups: Mapping[int, frozenset[int]]) -> dict[int, int]:
+    """Return each CPU's position in its group among the chosen CPUs, from 0."""
     return {
         cpu: sum(other < cpu and (other in groups.get(cpu, ()) or cpu in groups.get(other, ())) for other in cpus)
         for cpu in cpus
@@ -134,8 +134,8 @@ def _places(cpus: Sequence[int], groups: Mapping[int, frozenset[int]]) -> dict[i
 
 STATE, ERROR, START_NS, STOP_NS, LOCKED_KB, RESIDENT_KB, MULTIPLY_NS, ADD_NS, TID, TOTALS = range(10)
 _COUNTS = TOTALS + SPIN_WORDS
-CYCLES = "cycles"  # pairs of the start and the length of a chain of dependent multiplications
-SPINS = "spins"  # and pairs of the start and length of an uninterrupted search for gaps
+CYCLES = "cycles"  # start and length of each chain of dependent multiplications
+SPINS = "spins"  # start and length of each uninterrupted search for gaps
 SERIES = (*OF_WORK, COMMAND, CYCLES, SPINS)
 HEADER_WORDS = _COUNTS + len(SERIES)
 
@@ -145,19 +145,19 @@ STATE_NAMES = ("starting", "ready", "running", "done", "refused", "no-priority",
 _GAPS_PER_S = 15_000  # the noisiest known machine had 12,000 per second
 _MOST_GAPS = 60_000
 _SAMPLES_PER_S = {**dict.fromkeys(SERIES, 12_000), CACHE: 40_000, COMMAND: 2_000, CYCLES: 400, SPINS: 100}
-_GRAINED = frozenset(OF_WORK)  # whose samples can be lengthened
+_GRAINED = frozenset(OF_WORK)  # kinds whose samples can be lengthened
 _MOST_SAMPLES = 150_000
 Capacities = dict[str, int]
 
 
 def grain_for(ns_by_kind: dict[str, int]) -> int:
-    """Return the multiple of work per sample with which a long calibration's samples fit the buffer."""
+    """Return by how much to lengthen the work per sample so that a long calibration's samples fit into the buffer."""
     count_by_kind = _most_samples(ns_by_kind)
     return max(count_by_kind[kind] // _MOST_SAMPLES + 1 for kind in _GRAINED)
 
 
 def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
-    """Return the capacity for samples of each kind, given the time for which each is measured on a CPU."""
+    """Return the capacity for samples of each kind; `ns_by_kind` is how long each kind is measured on a CPU."""
     count_by_kind, grain = _most_samples(ns_by_kind), grain_for(ns_by_kind)
     room = {
         kind: min(count // (grain if kind in _GRAINED else 1) + 64, _MOST_SAMPLES)
@@ -198,11 +198,11 @@ class CalibrationBuffer:
             at = end
 
     def gap_words(self) -> list[int]:
-        """Return all gaps so far, four words for each."""
+        """Return all gaps so far, four words per gap."""
         return self.gaps[: self.totals[0] * GAP_WORDS].tolist()
 
     def sample_words(self, kind: str) -> list[int]:
-        """Return all samples of the kind so far, two words for each."""
+        """Return all samples of the kind so far, two words per sample."""
         return self.samples[kind][: self.counts[kind][0] * WORK_WORDS].tolist()
 
     def add(self, kind: str, start_ns: int, length_ns: int) -> None:

@@ -50,13 +50,13 @@ from noisewatch.machine.spinning.calibration.buffer import (
     buffer_words,
     starts_of,
 )
-from noisewatch.machine.spinning.hosting import begun
+from noisewatch.machine.spinning.hosting import receive_plan
 from noisewatch.machine.spinning.loops import python_loops
 from noisewatch.machine.spinning.loops.python_loops import Words
 
-_CHAINS = 3  # the fastest counts: interruptions only ever add
+_CHAINS = 3  # the fastest counts, because interruptions only add time
 _FIRST_CHAINS = 25  # the reference for all others
-_PIECE_NS = 20_000_000  # between two pieces of work the clock frequency is measured
+_BLOCK_NS = 20_000_000  # length of a block of work; the clock frequency is measured between two blocks
 _CHECK_NS = 100_000_000  # between checks that the host lives and the CPU is ours; no gap is measured during a check
 _EARLY_NS = 300_000  # waking up takes time: wake early and spin until the time
 _WARM_NS = 3_000_000  # the first work after a pause is slower: caches are cold
@@ -65,7 +65,7 @@ _NO_EXIT_STATUS = 1 << 16
 
 
 class CalibrationSpinner:
-    """A spinner that measures on one CPU. It is ready only when its memory and all slow preparations are done."""
+    """A spinner that measures on one CPU. It is ready once its memory is mapped and slow preparations are done."""
 
     def __init__(
         self,
@@ -122,13 +122,13 @@ class CalibrationSpinner:
         self._touch()
         self._core.lock_memory(self._buffer.words)
         header[LOCKED_KB], header[RESIDENT_KB] = _locked_and_resident_kb()
-        self._schedstat = _opened("/proc/thread-self/schedstat")
+        self._schedstat = _open_if_present("/proc/thread-self/schedstat")
         header[MULTIPLY_NS] = self._quickest(self._core.multiplications_ns, _FIRST_CHAINS)
         header[ADD_NS] = self._quickest(self._core.additions_ns, _FIRST_CHAINS)
         return True
 
     def _touch(self) -> None:
-        """Map every page of the buffer, so that no page fault occurs while measuring."""
+        """Map every page of the buffer, so that no page fault occurs during measurements."""
         for words in (self._buffer.gaps, *self._buffer.samples.values()):
             for at in range(0, len(words), 512):
                 words[at] = 0
@@ -161,14 +161,14 @@ class CalibrationSpinner:
             return self._run_commands(end_ns)
         at = monotonic_ns()
         while at < end_ns:
-            until_ns = min(at + (_CHECK_NS if kind == GAPS else _PIECE_NS), end_ns)
-            self._piece(kind, until_ns)
+            until_ns = min(at + (_CHECK_NS if kind == GAPS else _BLOCK_NS), end_ns)
+            self._measure_block(kind, until_ns)
             if not self._may_go_on():
                 return False
             at = monotonic_ns()
         return True
 
-    def _piece(self, kind: str, until_ns: int) -> None:
+    def _measure_block(self, kind: str, until_ns: int) -> None:
         core, buffer = self._core, self._buffer
         if kind == GAPS:
             start_ns = monotonic_ns()
@@ -220,7 +220,7 @@ class CalibrationSpinner:
         return True
 
     def _run_command(self, limit_s: float) -> int:
-        """Return the exit status; 256 + errno if the command cannot be started.
+        """Run the command and return its exit status, or 256 + errno if it cannot be started.
 
         If it takes too long, kill it and this process.
         """
@@ -240,7 +240,7 @@ class CalibrationSpinner:
 
 
 def _wait_for_end(pid: int, host_pid: int, timeout_s: float) -> bool:
-    """Wait for the process; return whether it ended in time, or False at once if the host is gone.
+    """Wait for the process's end; return whether it came in time, or False at once if the host is gone.
 
     No timer wakes us up.
     """
@@ -259,7 +259,7 @@ def _wait_for_end(pid: int, host_pid: int, timeout_s: float) -> bool:
 
 
 def _rest_until(begin_ns: int) -> bool:
-    """Sleep until shortly before the time, then spin; return whether that was long enough to count as a pause."""
+    """Sleep until shortly before `begin_ns`, then spin; return whether the rest was long enough to count as a pause."""
     left_ns = begin_ns - monotonic_ns()
     if left_ns > _EARLY_NS:
         time.sleep((left_ns - _EARLY_NS) / 1e9)
@@ -268,7 +268,7 @@ def _rest_until(begin_ns: int) -> bool:
     return left_ns > _WARM_NS
 
 
-def _opened(path: str) -> int:
+def _open_if_present(path: str) -> int:
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -276,7 +276,7 @@ def _opened(path: str) -> int:
 
 
 def _locked_and_resident_kb() -> tuple[int, int]:
-    """Return this process's locked and resident memory in kB; -1 if the kernel does not report it."""
+    """Return this process's locked and resident memory in kB; -1 if the kernel does not report a value."""
     kb_by_name = {"VmLck": -1, "VmRSS": -1}
     try:
         with open("/proc/self/status") as status:
@@ -293,17 +293,17 @@ NAME = "noisewatch-spin"  # the process name that other programs see, `noisewatc
 
 # Larger than most second-level caches but within the shared last level; and larger than most last-level caches.
 _BYTES = {CACHE: 1 << 22, MEMORY: 1 << 26}
-_LOOK_NS = 50_000_000
+_POLL_NS = 50_000_000
 _BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about the time that a benchmark takes to start
 
 
 def main() -> None:
     """Run the plan in the first line of standard input; the buffers are in the memory with the descriptor `argv[1]`."""
-    plan, words, core = begun(NAME)
+    plan, words, core = receive_plan(NAME)
     memories = {kind: core.chase_memory(size) for kind, size in _BYTES.items()}  # once for all spinners
     size = buffer_words(plan["capacities"])
     gc.disable()
-    gc.freeze()  # a collection would write to the pages shared by all spinners, and so copy them
+    gc.freeze()  # a garbage collection would write to the pages shared by all spinners, and so copy them
     pids, own_pid = set(), os.getpid()
     for number, (cpu, slots) in enumerate(plan["slots"]):
         buffer = CalibrationBuffer(words[number * size : (number + 1) * size], plan["capacities"])
@@ -321,10 +321,10 @@ def main() -> None:
 
 
 def _wait(pids: set[int], words: memoryview, starts: list[int]) -> None:
-    """Wait until all spinners have ended. End them when standard input ends, as it does with the parent.
+    """Wait until all spinners have ended. End them if standard input ends, which means that the parent is gone.
 
-    A process that starts a benchmark is busy at that moment. On a virtual machine that may slow the benchmark down: two
-    CPUs that wake up together may share one core. To measure this effect, the host is busy at the `starts` too.
+    A process that starts a benchmark is busy at that moment. On a virtual machine this may slow the benchmark down: two
+    CPUs that wake up together may share one core. To measure this effect, the host is busy at the `starts`, too.
     """
     while pids:
         pid, status = os.waitpid(-1, os.WNOHANG)
@@ -344,9 +344,9 @@ def _wait(pids: set[int], words: memoryview, starts: list[int]) -> None:
 
 
 def _pause_s(starts: list[int], now_ns: int) -> float:
-    """Return the time until the next look or the next start, whichever is sooner."""
-    next_ns = starts[0] - _BUSY_BEFORE_NS - now_ns if starts else _LOOK_NS
-    return min(max(next_ns, 0), _LOOK_NS) / 1e9
+    """Return the time (s) until the next poll or the next start, whichever is sooner."""
+    next_ns = starts[0] - _BUSY_BEFORE_NS - now_ns if starts else _POLL_NS
+    return min(max(next_ns, 0), _POLL_NS) / 1e9
 
 
 def _be_busy(until_ns: int) -> None:

@@ -39,20 +39,21 @@ from noisewatch.machine.spinning.calibration.buffer import (
 )
 from noisewatch.machine.spinning.loops import load_core
 
-THRESHOLD_NS = 1_000  # longer than one iteration of either core's loop, shorter than an interrupt
+THRESHOLD_NS = 1_000  # longer than an iteration of either core's loop, shorter than an interrupt
 _READY_DEADLINE_S = 10.0
-_LOOK_S = 0.1
+_POLL_S = 0.1
 _LEAD_NS = 5_000_000
-_FIRST_LOOK_NS, _NEXT_LOOK = 3_000_000_000, 1.5  # the first look at the results, and the factor to each next one
+_FIRST_CHECK_NS, _CHECK_FACTOR = 3_000_000_000, 1.5  # the first call of `is_enough`, and the factor to each next one
 _STOPPING_NS = 50_000_000  # within which all spinners notice that they have to stop
 _OVERTIME_S = 10.0  # after the last slot: for a command's grace period, and for a very busy machine
 _END_DEADLINE_S = 2.0
 
 
 class Calibrating(Struct, frozen=True):
-    """The request of a calibration: the slots by CPU, and options.
+    """The request for a calibration: the slots by CPU, and options.
 
-    With `is_enough` the slots are an upper limit: it is called from time to time with the results so far, as JSON.
+    `is_enough` is called from time to time with the results so far, as JSON; if it returns True, the calibration ends
+    before the last slots.
     """
 
     slots: Slots
@@ -78,7 +79,7 @@ class Progress(Struct, frozen=True):
 Watch = Callable[[Progress], None]
 
 
-def calibrate(request: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dict[str, Any]:
+def calibrate(request: Calibrating, watch: Watch, look_s: float = _POLL_S) -> dict[str, Any]:
     """Run the calibration and return its results as JSON, times in ns.
 
     Call `watch` now and then. Raise CannotMeasure.
@@ -101,13 +102,13 @@ def calibrate(request: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> di
                 length_ns = _watch(host, request, buffers, begin_ns, watch, look_s)
             finally:
                 end_host(host, _END_DEADLINE_S)
-        return _collected(request, buffers, begin_ns, length_ns)
+        return _collect(request, buffers, begin_ns, length_ns)
     finally:
         os.close(descriptor)
 
 
-def _longest(request: Calibrating) -> dict[str, int]:
-    """Return the longest time on any CPU for which each kind is measured."""
+def _longest_times(request: Calibrating) -> dict[str, int]:
+    """Return how long (ns) each kind is measured, on the CPU that measures it longest."""
     most: dict[str, int] = {}
     for slots in request.slots.values():
         mine: dict[str, int] = {}
@@ -119,7 +120,7 @@ def _longest(request: Calibrating) -> dict[str, int]:
 
 def plan_of(request: Calibrating) -> dict[str, Any]:
     """Return the host's plan as JSON."""
-    most = _longest(request)
+    most = _longest_times(request)
     return {
         "slots": list(request.slots.items()),
         "capacities": capacities_for(most),
@@ -132,7 +133,7 @@ def plan_of(request: Calibrating) -> dict[str, Any]:
 
 
 def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]:
-    """Start the process that forks the spinners, which write to the memory behind `descriptor`. Raise CannotMeasure."""
+    """Start the process that forks the spinners; they write to the memory behind `descriptor`. Raise CannotMeasure."""
     try:
         host = subprocess.Popen(
             bare_interpreter("noisewatch.machine.spinning.calibration.host", str(descriptor)),
@@ -173,8 +174,8 @@ def _watch(
     watch: Watch,
     look_s: float,
 ) -> int:
-    """Wait for the end; return the calibration's length: as planned, or until the round after which it was enough."""
-    length_ns, ends = request.length_ns, _ends_to_ask_at(request)
+    """Wait for the calibration's end; return its length (ns): as planned, or shorter if the results were enough."""
+    length_ns, ends = request.length_ns, _check_times(request)
     while host.poll() is None:
         total_s = length_ns / 1e9
         done_s = (time.monotonic_ns() - begin_ns) / 1e9
@@ -183,9 +184,9 @@ def _watch(
         watch(Progress(min(max(done_s, 0.0), total_s), total_s, buffers))
         if ends and done_s * 1e9 >= ends[0]:
             if request.is_enough is not None and request.is_enough(
-                _so_far(_collected(request, buffers, begin_ns, ends[0]))
+                _as_if_finished(_collect(request, buffers, begin_ns, ends[0]))
             ):
-                length_ns, ends = _stopped(request, buffers, begin_ns), []
+                length_ns, ends = _stop(request, buffers, begin_ns), []
             ends = ends[1:]
         time.sleep(max(min(look_s, total_s - done_s + 0.01), 0.01))
     if host.returncode:
@@ -193,23 +194,23 @@ def _watch(
     return length_ns
 
 
-def _ends_to_ask_at(request: Calibrating) -> list[int]:
-    """Return the ends of rounds at which to call `is_enough`, which takes CPU time that other processes may need."""
+def _check_times(request: Calibrating) -> list[int]:
+    """Return the ends of rounds at which to call `is_enough`: few, because a call takes CPU time."""
     chosen: list[int] = []
     for end_ns in round_ends_of(request.slots) if request.is_enough is not None else []:
-        if end_ns >= (chosen[-1] * _NEXT_LOOK if chosen else _FIRST_LOOK_NS):
+        if end_ns >= (chosen[-1] * _CHECK_FACTOR if chosen else _FIRST_CHECK_NS):
             chosen.append(end_ns)
     return chosen
 
 
-def _so_far(collected: dict[str, Any]) -> dict[str, Any]:
+def _as_if_finished(collected: dict[str, Any]) -> dict[str, Any]:
     """Return the results as if running spinners had finished."""
     running, done = STATE_NAMES[RUNNING], STATE_NAMES[DONE]
     cpus = [{**cpu, "state": done if cpu["state"] == running else cpu["state"]} for cpu in collected["cpus"]]
     return {**collected, "cpus": cpus}
 
 
-def _stopped(request: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int) -> int:
+def _stop(request: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int) -> int:
     """Stop the calibration after the current round, and return its length."""
     soon_ns = time.monotonic_ns() - begin_ns + _STOPPING_NS
     length_ns = next((end_ns for end_ns in round_ends_of(request.slots) if end_ns > soon_ns), request.length_ns)
@@ -223,7 +224,7 @@ def _last_error(host: subprocess.Popen[bytes]) -> str:
     return f": {errors[-1]}" if errors else ""
 
 
-def _collected(
+def _collect(
     request: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int, length_ns: int
 ) -> dict[str, Any]:
     """Return the results of slots that begin before `length_ns`."""

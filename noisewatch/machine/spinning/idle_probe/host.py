@@ -17,7 +17,7 @@ from itertools import count
 from time import monotonic_ns
 from types import ModuleType
 
-from noisewatch.machine.spinning.hosting import begun, write_if_present
+from noisewatch.machine.spinning.hosting import receive_plan, write_if_present
 from noisewatch.machine.spinning.idle_probe.buffer import (
     BUFFER_WORDS,
     ERROR,
@@ -45,7 +45,7 @@ from noisewatch.machine.spinning.loops.python_loops import (
 )
 
 THRESHOLD_NS = 1_000  # as in the calibration
-_MOST_GAPS = 512  # of a slice, kept individually until they are summed
+_MOST_GAPS = 512  # gaps of a slice, which are kept individually until they are summed
 # Kernel threads have a CPU for some 10 to 200 µs at a time; a task that has it for longer is at work there.
 LONGEST_WAIT_NS = 1_000_000
 
@@ -70,7 +70,7 @@ class ProbeSpinner:
         if not self._prepare():
             return
         header[STATE] = RESTING
-        while self._is_asked(None) is not None:
+        while self._is_woken(None) is not None:
             if header[LEASE_NS] > monotonic_ns() and self._pin():
                 header[STATE] = SPINNING
                 header[STATE] = self._spin(monotonic_ns())
@@ -105,8 +105,8 @@ class ProbeSpinner:
         return True
 
     def _spin(self, begin_ns: int) -> int:
-        """Spin slice after slice; return the final state."""
-        self._waited_ns = self._waited()
+        """Spin slice after slice; return the state in which spinning ended."""
+        self._waited_ns = self._total_wait()
         for number in count():
             if not self._sleep_until(begin_ns + slice_start_ns(number, self._cpu)):
                 break
@@ -122,12 +122,12 @@ class ProbeSpinner:
     def _sleep_until(self, start_ns: int) -> bool:
         """Sleep until `start_ns`; return whether the lease is still valid then and the sampler exists."""
         while (left_ns := start_ns - monotonic_ns()) > 0:
-            if self._is_asked(left_ns / 1e9) is None:
+            if self._is_woken(left_ns / 1e9) is None:
                 return False
         return monotonic_ns() < self._buffer.header[LEASE_NS]
 
-    def _is_asked(self, timeout_s: float | None) -> bool | None:
-        """Return whether the sampler asks for another look within `timeout_s`; None if it is gone."""
+    def _is_woken(self, timeout_s: float | None) -> bool | None:
+        """Return whether the sampler wakes this process within `timeout_s`; None if the sampler is gone."""
         if not select.select([self._door], [], [], timeout_s)[0]:
             return False
         return True if os.read(self._door, 64) else None
@@ -136,15 +136,15 @@ class ProbeSpinner:
         """Return whether this process has had to wait for the CPU since the last call.
 
         A slice in which another task has the CPU is skipped. Nothing is missed: the slice in which a disturbance begins
-        contains all of it.
+        contains the whole disturbance.
         """
-        before_ns, self._waited_ns = self._waited_ns, self._waited()
+        before_ns, self._waited_ns = self._waited_ns, self._total_wait()
         return self._waited_ns - before_ns > LONGEST_WAIT_NS
 
-    def _waited(self) -> int:
-        """Return the time spent runnable so far; 0 if the kernel does not report it.
+    def _total_wait(self) -> int:
+        """Return how long this process has waited for a CPU so far; 0 if the kernel does not report it.
 
-        With 0 the spinner never yields by itself: only the sampler stops it.
+        Without the report, the spinner never yields by itself: only the sampler stops it.
         """
         if self._schedstat < 0:
             return 0
@@ -173,7 +173,7 @@ NAME = "noisewatch-sent"  # what others, `noisewatch preflight` among them, call
 
 def main() -> None:
     """Run the plan in the first line of standard input; the buffers are in the memory with the descriptor `argv[1]`."""
-    plan, words, core = begun(NAME)
+    plan, words, core = receive_plan(NAME)
     # SCHED_IDLE may only apply within our session (autogroup, sched(7)), so the session gets the smallest share.
     write_if_present("/proc/self/autogroup", "19")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -188,4 +188,4 @@ def main() -> None:
             ProbeSpinner(core, buffer, cpu, door).run()
             os._exit(0)
         os.close(door)
-    sys.stdin.buffer.read(1)  # which ends when the parent does
+    sys.stdin.buffer.read(1)  # standard input, which ends with the parent

@@ -1,4 +1,4 @@
-"""Starts the idle probe's processes, sets how long they may spin, and reads their slices, without ever waiting."""
+"""Starts the idle probe's processes, sets how long they may spin, and reads their slices; it never waits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SpinnerReport(Struct, frozen=True):
 
 
 class Spinners:
-    """The spinners, one on each of the CPUs, resting until their leases are renewed. Raise CannotMeasure."""
+    """The spinners, one on each of the CPUs; each rests until its lease is renewed. Raises CannotMeasure."""
 
     def __init__(self, cpus: Iterable[int], core: str | None = None) -> None:
         self.cpus = frozenset(cpus)
@@ -51,8 +51,8 @@ class Spinners:
             raise CannotMeasure(system_reason(error)) from error
 
     def _start(self, stack: ExitStack, core: str) -> None:
-        memory = _closed_with(stack, os.memfd_create("noisewatch-idle-probe"))
-        self._errors = _closed_with(stack, os.memfd_create("noisewatch-idle-probe-errors"))
+        memory = _close_with(stack, os.memfd_create("noisewatch-idle-probe"))
+        self._errors = _close_with(stack, os.memfd_create("noisewatch-idle-probe-errors"))
         os.ftruncate(memory, BUFFER_WORDS * 8 * len(self.cpus))
         words = memoryview(mmap.mmap(memory, 0)).cast("q")
         self._buffers = {
@@ -63,16 +63,16 @@ class Spinners:
             inner_doors = []
             for cpu in self._buffers:
                 inner, outer = os.pipe()
-                inner_doors.append((cpu, _closed_with(passed_on, inner)))
-                self._doors[cpu] = _closed_with(stack, outer)
+                inner_doors.append((cpu, _close_with(passed_on, inner)))
+                self._doors[cpu] = _close_with(stack, outer)
                 os.set_blocking(outer, False)
-            self._host = self._started(memory, [door for _, door in inner_doors])
+            self._host = self._start_host(memory, [door for _, door in inner_doors])
         stack.callback(_end, self._host)
         if self._host.stdin is not None:
             self._host.stdin.write(json.dumps({"core": core, "doors": inner_doors}).encode() + b"\n")
             self._host.stdin.flush()
 
-    def _started(self, memory: int, doors: list[int]) -> subprocess.Popen[bytes]:
+    def _start_host(self, memory: int, doors: list[int]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             bare_interpreter("noisewatch.machine.spinning.idle_probe.host", str(memory)),
             stdin=subprocess.PIPE,
@@ -89,7 +89,7 @@ class Spinners:
 
     @property
     def failure(self) -> str | None:
-        """Why the spinners have ended; None while they run."""
+        """Why the spinners have ended, or None while they run."""
         if self._host.poll() is None:
             return None
         errors = os.pread(self._errors, _LONGEST_ERROR, 0).decode("utf-8", "replace").strip().splitlines()
@@ -117,7 +117,7 @@ class Spinners:
         self._open.close()
 
 
-def _closed_with(stack: ExitStack, descriptor: int) -> int:
+def _close_with(stack: ExitStack, descriptor: int) -> int:
     stack.callback(os.close, descriptor)
     return descriptor
 

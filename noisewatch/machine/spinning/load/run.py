@@ -16,7 +16,7 @@ _DEADLINE_S = 10.0  # until all are ready, and until all have ended
 
 
 class BusyProcesses:
-    """Running busy processes. `cpus` has the CPU of each process that could be pinned."""
+    """Running busy processes. `cpus` lists the CPU of each process that could be pinned."""
 
     def __init__(self, host: subprocess.Popen[bytes], cpus: Sequence[int]) -> None:
         self._host = host
@@ -29,9 +29,9 @@ class BusyProcesses:
             raise CannotMeasure(f"no CPU can be kept busy: {os.strerror(self._errors[0]).lower()}")
 
     def end(self) -> float:
-        """End the processes; return their mean share of their CPUs.
+        """End the processes; return the mean share that they had of their CPUs.
 
-        Raise CannotMeasure if a process ended early: the duration of the load is then unknown.
+        Raise CannotMeasure if a process ended early, because the load's duration is then unknown.
         """
         if self._host.poll() is not None:
             raise CannotMeasure("the load ended before the calibration did")
@@ -45,14 +45,14 @@ class BusyProcesses:
         replies: dict[int, tuple[str, str]] = {}
         given_up = time.monotonic() + _DEADLINE_S
         while expected.keys() - replies.keys():
-            number, state, value = self._line(given_up).split()
+            number, state, value = self._next_line(given_up).split()
             if int(number) not in expected or state not in expected[int(number)]:
                 raise CannotMeasure("the load ended before the calibration did")
             replies[int(number)] = state, value
         return replies
 
-    def _line(self, given_up: float) -> str:
-        """Return the next line from any process. Raise CannotMeasure."""
+    def _next_line(self, given_up: float) -> str:
+        """Return the next line of any process. Raise CannotMeasure if none comes in time."""
         assert self._host.stdout is not None
         descriptor = self._host.stdout.fileno()
         while b"\n" not in self._received:
@@ -69,9 +69,9 @@ class BusyProcesses:
 
 @contextmanager
 def busy_processes(cpus: Sequence[int]) -> Iterator[BusyProcesses]:
-    """Run a busy process for each of the CPUs (repetitions allowed) until the context is left.
+    """Run a busy process for each of the CPUs (a CPU may be repeated) until the context is left.
 
-    They also end with this process, for whatever reason. Raise CannotMeasure if they cannot be started.
+    The processes also end with this one, for whatever reason. Raise CannotMeasure if they cannot be started.
     """
     try:
         host = subprocess.Popen(

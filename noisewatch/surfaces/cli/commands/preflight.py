@@ -19,7 +19,7 @@ from noisewatch.errors import UsageError
 from noisewatch.judgement.cause_words import summary_of_verdict
 from noisewatch.judgement.terms import EXIT_STATUS, Outcome
 from noisewatch.judgement.verdict import Verdict
-from noisewatch.operations.lock import Lock, locked
+from noisewatch.operations.lock import Lock, lock_context
 from noisewatch.operations.machines import MachineOptions, open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.surfaces.cli.arguments import parse_arguments
@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> int:
         is_printed = any(script.is_printed for script in scripts)
         report = None if is_printed else stack.enter_context(opened_report(arguments))
         source = stack.enter_context(recorded_to(arguments.record, machine))
-        lock = stack.enter_context(locked(machine, arguments.lock, listener))
+        lock = stack.enter_context(lock_context(machine, arguments.lock, listener))
         result = preflight(source, options, listener, lock)
         verdict, chosen_format = result.verdict, FORMATS[arguments.format]
         exit_status = 0

@@ -241,7 +241,7 @@ def run(arguments: Namespace) -> int:
         calibration_s=calibration_s,
         tracer=tracer,
         stops_at_failure=not arguments.ignore_failure,
-        looks_often=arguments.results is not None,
+        has_frequent_snapshots=arguments.results is not None,
     )
     result = _run_and_report(open_machine(options.machine), options, arguments, is_series)
     if is_series and result.series.has_ended_early:

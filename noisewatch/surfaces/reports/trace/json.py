@@ -60,7 +60,7 @@ def _by_trace(traced: TracedCpu, followed: TraceRun) -> dict[str, Any]:
 
 
 def _by_counters(followed: TraceRun, cpu: int) -> dict[str, Any]:
-    culprits, works = followed.counted(cpu), followed.works_on(cpu)
+    culprits, works = followed.other_culprits(cpu), followed.working_thread(cpu)
     return {
         "cpu": cpu,
         "lost_events": None,

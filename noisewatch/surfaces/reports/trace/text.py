@@ -53,7 +53,7 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
     """Return the remedies against the costliest culprits, none twice, with commands on separate lines to copy."""
     disturbances = [culprit.disturbance for traced in followed.cpus for culprit in traced.culprits]
     if followed.trace is None:
-        disturbances = [disturbance for cpu in followed.target for disturbance in followed.counted(cpu)]
+        disturbances = [disturbance for cpu in followed.target for disturbance in followed.other_culprits(cpu)]
     culprits_by_remedy: dict[Remedy, str] = {}
     for together in _grouped_by_remedy(disturbances):
         culprits_by_remedy.setdefault(common_remedy(together, followed.case, followed.at_work), _name_all(together))
@@ -108,7 +108,7 @@ def _traced_cpu_lines(traced: TracedCpu, followed: TraceRun, width: int) -> list
 
 
 def _counted_cpu_lines(followed: TraceRun, cpu: int, width: int) -> list[str]:
-    disturbances = followed.counted(cpu)[:_MOST_CULPRITS]
+    disturbances = followed.other_culprits(cpu)[:_MOST_CULPRITS]
     rows = [
         [
             "",
@@ -121,7 +121,7 @@ def _counted_cpu_lines(followed: TraceRun, cpu: int, width: int) -> list[str]:
         for disturbance in disturbances
     ]
     head = ["", "kind", "who", "/s", "time", "share"]
-    works = followed.works_on(cpu)
+    works = followed.working_thread(cpu)
     main_thread = f" {disturbance_name(works)} had {share_of(works)}; also there:" if works is not None else ""
     return [
         f"CPU {cpu}:{main_thread}" + ("" if rows else f" {_NOTHING}"),

@@ -13,7 +13,7 @@ from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.terms import FOR_GOOD, label_of, tally
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import CauseLine, CpuLine, CulpritLine, Frame, described_frame
+from noisewatch.operations.frame.frame import CauseLine, CpuLine, CulpritLine, Frame, frame_fields
 from noisewatch.surfaces.drawing.tables import cell, code, prose, table
 from noisewatch.surfaces.reports.verdict.fix_script import NOT_UNDONE, RESTORES, script, script_steps
 from noisewatch.surfaces.tui.draw.clock_facts import helpful
@@ -92,7 +92,7 @@ def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
     window = {"intervals": len(numbers), "lost_ns_per_s_by_cpu": lost}
     described = {
         _EXPORTED_NAMES.get(name, name): value
-        for name, value in described_frame(frame).items()
+        for name, value in frame_fields(frame).items()
         if name not in _FIELDS_SENT_ON_CHANGE
     }
     return json.dumps({"schema": 1, **described, "window": window}, indent=1) + "\n"

@@ -81,7 +81,7 @@ def test_the_screen_shows_why_there_is_no_trace(tmp_path: Path) -> None:
     screen = TraceOverlay.of(frame(4, target=(2,)))
     _measure(screen, lambda: Recording(str(single)))
     assert screen.state == OverlayState.OVER
-    assert "No trace: the recording has one snapshot only" in overlay_text(screen)
+    assert "No trace: the recording has only one snapshot" in overlay_text(screen)
     without_machine = TraceOverlay.of(frame(4, target=(2,)))
     _measure(without_machine, None)
     assert "No trace: there is no machine" in overlay_text(without_machine)

@@ -119,7 +119,7 @@ def test_commands_for_another_machine_are_marked(tmp_path: Path) -> None:
     files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3")
     recording = record(tmp_path / "machine.nw", files)
     lines = advise(lambda: Recording(str(recording)), TARGET, _HOG).lines
-    assert lines[1] == "On the machine shown, which is not this one:"
+    assert lines[1] == "On the machine shown, not on this one:"
     assert lines[2].startswith("now: sudo taskset")
     assert not [line for line in _advice(_HOG).lines if line.startswith("On the machine")]
 

@@ -204,7 +204,7 @@ def test_a_doubtful_target_is_as_doubtful_as_in_a_shell(tmp_path: Path) -> None:
 
 
 def test_a_target_that_differs_from_the_announced_one_is_not_measured(tmp_path: Path) -> None:
-    with pytest.raises(CannotMeasure, match="the target CPUs are now 2-3, were 1"):
+    with pytest.raises(CannotMeasure, match="the target CPUs have changed from 1 to 2-3"):
         _judge(tmp_path, {1})
 
 
