@@ -46,7 +46,7 @@ class Histogram(Struct, frozen=True):
     def count(self) -> int:
         return sum(self.counts.values())
 
-    def merged(self, other: Histogram) -> Histogram:
+    def merge(self, other: Histogram) -> Histogram:
         """Return the sum of both histograms."""
         return Histogram(Counter(self.counts) + Counter(other.counts))
 
@@ -64,7 +64,7 @@ class Histogram(Struct, frozen=True):
         return None
 
     def edges_and_counts(self) -> tuple[list[int], list[int]]:
-        """Return n + 1 edges and the n counts between them, from the first filled bucket to the last, or nothing if empty."""
+        """Return n + 1 edges and the n counts between them, over the range of filled buckets; empty without values."""
         if not self.counts:
             return [], []
         buckets = range(min(self.counts), max(self.counts) + 1)
