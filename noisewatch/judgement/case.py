@@ -183,7 +183,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
     starts_benchmark: bool = True  # whether the benchmark has the same parent; False in a monitor
     remembered: Remembered | None = None  # results of earlier cases
 
-    def kept(self, key: Hashable, work: Callable[[Case], T]) -> T:
+    def remember(self, key: Hashable, work: Callable[[Case], T]) -> T:
         """Return `work(self)`, or its remembered result of the previous case if the result cannot differ."""
         remembered = self.remembered
         return work(self) if remembered is None or not remembered.is_at(self) else remembered.get(key, work)
@@ -275,7 +275,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def _on_cores_of_the_target(self) -> CpuSet:
-        return self.kept("cores of the target", _on_cores_of_the_target)
+        return self.remember("cores of the target", _on_cores_of_the_target)
 
     @property
     def tasks_by_tid(self) -> Mapping[int, Task]:

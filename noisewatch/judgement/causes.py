@@ -20,7 +20,7 @@ from noisewatch.judgement.check import contained_answer
 from noisewatch.judgement.checks.cpus.isolation import FEWER_TARGETS
 from noisewatch.judgement.finding_words import by_gravity
 from noisewatch.judgement.fixes.actions import Move, Write
-from noisewatch.judgement.fixes.fix import Fix, conflict, merged, share_steps
+from noisewatch.judgement.fixes.fix import Fix, conflict, merge_fixes, share_steps
 from noisewatch.judgement.plan.cores import BOOT_CPU, Preferences, alike, best_of, choose, cores_of
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import STRICT
@@ -29,7 +29,7 @@ from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.interrupts.irqs import FOLDER
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.model.interval.softirq_causes import brought_by
+from noisewatch.model.interval.softirq_causes import is_explained_by
 
 _ORDER = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
 _DENIED = ("permission denied", "operation not permitted")
@@ -70,7 +70,7 @@ class Cause(Struct, frozen=True, kw_only=True):
 
 
 class _Group(Struct):
-    """Findings that are being merged into a cause."""
+    """Findings that are being merge_fixes into a cause."""
 
     findings: list[Finding]
     fixes: list[Fix]
@@ -78,7 +78,7 @@ class _Group(Struct):
 
     @property
     def fix(self) -> Fix | None:
-        return merged(*self.fixes)
+        return merge_fixes(*self.fixes)
 
 
 def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
@@ -179,7 +179,7 @@ def _groups(findings: Sequence[Finding], case: Case) -> list[_Group]:
 
 
 def _join(groups: list[_Group], new: _Group, is_related: Callable[[_Group, _Group], bool]) -> None:
-    """Add a group, merged with all groups that it is related to."""
+    """Add a group, merge_fixes with all groups that it is related to."""
     related = [group for group in groups if is_related(group, new)]
     for group in related[1:]:
         groups.remove(group)
@@ -294,7 +294,7 @@ def proposed_target(case: Case) -> CpuSet | None:
     It has one thread per core, of cores of one kind below one last-level cache of one node. The boot CPU's core is left
     out if there are others, and at least one core is left to all other work.
     """
-    return case.kept("proposed target", _proposed_target)
+    return case.remember("proposed target", _proposed_target)
 
 
 def _proposed_target(case: Case) -> CpuSet | None:
@@ -393,7 +393,7 @@ def brought_on_its_cpu(softirq: Disturbance, culprits: Iterable[Disturbance], ca
         if culprit.kind == Kind.IRQ and culprit.cpu == softirq.cpu and culprit.irq in known
     ]
     irqs = [(known[culprit.irq], culprit.rate_per_s or 0.0) for culprit in on_cpu if culprit.irq is not None]
-    return brought_by(softirq.name, softirq.rate_per_s or 0.0, irqs)
+    return is_explained_by(softirq.name, softirq.rate_per_s or 0.0, irqs)
 
 
 def explain(culprits: Iterable[Disturbance], finding: Finding) -> bool:

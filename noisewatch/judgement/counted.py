@@ -15,7 +15,7 @@ from noisewatch.kernel.cpus.cpu_time import CPUACCT, SCHEDSTAT
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS, Interrupts
 from noisewatch.kernel.memory.counters import VMSTAT
-from noisewatch.model.interval.interrupt_counts import stood_still
+from noisewatch.model.interval.interrupt_counts import unchanged_reason
 from noisewatch.model.interval.interval import Interval, growth
 from noisewatch.model.interval.softirq_causes import DEVICE_WORK
 
@@ -79,7 +79,7 @@ def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
         return None
     if reason is None and interval.before.run_time == interval.after.run_time:
         is_by_queue = any(run_time.stays is not None for run_time in (interval.after.run_time or {}).values())
-        return stood_still(SCHEDSTAT if is_by_queue else CPUACCT)
+        return unchanged_reason(SCHEDSTAT if is_by_queue else CPUACCT)
     return f"{SCHEDSTAT}: {reason or f'the time of {name_cpus(unreadable)} ran backwards or is missing'}"
 
 
@@ -101,7 +101,7 @@ def grown_in_vmstat(interval: Interval, name: str) -> int | None:
 
     `allocstall*` is the sum of all counters with this beginning: newer kernels have one per zone.
     """
-    names = interval.cached(_vmstat_names, lambda: _vmstat_names(interval))
+    names = interval.compute_once(_vmstat_names, lambda: _vmstat_names(interval))
     if name.endswith("*"):
         return total(
             grown(interval, _vmstat, [candidate for candidate in names if candidate.startswith(name[:-1])]).values()
@@ -120,7 +120,7 @@ def why_not_grown(case: Case) -> str:
         _vmstat(interval.before) is not None and _vmstat(interval.before) == _vmstat(interval.after)
         for interval in case.intervals
     )
-    return stood_still(VMSTAT) if is_still else case.why_unknown(VMSTAT)
+    return unchanged_reason(VMSTAT) if is_still else case.why_unknown(VMSTAT)
 
 
 def _vmstat(snapshot: Snapshot) -> Mapping[str, int] | None:

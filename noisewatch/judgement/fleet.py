@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from noisewatch.judgement.terms import EXIT_STATUS, Outcome
 from noisewatch.model.history.facts import FactsByName, changes
 from noisewatch.model.history.figures import TRAITS, Figure
-from noisewatch.model.outliers import LEAST_MACHINES, OutOfLine, out_of_line
+from noisewatch.model.outliers import LEAST_MACHINES, OutOfLine, find_outliers
 from noisewatch.text import clean
 from noisewatch.units import describe_names, long_duration, share_text
 
@@ -128,11 +128,11 @@ def fleet_of(
 
 def _outliers(kinds: Mapping[str, MachineKind | None], reports: Mapping[str, Report]) -> dict[str, list[OutOfLine]]:
     """Return the outliers by host: its means, and figures of its slowest CPU that are clearly further out of line."""
-    outliers_by_host = out_of_line(kinds, {name: report.figures for name, report in reports.items()})
+    outliers_by_host = find_outliers(kinds, {name: report.figures for name, report in reports.items()})
     of_cpus = {
         name: {figure: slowest.value for figure, slowest in report.slowest.items()} for name, report in reports.items()
     }
-    for name, outliers in out_of_line(kinds, of_cpus).items():
+    for name, outliers in find_outliers(kinds, of_cpus).items():
         own = {outlier.figure: outlier.distance for outlier in outliers_by_host.get(name, ())}
         for outlier in outliers:
             if outlier.distance > own.get(outlier.figure, 0.0) + TRAITS[outlier.figure].least_change:

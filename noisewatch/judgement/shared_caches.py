@@ -21,7 +21,7 @@ def cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
     If only the core's own caches are exported, these are the CPUs of the whole package: firmware often describes no
     last-level cache. None if the package of the CPU, or of any running CPU, is unknown too.
     """
-    return case.kept("cache neighbourhoods", _cache_neighbourhoods)
+    return case.remember("cache neighbourhoods", _cache_neighbourhoods)
 
 
 def _cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
@@ -47,7 +47,7 @@ def _neighbourhood(place: CpuPlace | None, running: CpuSet, packages: Mapping[in
 
 def uncached(case: Case) -> list[int]:
     """Return the target CPUs whose last-level cache is unknown."""
-    return case.kept("uncached", _uncached)
+    return case.remember("uncached", _uncached)
 
 
 def _uncached(case: Case) -> list[int]:

@@ -10,7 +10,7 @@ SIGNIFICANCE, POWER = 0.05, 0.80
 
 
 def detection_factor(freedom: int) -> float:
-    """Return the smallest difference that a two-sided t-test detects, in standard errors of the difference.
+    """Return the smallest difference that a two-sided t-test detects with 80% power, in standard errors of it.
 
     t(1 - α/2) + t(power): Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, ch. 2.
     """
@@ -19,17 +19,17 @@ def detection_factor(freedom: int) -> float:
 
 @cache
 def t_quantile(share: float, freedom: int) -> float:
-    """Return the value below which `share` (0.5 to 1) of Student's t distribution lies, to 1e-6.
+    """Return the quantile of Student's t distribution at `share` (0.5 to 1), accurate to 1e-6.
 
-    The density integrated by Simpson's rule and inverted by bisection: https://dlmf.nist.gov/3.5.
+    The density is integrated by Simpson's rule, and the integral inverted by bisection: https://dlmf.nist.gov/3.5.
     """
-    return _inverted(lambda value: _t_share(value, freedom), share)
+    return _invert(lambda value: _t_share(value, freedom), share)
 
 
 def t_outside(value: float, freedom: int) -> float:
-    """Return the share of Student's t distribution at least as far from 0 as `value`; to 1e-14.
+    """Return the share of Student's t distribution at least as far from 0 as `value`, accurate to 1e-14.
 
-    The finite series for whole degrees of freedom: Abramowitz and Stegun, 26.7.3 and 26.7.4.
+    By the finite series for whole degrees of freedom: Abramowitz and Stegun, 26.7.3 and 26.7.4.
     """
     angle = math.atan2(abs(value), math.sqrt(freedom))
     square, is_odd = math.cos(angle) ** 2, freedom % 2
@@ -44,14 +44,14 @@ def t_outside(value: float, freedom: int) -> float:
 
 @cache
 def chi_square_quantile(share: float, freedom: float) -> float:
-    """Return the value below which `share` of the χ² distribution lies, to 1e-6 of it.
+    """Return the quantile of the χ² distribution at `share`, with a relative accuracy of 1e-6.
 
-    `share` is between 0 and 1, exclusive. `freedom` is above 0, and need not be whole.
+    `share` is between 0 and 1, exclusive. `freedom` is above 0 and need not be whole.
     """
-    return _inverted(lambda value: _chi_square_share(value, freedom), share)
+    return _invert(lambda value: _chi_square_share(value, freedom), share)
 
 
-def _inverted(share_below: Callable[[float], float], share: float) -> float:
+def _invert(share_below: Callable[[float], float], share: float) -> float:
     """Invert a cumulative distribution that starts at 0, by bisection."""
     low, high = 0.0, 1.0
     while share_below(high) < share:

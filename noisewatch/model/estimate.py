@@ -1,4 +1,4 @@
-"""Measured figures with their deviation by chance, and the ratio of two of them."""
+"""Measured figures with their random deviation, and the ratio of two such figures."""
 
 from __future__ import annotations
 
@@ -34,11 +34,10 @@ class Ratio(Struct, frozen=True):
 
 
 def ratio_of(first: Estimate, second: Estimate, significance: float) -> Ratio:
-    """Return the ratio with an interval that misses the true ratio in a share of `significance` (0 to 1) of cases.
+    """Return the ratio, with an interval that misses the true ratio in a share `significance` (0 to 1) of cases.
 
-    The share counts both sides together. Welch's t-test of two independent samples, of the logarithms of their values,
-    with the smaller degrees of freedom of the two, which errs towards no difference: Welch, 1938, doi
-    10.1093/biomet/29.3-4.350.
+    Misses on both sides count. This is Welch's t-test for the logarithms of two independent samples, with the smaller
+    of the two degrees of freedom, which errs towards no difference: Welch, 1938, doi 10.1093/biomet/29.3-4.350.
     """
     error = math.hypot(first.deviation, second.deviation)
     half = t_quantile(1 - significance / 2, max(min(first.freedom, second.freedom), 1)) * error

@@ -1,4 +1,4 @@
-"""The CPUs on which the idle probe may spin, and the sums of its slices: pure functions."""
+"""Decides on which CPUs the idle probe may spin, and sums up its slices: pure functions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from noisewatch.machine.spinning.idle_probe.buffer import Slice
     from noisewatch.model.interval.interval import Interval
 
-# The probe does not spin if target-cpu-busy fails: kernel threads and occasional tasks stay below, benchmarks do not.
+# Above this, the check target-cpu-busy fails and the probe does not spin. Kernel threads and occasional tasks stay
+# below, benchmarks do not.
 BUSY_SHARE = 0.05
-_DOUBT_NS = 30_000_000  # /proc/stat counts in steps of 10 ms at both ends, our own time included
+_DOUBT_NS = 30_000_000  # error of /proc/stat, which counts in steps of 10 ms, at both ends and in our own time
 
 
 class ProbeState(StrEnum):
@@ -34,7 +35,7 @@ class ProbeState(StrEnum):
 
 
 class Measured(Struct, frozen=True):
-    """The sums of the slices of some seconds."""
+    """The sums of the probe's slices over some seconds."""
 
     spun_ns: int
     stolen_ns: int
@@ -43,11 +44,11 @@ class Measured(Struct, frozen=True):
 
     @property
     def stolen_share(self) -> float:
-        """The lost share of the spinning time: the noise that a loop on this CPU would have met."""
+        """The lost share of the spinning time: the noise that a loop on this CPU would have suffered."""
         return self.stolen_ns / self.spun_ns
 
 
-def measured_in(slices: Sequence[Slice]) -> Measured | None:
+def sum_of_slices(slices: Sequence[Slice]) -> Measured | None:
     """Return the sums of all slices, or None if the probe did not spin."""
     spin_ns = sum(probe_slice.spun_ns for probe_slice in slices)
     if spin_ns <= 0:
@@ -63,13 +64,13 @@ def measured_in(slices: Sequence[Slice]) -> Measured | None:
 def why_not_to_spin(interval: Interval, cpu: int) -> ProbeState | None:
     """Return why the probe may not spin on the CPU, or None if it may.
 
-    Work on the CPU prevents it, and so does work on a sibling, which shares the core and would be slowed down.
+    It may not if the CPU is busy, or a sibling: that CPU shares the core, so its work would be slowed down.
     """
     if cpu not in (interval.after.online.online or {cpu}):
         return ProbeState.OFFLINE
     lock = interval.after.machine_lock
     if lock is not None and lock.owner is not None and lock.is_alive is not False:
-        return ProbeState.LOCKED  # `preflight --lock`: a benchmark runs or is about to run
+        return ProbeState.LOCKED  # taken by `preflight --lock`: a benchmark runs or is about to run
     is_busy = _is_busy(interval, cpu)
     if is_busy is None:
         return ProbeState.UNKNOWN_LOAD
@@ -85,7 +86,7 @@ def why_not_to_spin(interval: Interval, cpu: int) -> ProbeState | None:
 
 
 def _is_busy(interval: Interval, cpu: int) -> bool | None:
-    """Return whether tasks other than noisewatch's used the CPU for more than an instant, or None if unknown.
+    """Return whether tasks other than noisewatch's used more than 5% of the CPU, or None if unknown.
 
     Interrupts and the hypervisor do not count: the probe measures their time.
     """

@@ -1,8 +1,9 @@
-"""Figures that are out of line with those of the same kind of machine.
+"""Finds outliers: figures that are out of line with the same figures of machines of the same kind.
 
-A figure is out of line if it is more than 3.5 standard deviations from the median. The standard deviation is estimated
-by the median absolute deviation, so outliers do not hide themselves (Iglewicz and Hoaglin, How to Detect and
-Handle Outliers, 1993). All values are logarithms, because figures of machines differ by factors.
+A figure is out of line if it is more than 3.5 standard deviations from the median, and far enough to count. The
+standard deviation is estimated from the median absolute deviation, so outliers do not hide themselves (Iglewicz and
+Hoaglin, How to Detect and Handle Outliers, 1993). Logarithms are compared, because figures of machines differ by
+factors.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from msgspec import Struct
 
 from noisewatch.model.history.figures import TRAITS, Figure, Nature, logarithm
 
-LEAST_MACHINES = 8  # with fewer, at least one in 18 normal values would be out of line (simulated for 5)
+LEAST_MACHINES = 8  # with fewer, at least one in 18 normal values would be an outlier (simulated for 5)
 MOST_DEVIATIONS = 3.5
 _DEVIATION_PER_MAD = 1.4826  # of a normal distribution
 
 
 class OutOfLine(Struct, frozen=True):
-    """A figure of one machine that is out of line; `median` is the median of the `machines` that have the figure.
+    """One machine's outlier; `median` is the median of all `machines` (a number) that have the figure.
 
-    With a `cpu`, it is the figure of the machine's slowest CPU, compared with the slowest CPUs of the others.
+    With a `cpu`, the value is that of the machine's slowest CPU, compared with the slowest CPUs of the others.
     """
 
     figure: Figure
@@ -34,17 +35,17 @@ class OutOfLine(Struct, frozen=True):
 
     @property
     def distance(self) -> float:
-        """The natural logarithm of the ratio to the median, as a positive number."""
+        """The absolute natural logarithm of the value's ratio to the median."""
         return abs(logarithm(self.figure, self.value) - logarithm(self.figure, self.median))
 
 
 Figures = Mapping[Figure, float]
 
 
-def out_of_line(kinds: Mapping[str, Hashable], figures: Mapping[str, Figures]) -> dict[str, list[OutOfLine]]:
-    """Return the outliers of each machine that has any.
+def find_outliers(kinds: Mapping[str, Hashable], figures: Mapping[str, Figures]) -> dict[str, list[OutOfLine]]:
+    """Return the outliers by machine, for machines that have any.
 
-    All maps have the machine as key. A machine whose kind is None is compared with no other.
+    Machines are the keys of all maps. A machine of unknown kind (None) is not compared.
     """
     members: dict[Hashable, list[str]] = defaultdict(list)
     for machine, kind in kinds.items():

@@ -29,7 +29,7 @@ from noisewatch.kinds import Work
 from noisewatch.machine import Json, Machine
 from noisewatch.machine.history_file import append_entry, boot_key, has_identity, machine_key, parse_line, read_store
 from noisewatch.model.history.entries import Acceptance, Cvs, Entry, Past, boots_interleave
-from noisewatch.model.history.facts import Facts, parsed_facts
+from noisewatch.model.history.facts import Facts, parse_facts
 from noisewatch.model.history.figures import Figure
 from noisewatch.model.history.thinning import Thinning
 from noisewatch.operations.progress import ProgressListener
@@ -83,7 +83,7 @@ def parse_entries(lines: Iterable[Json]) -> Iterator[Entry]:
     facts_by_digest: dict[str, Facts] = {}
     for line in lines:
         if isinstance(line, dict) and line.get("kind") == FACTS:
-            facts_by_digest[str(line.get("digest"))] = parsed_facts(line.get("facts"))
+            facts_by_digest[str(line.get("digest"))] = parse_facts(line.get("facts"))
         elif (entry := _parse_entry(line, facts_by_digest)) is not None:
             yield entry
 

@@ -13,7 +13,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.spinning.idle_probe.buffer import MOVED, REFUSED, SPINNING, YIELDED
 from noisewatch.machine.spinning.idle_probe.run import SpinnerReport, Spinners
-from noisewatch.model.idle_probe import Measured, ProbeState, measured_in, why_not_to_spin
+from noisewatch.model.idle_probe import Measured, ProbeState, sum_of_slices, why_not_to_spin
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.frame.frame import CpuLine, Frame
 
@@ -165,7 +165,7 @@ def _state_and_results(report: SpinnerReport, now_ns: int, allowed_since_ns: int
         return f"cannot start: {os.strerror(report.error).lower()}", None
     if report.state == MOVED:
         return ProbeState.MOVED, None
-    measured = measured_in(report.slices)
+    measured = sum_of_slices(report.slices)
     last_ns = report.slices[0].start_ns if report.slices else allowed_since_ns
     if report.state == SPINNING and now_ns - last_ns > _SILENT_NS:
         return ProbeState.NO_ANSWER, None

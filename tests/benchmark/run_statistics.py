@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from noisewatch.model.distributions import detection_factor, t_quantile
-from noisewatch.model.run.mean_difference import MeanDifference, RunPair, difference_of, drawn_order
+from noisewatch.model.run.mean_difference import MeanDifference, RunPair, difference_of, draw_order
 from noisewatch.model.run.series import Bounds, statistics_of
 from tests.model.run.noises import NOISES, Noise, fixed_order, pairs_of
 
@@ -38,7 +38,7 @@ def welch(pairs: Sequence[RunPair]) -> MeanDifference:
 Estimate = Callable[[Sequence[RunPair]], MeanDifference]
 Draw = Callable[[int, int], tuple[bool, ...]]
 _DESIGNS: dict[str, tuple[Draw, Estimate]] = {
-    "drawn order, pairs": (drawn_order, difference_of),
+    "drawn order, pairs": (draw_order, difference_of),
     "A B B A …, pairs": (fixed_order, difference_of),
     "A B B A …, Welch": (fixed_order, welch),
 }
@@ -82,7 +82,7 @@ def proofs(pairs: int, count: int) -> None:
     """Print how often fifty trials pass: few false alarms, and most differences of twice the smallest detected."""
     print(f"\n{pairs} pairs, drawn order: {count // _TRIALS} proofs of {_TRIALS} trials each; those that pass")
     for name, noise in NOISES.items():
-        false, _, twice = _trials(noise, pairs, drawn_order, difference_of, count)
+        false, _, twice = _trials(noise, pairs, draw_order, difference_of, count)
         batches = range(0, count - _TRIALS + 1, _TRIALS)
         calm = statistics.fmean(statistics.fmean(false[at : at + _TRIALS]) <= _MAX_FALSE for at in batches)
         detected = statistics.fmean(statistics.fmean(twice[at : at + _TRIALS]) >= _MIN_DETECTED for at in batches)

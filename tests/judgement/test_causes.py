@@ -12,7 +12,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.causes import Cause, Way, causes_of, is_settled
 from noisewatch.judgement.checks.interrupts.devices import steer
 from noisewatch.judgement.fixes.actions import Move, Write
-from noisewatch.judgement.fixes.fix import merged, steps_of
+from noisewatch.judgement.fixes.fix import merge_fixes, steps_of
 from noisewatch.judgement.rules import DEFAULT, LATENCY, SHARED, Rules
 from noisewatch.judgement.terms import Gravity, Severity
 from noisewatch.judgement.verdict import Verdict, judge
@@ -157,11 +157,11 @@ def test_settings_hidden_from_guests_are_to_be_asked_live_under_any_profile(prof
 def test_a_merged_fix_omits_settings_that_are_set_and_undoes_only_its_own() -> None:
     verdict = _noisy_verdict()
     fixes = [finding.answer.fix for finding in verdict.findings if finding.answer.fix is not None]
-    for fix in filter(None, map(merged, fixes)):
+    for fix in filter(None, map(merge_fixes, fixes)):
         settings = [setting for action in fix.actions if isinstance(action, Write) for setting in action.settings]
         assert all(setting.before != setting.value for setting in settings) or len(fix.actions) == len(fixes)
     move = next(action for fix in fixes for action in fix.actions if isinstance(action, Move))
-    twice = merged(*[fix for fix in fixes if move in fix.actions] * 2)
+    twice = merge_fixes(*[fix for fix in fixes if move in fix.actions] * 2)
     assert twice is not None
     assert twice.actions == (move,)
 

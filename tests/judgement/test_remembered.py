@@ -56,16 +56,16 @@ def _cases(example: Example) -> Iterator[Case]:
 
 @cache
 def _paths() -> tuple[dict[str, set[str]], dict[Hashable, set[str]]]:
-    """Return the paths that each check reads on the examples of its area, and those of the parts that a case keeps."""
+    """Return the paths that each check reads on examples of its area, and the paths of each remembered result."""
     paths: dict[str, set[str]] = {check.id: set() for check in CATALOGUE}
-    paths_of_kept: dict[Hashable, set[str]] = {}
+    remembered_paths: dict[Hashable, set[str]] = {}
     for example in all_examples():
         checks = [check for check in CATALOGUE if check.area == _AREAS[example.id]]
         for case in _cases(example):
             for check in checks:
                 if not any((check.id, limit.key) in case.rules.value_by_limit for limit in check.limits):
-                    judge(view_of(case, paths[check.id], paths_of_kept), [check])
-    return paths, paths_of_kept
+                    judge(view_of(case, paths[check.id], remembered_paths), [check])
+    return paths, remembered_paths
 
 
 def test_a_remembered_check_reads_only_values_that_are_compared() -> None:
@@ -82,9 +82,9 @@ def test_a_check_that_is_never_remembered_has_a_reason_for_it() -> None:
 
 
 def test_a_part_that_a_case_keeps_reads_only_values_that_are_compared() -> None:
-    paths_of_kept = _paths()[1]
-    assert {"cores of the target", "cache neighbourhoods", "highest clocks"} <= paths_of_kept.keys()
-    assert {key: moving for key, paths in paths_of_kept.items() if (moving := moving_paths(paths))} == {}
+    remembered_paths = _paths()[1]
+    assert {"cores of the target", "cache neighbourhoods", "highest clocks"} <= remembered_paths.keys()
+    assert {key: moving for key, paths in remembered_paths.items() if (moving := moving_paths(paths))} == {}
 
 
 @pytest.mark.parametrize("area", Area)
@@ -171,7 +171,7 @@ def test_a_part_is_made_again_where_its_answers_differ() -> None:
     assert [made.index(part) for part in made] == [0, 0, 2, 2, 4, 5, 6, 7]
 
 
-def test_a_kept_part_is_made_again_once_it_differs_and_always_for_an_altered_case() -> None:
+def test_a_remembered_result_is_computed_again_once_it_differs_and_always_for_an_altered_case() -> None:
     remembered, made = Remembered(), []
 
     def balancing(case: Case) -> str | None:
@@ -181,6 +181,6 @@ def test_a_kept_part_is_made_again_once_it_differs_and_always_for_an_altered_cas
     for changed, count in (({}, 1), ({}, 1), (_BALANCED, 2)):
         case = replace(_case(changed), remembered=remembered)
         remembered.turn_to(case)
-        assert (case.kept("", balancing), len(made)) == (_balancing(case), count)
+        assert (case.remember("", balancing), len(made)) == (_balancing(case), count)
     altered = replace(case, snapshot=_case().snapshot)
-    assert altered.kept("", balancing) == _balancing(altered) != _balancing(case)
+    assert altered.remember("", balancing) == _balancing(altered) != _balancing(case)

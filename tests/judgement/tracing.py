@@ -22,18 +22,18 @@ _ALTERED = "without_own_process"  # the case with some values replaced by others
 class View:
     """A case, or a record in it, with the same attributes; the paths of those that are read are added to `paths`.
 
-    Methods and properties read through the view too. What is read for a part that the case keeps is added to
-    `paths_of_kept` as well, by the part's key. Comparing or copying a view raises an error.
+    Methods and properties read through the view too. What is read for a result that the case remembers is added to
+    `remembered_paths` as well, by the result's key. Comparing or copying a view raises an error.
     """
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, record: object, path: str, paths: set[str], paths_of_kept: dict[Hashable, set[str]]) -> None:
-        self._record, self._path, self._paths, self._paths_of_kept = record, path, paths, paths_of_kept
+    def __init__(self, record: object, path: str, paths: set[str], remembered_paths: dict[Hashable, set[str]]) -> None:
+        self._record, self._path, self._paths, self._remembered_paths = record, path, paths, remembered_paths
 
     def __getattr__(self, name: str) -> Any:
-        if name == "kept":
-            return self._kept
+        if name == "remember":
+            return self._remember
         attribute = getattr(type(self._record), name, None)
         if self._path + name not in STILL:
             if isinstance(attribute, property):
@@ -44,15 +44,15 @@ class View:
                 return MethodType(attribute, self)
         value = getattr(self._record, name)
         if name == _ALTERED:
-            return View(value, self._path, self._paths, self._paths_of_kept)
+            return View(value, self._path, self._paths, self._remembered_paths)
         if type(value) in _RECORDS:
-            return View(value, f"{self._path}{name}.", self._paths, self._paths_of_kept)
+            return View(value, f"{self._path}{name}.", self._paths, self._remembered_paths)
         self._paths.add(self._path + name)
         return value
 
-    def _kept(self, key: Hashable, work: Callable[[Case], Any]) -> Any:
-        paths = self._paths_of_kept.setdefault(key, set())
-        value = work(cast(Case, View(self._record, self._path, paths, self._paths_of_kept)))
+    def _remember(self, key: Hashable, work: Callable[[Case], Any]) -> Any:
+        paths = self._remembered_paths.setdefault(key, set())
+        value = work(cast(Case, View(self._record, self._path, paths, self._remembered_paths)))
         self._paths |= paths
         return value
 
@@ -60,9 +60,9 @@ class View:
         raise TypeError("compared as a whole")
 
 
-def view_of(case: Case, paths: set[str], paths_of_kept: dict[Hashable, set[str]] | None = None) -> Case:
+def view_of(case: Case, paths: set[str], remembered_paths: dict[Hashable, set[str]] | None = None) -> Case:
     """Return a view of the case."""
-    return cast(Case, View(case, "", paths, {} if paths_of_kept is None else paths_of_kept))
+    return cast(Case, View(case, "", paths, {} if remembered_paths is None else remembered_paths))
 
 
 def moving_paths(paths: Iterable[str]) -> list[str]:

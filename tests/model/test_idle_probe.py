@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.machine.spinning.idle_probe.buffer import Slice
-from noisewatch.model.idle_probe import ProbeState, measured_in, why_not_to_spin
+from noisewatch.model.idle_probe import ProbeState, sum_of_slices, why_not_to_spin
 from tests.model.interval.sampling import interval_of
 from tests.written import Files
 from tests.written.quiet_machine import CPUS, process, stat_file
@@ -16,7 +16,7 @@ def _hog(ran_ns: int, cpu: int = 2) -> tuple[Files, Files]:
 
 
 def test_slices_are_summed_and_the_longest_gap_is_kept() -> None:
-    result = measured_in(
+    result = sum_of_slices(
         [
             Slice(start_ns=9, spun_ns=2_000, stolen_ns=100, gap_count=2, longest_gap_ns=60),
             Slice(start_ns=1, spun_ns=1_000, stolen_ns=500, gap_count=1, longest_gap_ns=500),
@@ -30,8 +30,8 @@ def test_slices_are_summed_and_the_longest_gap_is_kept() -> None:
 
 
 def test_probe_that_did_not_spin_has_no_result() -> None:
-    assert measured_in([]) is None
-    assert measured_in([Slice(start_ns=1, spun_ns=0, stolen_ns=0, gap_count=0, longest_gap_ns=0)]) is None
+    assert sum_of_slices([]) is None
+    assert sum_of_slices([Slice(start_ns=1, spun_ns=0, stolen_ns=0, gap_count=0, longest_gap_ns=0)]) is None
 
 
 def test_probe_may_spin_on_an_idle_cpu() -> None:

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.model.history.figures import Figure
-from noisewatch.model.outliers import LEAST_MACHINES, out_of_line
+from noisewatch.model.outliers import LEAST_MACHINES, find_outliers
 
 _SPREAD = [1.0, 1.01, 0.99, 1.02, 0.98, 1.015, 0.985, 1.005]
 
 
 def _outliers(figure: Figure, values: list[float], kind: object = "one") -> list[str]:
     names = [f"m{number}" for number in range(len(values))]
-    outliers = out_of_line(
+    outliers = find_outliers(
         dict.fromkeys(names, kind), {name: {figure: value} for name, value in zip(names, values, strict=True)}
     )
     return sorted(outliers)
@@ -58,13 +58,13 @@ def test_machines_of_two_kinds_are_not_compared_with_each_other() -> None:
     names = [f"m{number}" for number in range(16)]
     kinds = {name: number % 2 for number, name in enumerate(names)}
     figures = {name: {Figure.LATENCY: 1.0 + kinds[name]} for name in names}
-    assert out_of_line(kinds, figures) == {}
+    assert find_outliers(kinds, figures) == {}
 
 
 def test_outlier_has_its_value_and_the_median_and_count_of_machines() -> None:
     names = [f"m{number}" for number in range(9)]
     figures = {name: {Figure.LATENCY: 1.0} for name in names} | {"m8": {Figure.LATENCY: 2.0}}
-    (outlier,) = out_of_line(dict.fromkeys(names, "one"), figures)["m8"]
+    (outlier,) = find_outliers(dict.fromkeys(names, "one"), figures)["m8"]
     assert (outlier.figure, outlier.value, outlier.median, outlier.machines) == (Figure.LATENCY, 2.0, 1.0, 9)
 
 

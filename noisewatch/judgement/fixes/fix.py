@@ -89,7 +89,7 @@ def set_for_good(*writes: Write, about: str = "") -> Fix:
     return Fix(writes, (at_boot(*writes, about=about),))
 
 
-def merged_arguments(wanted: Iterable[str | None]) -> str:
+def merge_arguments(wanted: Iterable[str | None]) -> str:
     """Return all kernel arguments in one line; values of the same argument are joined."""
     parts_by_name: dict[str, dict[str, None]] = {}
     for argument in (word for line in wanted if line for word in line.split()):
@@ -272,7 +272,7 @@ def _last_values(fix: Fix) -> dict[str, str]:
 
 
 @lru_cache(maxsize=64)  # a monitor merges the same fixes every second
-def merged(*fixes: Fix) -> Fix | None:
+def merge_fixes(*fixes: Fix) -> Fix | None:
     """Return one fix that does all of them, or None without any: each step once, in order.
 
     Settings that already have the requested value are left out.
@@ -317,4 +317,4 @@ def _lasting(parts: Iterable[Sequence[Lasting]]) -> Iterator[Lasting]:
         if not isinstance(action, BootOptions):
             yield action
         elif action.options == options[0]:
-            yield BootOptions(merged_arguments(options))
+            yield BootOptions(merge_arguments(options))

@@ -37,7 +37,7 @@ from noisewatch.judgement.checks.interrupts.devices import (
     packets_steered_to_target,
 )
 from noisewatch.judgement.fixes.actions import MakePartition
-from noisewatch.judgement.fixes.fix import BootOptions, Fix, merged_arguments
+from noisewatch.judgement.fixes.fix import BootOptions, Fix, merge_arguments
 from noisewatch.judgement.plan.cores import BOOT_CPU, cores_of
 from noisewatch.judgement.plan.proposal import READS as IRQ_FILES
 from noisewatch.judgement.plan.proposal import Proposal, judge_fixed_irqs
@@ -474,7 +474,7 @@ class Steps(Struct, frozen=True):
     @property
     def kernel_arguments(self) -> str:
         """The kernel arguments of all steps in one line; empty without any."""
-        return merged_arguments(step.fix.kernel_arguments for step in self.all)
+        return merge_arguments(step.fix.kernel_arguments for step in self.all)
 
     @property
     def lasting(self) -> Sequence[Step]:

@@ -16,8 +16,8 @@ from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
 from noisewatch.kernel.memory.counters import VMSTAT
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
-from noisewatch.model.interval.interrupt_counts import stood_still
-from noisewatch.model.interval.interval import Interval, slowed_between, throttles_between, uncounted_between
+from noisewatch.model.interval.interrupt_counts import unchanged_reason
+from noisewatch.model.interval.interval import Interval, slowdowns_of, throttles_between, uncounted_between
 from noisewatch.model.run.freezing import Freezing
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import clean
@@ -69,12 +69,12 @@ def why_events_unknown(repetition: Repetition) -> str | None:
     if None in [_paging(look) for window in repetition.windows for look in (window.before, window.after)]:
         return f"{_SWAPPED}: {VMSTAT} could not be read"
     if _paging(repetition.windows[0].before) == _paging(repetition.windows[-1].after):  # starting a command advances it
-        return f"{_SWAPPED}: {stood_still(VMSTAT)}"
+        return f"{_SWAPPED}: {unchanged_reason(VMSTAT)}"
     return next((why for window in repetition.windows if (why := _why_window_unknown(window)) is not None), None)
 
 
 def _why_window_unknown(window: Interval) -> str | None:
-    lost = next((slowed for slowed in slowed_between(window) if slowed.times is None), None)
+    lost = next((slowed for slowed in slowdowns_of(window) if slowed.times is None), None)
     if lost is not None and _counts_heat(window):
         return f"cannot tell whether {lost.by} slowed the {lost.what}: {lost.path} could not be read"
     if not window.after.cgroup.levels or not window.after.cgroup.reaches_root:
@@ -243,7 +243,7 @@ def _of_window(window: Interval, repetition: Repetition) -> Iterator[RunReason]:
         )
 
     levels = _levels_of_command(window.after)
-    for slowed in slowed_between(window):
+    for slowed in slowdowns_of(window):
         if slowed.times:
             yield event(
                 ReasonKind.THROTTLED, f"{slowed.what} slowed by {slowed.by}", cpu=min(slowed.cpus, default=None)

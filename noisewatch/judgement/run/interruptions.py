@@ -15,7 +15,7 @@ from noisewatch.kernel.interrupts.table import SOFTIRQS
 from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.interval.disturbance import LARGEST_HZ, Disturbance, counts_of, disturbances_of
-from noisewatch.model.interval.interrupt_counts import InterruptCounts, stood_still
+from noisewatch.model.interval.interrupt_counts import InterruptCounts, unchanged_reason
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.trace.culprits import TracedCulprit, interruptions_in
@@ -29,7 +29,7 @@ _FREES = "RCU"  # its callbacks are run where they were queued, by the command o
 _LONG_NS = 50_000  # of a softirq that comes with the tick, and usually takes a tenth of this
 _DOUBT_NS = TICK_NS  # of /proc/stat
 _AT_RANDOM = 2  # timer interrupts beyond the ticks that a short time may have by chance
-_STOOD_STILL = {"interrupts": stood_still(INTERRUPTS), "softirqs": stood_still(SOFTIRQS)}
+_STOOD_STILL = {"interrupts": unchanged_reason(INTERRUPTS), "softirqs": unchanged_reason(SOFTIRQS)}
 
 
 class MetInterruption(Struct, frozen=True):

@@ -1,18 +1,19 @@
 """Attributes a calibration's gaps to culprits, including CPU quotas.
 
-The kernel's trace of the same time decides, if there is one; otherwise the gaps and the kernel's counters do. Without a
-trace the culprit is inferred from the class of the gap, and from what ran on that CPU during the calibration.
+If the kernel was traced during the calibration, the trace decides. Otherwise the culprit is inferred from the kind of
+gap, and from the tasks and interrupts that the kernel counted on that CPU during the calibration.
 
-A CPU quota stops the group's threads until the next period. The kernel does not report which gap was such a stop. With
-a trace it is a gap in which the loop was switched out and nothing else ran for most of the time. On a busy CPU other
-threads use the time, and without a trace this is unknown. In both cases the longest gaps with a switch are assigned to
-the quota, up to the time that the kernel counted.
+A CPU quota stops a cgroup's threads until the next period, but the kernel does not report which gaps were such stops.
+With a trace, they are the gaps in which the loop was switched out and the CPU was mostly idle. On a busy CPU, where
+other threads use the time, and without a trace, the longest gaps with a context switch are assigned to the quota, up to
+the stopped time that the kernel counted.
 
-Outer groups that are not visible have no such count. Stops that end at the same phase of a period look like such a
-quota's. The tick's preemptions do so too, with a period of 4 or 10 ms, so such short periods are not considered. But if
-the trace shows an idle CPU in most of the stops, only a quota explains them.
+The count is missing for hidden groups: outer cgroups that are not visible. Stops that end at the same phase of a period
+suggest a hidden quota. Preemptions at the tick also end in phase, every 4 or 10 ms, so such short periods are not
+considered. If the trace shows an idle CPU during most stops, only a quota explains them.
 
-Fixed work is stopped as well, but does not record switches: for it, the trace must show that even the loop was idle.
+Fixed work is stopped too, but does not record context switches. Its stops count as idle only if the trace shows that
+not even the loop ran.
 """
 
 from __future__ import annotations
@@ -50,15 +51,15 @@ if TYPE_CHECKING:
 
 HIDDEN = "a probable CPU quota of a cgroup that is not visible"
 _MS = 1_000_000
-_LOOKED_FOR_NS = tuple(ms * _MS for ms in (1000, 500, 250, 200, 100, 50, 40, 30, 25, 20))  # the longest that fits
-_LEAST_GAP_NS = 100_000  # a period is 1 ms at least; shorter gaps are switches to threads that do little
+_LOOKED_FOR_NS = tuple(ms * _MS for ms in (1000, 500, 250, 200, 100, 50, 40, 30, 25, 20))  # longest first
+_LEAST_GAP_NS = 100_000  # quota periods are at least 1 ms; shorter gaps are switches to threads with little work
 _LEAST_STOP_NS = 2 * _MS  # what the kernel takes back at a tick is longer
 _FEWEST_STOPS = 4
-_FEWEST_OF_LONG = 2  # of a period of which few fit into a calibration
+_FEWEST_OF_LONG = 2  # for periods so long that few fit into a calibration
 _LONG_PERIOD_NS = 500 * _MS
-_LONG_STOP = 0.08  # of the period
-_LONG_STOP_NS = 100 * _MS  # no thread of the fair scheduler has the CPU for as long as that while others wait for it
-_PHASE, _NARROW_PHASE = 0.05, 0.01  # of the period, in which they end: two may do so by chance
+_LONG_STOP = 0.08  # share of the period
+_LONG_STOP_NS = 100 * _MS  # no thread of the fair scheduler keeps the CPU this long while others wait
+_PHASE, _NARROW_PHASE = 0.05, 0.01  # share of the period within which stops end; narrow for few stops
 _MOSTLY = 0.5
 _MOST_OF_THEM = 0.9
 
@@ -67,15 +68,15 @@ class Quotas(Struct, frozen=True):
     """The observed quotas: the groups stopped during the calibration, and whether there may be hidden groups."""
 
     throttles: tuple[Throttle, ...] = ()
-    length_ns: int = 0  # of the calibration
-    cpu_count: int = 1  # that were calibrated
-    are_hidden: bool = False  # outer groups are not visible
+    length_ns: int = 0  # calibration length
+    cpu_count: int = 1  # calibrated CPUs
+    are_hidden: bool = False  # there may be outer groups that are not visible
 
     @property
     def share(self) -> float | None:
-        """The share of each calibrated CPU's time in which the groups were stopped; None if unknown.
+        """The share of time for which the groups were stopped, as a mean of the calibrated CPUs; None if unknown.
 
-        The kernel reports the sum of all CPUs. The loops never pause, so all of it is assigned to them.
+        The kernel reports the sum of all CPUs. The loops never pause, so the whole sum is assigned to them.
         """
         measured_ns = [throttle.ns for throttle in self.throttles if throttle.ns is not None]
         if not measured_ns or not self.length_ns or len(measured_ns) < len(self.throttles):
@@ -83,18 +84,15 @@ class Quotas(Struct, frozen=True):
         return min(sum(measured_ns) / self.length_ns / self.cpu_count, 1.0)
 
 
-IsIdle = Callable[[int, int], bool]  # (start, length): was the CPU idle for most of it, without even the loop?
+IsIdle = Callable[[int, int], bool]  # (start, length): whether the CPU was mostly idle, not even running the loop
 _Stop = tuple[int, int]  # start and length, in ns
 
 
 def with_quotas(
     samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
 ) -> list[GapCause]:
-    """Return the causes, with gaps that are probably stops by a quota reassigned to it.
-
-    `is_idle` is from the trace, None without one.
-    """
-    stopped = _stopped(samples, causes)
+    """Return the causes, with probable quota stops reassigned to the quota. Without a trace, `is_idle` is None."""
+    stopped = _stop_candidates(samples, causes)
     if quotas.throttles:
         budget_ns = None if quotas.share is None else quotas.share * samples.spun_ns
         return _assign_to_quota(causes, _choose_gaps(causes, stopped, budget_ns), quotas.throttles[0].name)
@@ -102,7 +100,7 @@ def with_quotas(
         return list(causes)
     period_ns = hidden_period_ns(samples, causes)
     if period_ns is None:
-        idle = {start for start, _ in _mostly_idle(samples, causes, is_idle)}
+        idle = {start for start, _ in _idle_stops(samples, causes, is_idle)}
         return _assign_to_quota(causes, {at for at in stopped if causes[at].start_ns in idle}, HIDDEN)
     in_phase = _starts_in_phase([(causes[at].start_ns, causes[at].length_ns) for at in stopped], period_ns)
     return _assign_to_quota(
@@ -114,10 +112,12 @@ def name_of_hidden(period_ns: int) -> str:
     return f"{HIDDEN}, with a period of {describe_ns(period_ns)}"
 
 
-def _mostly_idle(samples: CpuSamples, causes: Sequence[GapCause], is_idle: IsIdle | None) -> list[_Stop]:
-    """Return the idle stops, if they make up most of the time of all gaps that are long enough for a stop."""
+def _idle_stops(samples: CpuSamples, causes: Sequence[GapCause], is_idle: IsIdle | None) -> list[_Stop]:
+    """Return the idle stops, or none if they are few, or make up less than half of the time of all long gaps."""
     work = [stop for stop in _stops_of_work(samples) if stop[1] >= _LEAST_STOP_NS]
-    idle = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes) if _is_idle(causes[at])]
+    idle = [
+        (causes[at].start_ns, causes[at].length_ns) for at in _stop_candidates(samples, causes) if _is_idle(causes[at])
+    ]
     idle += [stop for stop in work if is_idle is not None and is_idle(*stop)]
     all_ns = sum(cause.length_ns for cause in causes if cause.length_ns >= _LEAST_GAP_NS) + _total_ns(work)
     are_enough = len(idle) >= _FEWEST_STOPS or sum(ns >= _LONG_STOP_NS for _, ns in idle) >= _FEWEST_OF_LONG
@@ -128,12 +128,12 @@ def _total_ns(stops: Iterable[_Stop]) -> int:
     return sum(ns for _, ns in stops)
 
 
-def quota_on(
+def quota_disturbance(
     samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
 ) -> Disturbance | None:
-    """Return the time that quotas took from the CPU over the whole calibration, or None without a quota.
+    """Return the disturbance of the CPU by quotas over the whole calibration, or None without a quota.
 
-    It is limited by the time for which the loop was stopped for any reason.
+    Its time is at most the time for which the loop was stopped for any reason.
     """
     stops = _possible_stops(samples, causes)
     looked_ns = samples.spun_ns + sum(sum(work.length_ns) for work in _work_series(samples))
@@ -145,17 +145,17 @@ def quota_on(
         return None
     period_ns = hidden_period_ns(samples, causes)
     if period_ns is None:
-        return _idle_quota(samples, quotas, _mostly_idle(samples, causes, is_idle), looked_ns)
+        return _idle_quota(samples, quotas, _idle_stops(samples, causes, is_idle), looked_ns)
     in_phase = _starts_in_phase(stops, period_ns)
     share = _total_ns(_select_stops(stops, in_phase)) / looked_ns if looked_ns else None
     return _quota(samples, quotas, name_of_hidden(period_ns), share)
 
 
 def _idle_quota(samples: CpuSamples, quotas: Quotas, idle: Sequence[_Stop], looked_ns: int) -> Disturbance | None:
-    """Return the disturbance by a hidden quota that idle stops show, or None without idle stops.
+    """Return the disturbance by a hidden quota, inferred from idle stops, or None without idle stops.
 
-    Short stops are too small a part of a piece of work to be detected in it; for these the share of the gaps is used
-    for all time.
+    A piece of work does not show short stops. If enough gaps are idle stops, their share of the spinning time is
+    therefore used for all time.
     """
     if not idle:
         return None
@@ -179,7 +179,7 @@ def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) 
 
 
 def hidden_period_ns(samples: CpuSamples, causes: Sequence[GapCause]) -> int | None:
-    """Return the period (ns) at whose same phase most of the stopped time ends, or None if there is none."""
+    """Return the period (ns) in which most stops (by time) end at the same phase, or None if no period fits."""
     stops = _possible_stops(samples, causes)
     most_ns = _total_ns(stops) * _MOST_OF_THEM
     for period_ns in _LOOKED_FOR_NS:
@@ -198,7 +198,7 @@ def _select_stops(stops: Sequence[_Stop], starts: Collection[int]) -> list[_Stop
     return [stop for stop in stops if stop[0] in starts]
 
 
-def _stopped(samples: CpuSamples, causes: Sequence[GapCause]) -> list[int]:
+def _stop_candidates(samples: CpuSamples, causes: Sequence[GapCause]) -> list[int]:
     """Return the indices of the gaps that may be a quota's stops."""
     return [
         at
@@ -208,14 +208,15 @@ def _stopped(samples: CpuSamples, causes: Sequence[GapCause]) -> list[int]:
 
 
 def _is_idle(cause: GapCause) -> bool:
-    """Return whether a traced gap was mostly idle: idleness is time that the trace does not contain."""
+    """Return whether the trace covers less than half of the gap, so the CPU was mostly idle; False without a trace."""
     return cause.kernel_ns is not None and cause.length_ns - cause.kernel_ns > _MOSTLY * cause.length_ns
 
 
 def _choose_gaps(causes: Sequence[GapCause], stopped: Sequence[int], budget_ns: float | None) -> set[int]:
-    """Return the indices of the idle gaps, and of the longest other ones that fit into the budget.
+    """Return the indices of the gaps to assign to the quota: idle gaps, then the longest others within the budget.
 
-    `budget_ns` is the time that the kernel counted, or None if it is unknown.
+    `budget_ns` is the stopped time that the kernel counted. If it is None (unknown), only the idle gaps are returned,
+    or all untraced gaps if none is idle.
     """
     idle = {at for at in stopped if _is_idle(causes[at])}
     if budget_ns is None:
@@ -230,8 +231,8 @@ def _choose_gaps(causes: Sequence[GapCause], stopped: Sequence[int], budget_ns: 
 
 
 def _possible_stops(samples: CpuSamples, causes: Sequence[GapCause]) -> list[_Stop]:
-    """Return start and length (ns) of possible quota stops, in gaps and in pieces of fixed work."""
-    gaps = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes)]
+    """Return start and length (ns) of each possible quota stop, in gaps and in pieces of fixed work."""
+    gaps = [(causes[at].start_ns, causes[at].length_ns) for at in _stop_candidates(samples, causes)]
     return sorted((start, length) for start, length in gaps + _stops_of_work(samples) if length >= _LEAST_STOP_NS)
 
 
@@ -244,7 +245,7 @@ def _work_series(samples: CpuSamples) -> tuple[Samples, ...]:
 
 
 def _interruptions(work: Samples) -> list[_Stop]:
-    """Return the start and the length (ns) of the excess of each piece that took longer than usual."""
+    """Return the time by which each slow piece exceeds the median, as start and length (ns)."""
     if not work.length_ns:
         return []
     usual_ns = round(statistics.median(work.length_ns))
@@ -256,7 +257,10 @@ def _interruptions(work: Samples) -> list[_Stop]:
 
 
 def _starts_in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> frozenset[int]:
-    """Return the starts of the stops that end at the phase of the period where most of the stopped time ends."""
+    """Return the starts of the stops that end at the period's most common phase, weighted by stopped time.
+
+    `share` is the width of the phase, as a share of the period.
+    """
     ends = sorted(((start + length) % period_ns, length, start) for start, length in stops)
     circle = [*ends, *((phase + period_ns, length, start) for phase, length, start in ends)]
     width_ns = round(share * period_ns)
@@ -285,7 +289,7 @@ _LEAST_UNEXPLAINED = 0.005  # of the time
 class ConcurrentObservations(Struct, frozen=True):
     """Observations made at the same time as a calibration.
 
-    `trace` is the reason for a missing trace; `interval` is None if no second snapshot was taken.
+    `trace` is the trace, or the reason why it is missing. `interval` is None if no second snapshot was taken.
     """
 
     trace: Trace | str = NOT_TRACED
@@ -300,9 +304,9 @@ class Attribution(Struct, frozen=True):
     culprits_by_cpu: Mapping[int, tuple[MeasuredCulprit, ...]] = {}  # the costliest first
     reason: str | None = None
     suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = {}  # if the gaps do not show the culprit
-    quota_by_cpu: Mapping[int, Disturbance] = {}  # of CPUs on which quotas stopped the loops
-    long_stops_by_cpu: Mapping[int, tuple[int, ...]] = {}  # in ns, as from hidden quotas
-    others_by_cpu: Mapping[int, Others] = {}  # all the time, by the trace
+    quota_by_cpu: Mapping[int, Disturbance] = {}  # only CPUs on which quotas stopped the loops
+    long_stops_by_cpu: Mapping[int, tuple[int, ...]] = {}  # ns; typical of hidden quotas
+    others_by_cpu: Mapping[int, Others] = {}  # over the whole calibration, from the trace
     is_live: bool = False  # measured on this host, now
 
     def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
@@ -328,7 +332,7 @@ def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservat
     quotas = _quotas(samples, observations)
     idle = _idleness(samples, traced, offset_ns)
     quota_by_cpu = {
-        cpu_samples.cpu: quota_on(cpu_samples, causes[cpu_samples.cpu], quotas, idle.get(cpu_samples.cpu))
+        cpu_samples.cpu: quota_disturbance(cpu_samples, causes[cpu_samples.cpu], quotas, idle.get(cpu_samples.cpu))
         for cpu_samples in samples.cpus
     }
     by_quota = {cpu: quota for cpu, quota in quota_by_cpu.items() if quota is not None}
@@ -372,7 +376,7 @@ def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservat
 def _idleness(
     samples: CalibrationSamples, traced: Mapping[int, CpuPieces], offset_ns: int
 ) -> Mapping[int, Callable[[int, int], bool]]:
-    """Return by CPU whether it was idle at a time of the calibration, for CPUs whose trace includes the loop."""
+    """Return by CPU a test for idle periods of the calibration, for CPUs whose trace includes the loop."""
     return {
         cpu_samples.cpu: partial(was_idle, traced[cpu_samples.cpu], offset_ns)
         for cpu_samples in samples.cpus
@@ -381,7 +385,7 @@ def _idleness(
 
 
 def _quotas(samples: CalibrationSamples, observations: ConcurrentObservations) -> Quotas:
-    """Return the groups that a quota stopped during the calibration, or shortly before it."""
+    """Return the quotas whose groups were stopped during the calibration, or shortly before it."""
     interval, snapshot = observations.interval, observations.snapshot
     return Quotas(
         throttles=interval.throttles if interval is not None else (),
@@ -394,9 +398,9 @@ def _quotas(samples: CalibrationSamples, observations: ConcurrentObservations) -
 def _others(
     samples: CalibrationSamples, observations: ConcurrentObservations, traced: Iterable[CpuPieces]
 ) -> Mapping[int, Others]:
-    """Return what the trace shows on each CPU besides the calibration's loop; empty without a trace or a snapshot.
+    """Return the traced sources on each CPU besides the calibration's loop; empty without a trace or a snapshot.
 
-    CPUs whose loop has no known thread number (in old recordings) are omitted.
+    CPUs whose loop has an unknown thread number (in old recordings) are omitted.
     """
     trace, snapshot = observations.trace, observations.snapshot
     if isinstance(trace, str) or snapshot is None:
@@ -412,9 +416,9 @@ def _others(
 def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[Disturbance, ...]:
     """Return the culprits that were observed on the CPU during the calibration, the costliest first.
 
-    The loops ended before the second snapshot, so their time is unattributed in the interval and left out. If the gaps
-    are far longer than the observed threads explain, other threads have ended too, and are added as one culprit. Ticks
-    identified by their phase, and timer interrupts identified by their rate, are left out.
+    Unattributed time is left out: it is mostly the loops', which ended before the second snapshot. If the gaps are far
+    longer than the observed threads explain, other threads have ended too, and are added as one culprit. Ticks and
+    timer interrupts are left out if gaps were already identified as such, by phase or rate.
     """
     explained = {Kind.UNATTRIBUTED} | ({Kind.TICK, Kind.TIMER} & {cause.kind for cause in causes})
     culprits = [culprit for culprit in disturbances_of(interval, samples.cpu) if culprit.kind not in explained]
@@ -438,7 +442,7 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
 
 
 def gap_culprits(causes: Sequence[GapCause], cpu: int, spin_ns: int) -> tuple[MeasuredCulprit, ...]:
-    """Return the culprits behind the gaps of one CPU, the costliest first; lengths are lengths of gaps."""
+    """Return the culprits behind one CPU's gaps, the costliest first, with the lengths of their gaps."""
     together: dict[tuple[str, str, int | None, int | None], list[GapCause]] = defaultdict(list)
     for cause in causes:
         tid = cause.thread.tid if cause.thread is not None else None

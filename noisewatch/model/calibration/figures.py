@@ -1,4 +1,4 @@
-"""Computes the figures of a calibration from the gaps and the work of each CPU."""
+"""Computes the figures of a calibration from each CPU's gaps and work."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _THIRD = 3
 
 
 class Spread(Struct, frozen=True):
-    """Statistics of block times; a block is `pieces` pieces of work."""
+    """Statistics of block times; a block is `pieces` consecutive pieces (measured units) of work."""
 
     count: int
     median_ns: float
-    mad_share: float  # of the median
-    width_share: float  # 5th to 95th percentile, of the median
+    mad_share: float  # share of the median, as all shares
+    width_share: float  # 5th to 95th percentile
     p01_share: float  # below the median
     p99_share: float  # above the median
     max_share: float  # above the median
@@ -46,7 +46,7 @@ class Spread(Struct, frozen=True):
 
     @property
     def piece_ns(self) -> float:
-        """The median time of one piece, comparable between calibrations with different numbers of pieces per block."""
+        """The median time (ns) of one piece, comparable between calibrations whose blocks differ in size."""
         return self.median_ns / self.pieces
 
     @property
@@ -68,7 +68,7 @@ class CpuFigures(Struct, frozen=True):
     gap_p999_ns: float | None
     gap_max_ns: int | None
     gap_histogram: Histogram
-    waited_share: float | None  # of the time: another thread ran
+    waited_share: float | None  # share of the time in which another thread ran
     effective_khz: float | None
     effective_khz_spread_share: float | None  # 5th to 95th percentile, as a share of the median
     work: Spread | None
@@ -80,7 +80,7 @@ class CpuFigures(Struct, frozen=True):
     throughput_drift_share: float | None  # last third against first third, by medians
     mvalue: float | None
     lost_gaps: int
-    measured_share: float | None  # measured share of slot time, of the least measured series
+    measured_share: float | None  # measured part of the planned slot time, for the least measured series
 
 
 class Calibration(Struct, frozen=True):
@@ -95,7 +95,7 @@ class Calibration(Struct, frozen=True):
 
 
 def calibration_of(samples: CalibrationSamples) -> Calibration:
-    """Compute the figures of the measured samples."""
+    """Compute the figures of each CPU from the samples."""
     return Calibration(samples, tuple(_figures(cpu_samples) for cpu_samples in samples.cpus))
 
 
@@ -137,9 +137,9 @@ def _figures(samples: CpuSamples) -> CpuFigures:
 
 
 def _measured_share(cpu_samples: CpuSamples) -> float | None:
-    """Return the share of its slots in which the CPU measured, for the least measured series.
+    """Return the measured part of the planned slot time, for the least measured series, or None without slots.
 
-    The share is below 1 if the CPU was stopped or its buffer was full.
+    It is below 1 if the CPU was stopped or its buffer was full.
     """
     planned_ns: dict[str, int] = {}
     for kind, begin_ns, end_ns in cpu_samples.slots:
@@ -155,7 +155,7 @@ def _measured_share(cpu_samples: CpuSamples) -> float | None:
 
 
 def blocks_of(samples: Samples) -> list[float]:
-    """Return the times (ns) of blocks of about a millisecond, each of the same number of consecutive samples.
+    """Return the times (ns) of blocks of about a millisecond, all with the same number of consecutive samples.
 
     No block spans a pause between two samples.
     """
@@ -185,7 +185,7 @@ def _spread_of_blocks(samples: Samples) -> Spread | None:
 
 
 def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS, pieces: int = 1) -> Spread | None:
-    """Return the spread of the times of `pieces` pieces each, or None for fewer than `least` times."""
+    """Return the spread of block times, for blocks of `pieces` pieces, or None for fewer than `least` times."""
     if len(times_ns) < least:
         return None
     ordered = sorted(times_ns)
@@ -207,9 +207,9 @@ def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS, pieces: int
 
 
 def drift_of(times_ns: Sequence[float]) -> float | None:
-    """Return how much longer the last third takes than the first, by medians, or None for too few times.
+    """Return by what share the last third's median exceeds the first third's, or None for too few times.
 
-    The result is a share; it is negative if the last third is shorter.
+    The result is negative if the last third is shorter.
     """
     if len(times_ns) < _LEAST_BLOCKS * _THIRD:
         return None
@@ -219,9 +219,9 @@ def drift_of(times_ns: Sequence[float]) -> float | None:
 
 
 def _effective_khz(samples: CpuSamples) -> list[float]:
-    """Return the CPU clock (kHz) over the calibration: the cycles of a multiplication chain by its time.
+    """Return samples of the CPU clock (kHz) over the calibration: a multiplication chain's cycles divided by its time.
 
-    The cycles of a multiplication are measured too, against as many additions of one cycle each.
+    The cycles per multiplication are measured too, by comparison with additions, which take one cycle each.
     """
     if not samples.multiply_ns or not samples.add_ns:
         return []
@@ -230,7 +230,7 @@ def _effective_khz(samples: CpuSamples) -> list[float]:
 
 
 def _width_share(values: Sequence[float]) -> float:
-    """Return the width from the 5th to the 95th percentile as a share of the median. Raise an error without values."""
+    """Return the distance from the 5th to the 95th percentile, as a share of the median. Raise an error if empty."""
     ordered = sorted(values)
     low, high = quantile(ordered, 0.05) or 0.0, quantile(ordered, 0.95) or 0.0
     return (high - low) / statistics.median(ordered)

@@ -1,11 +1,11 @@
 """The causes and parts of interruptions: of gaps in a calibration, and of the longest interruptions in a trace.
 
-By the trace, the source with the largest part of a gap is its cause. A gap without any source is from outside the
-kernel: from the hypervisor or the firmware. So is a gap that is longer than its traced part by far more than entering
-and leaving the kernel takes. Without a trace, a gap with a context switch belongs to another thread, a gap that begins
-at the clock's tick is the tick, and the cause of all others is unknown.
+With a trace, the cause of a gap is the source that took the largest part of it. A gap without any source comes from
+outside the kernel: from the hypervisor or the firmware. So does a gap whose untraced part is far longer than entering
+and leaving the kernel takes. Without a trace, a gap with a context switch is another thread's, a gap that begins at the
+clock's tick is the tick, and the cause of all others is unknown.
 
-Only its start identifies a tick among gaps: ticks begin at the same phase of the clock's period.
+A tick is recognized only by its start: ticks begin at the same phase of the clock's period.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from noisewatch.kernel.trace.runs import Thread, TracedSource
 
 
-_FREQUENCIES_HZ = (250, 1000, 100, 300)  # supported by kernels
+_FREQUENCIES_HZ = (250, 1000, 100, 300)  # the tick rates that kernels support
 _PHASE_NS = 10_000
 _FEWEST_TICKS = 8
-_SHORTEST_TICK = 4  # a quarter of the usual one
-_DENSER = 5  # than gaps at any time would be
+_SHORTEST_TICK = 4  # at least a quarter of the usual length
+_DENSER = 5  # than gaps at random times
 
 
 def starts_of_ticks(gaps: Sequence[tuple[int, int]], frequencies_hz: Iterable[int] = _FREQUENCIES_HZ) -> frozenset[int]:
-    """Return the starts of the gaps that are ticks: at the phase of the period where gaps are by far the densest.
+    """Return the starts of the gaps that are ticks: those at the phase where gaps are by far the densest.
 
-    Gaps are pairs of start and length, in ns. Only the longest gap of each period counts: a hypervisor causes gaps
-    right before and after it delivers the tick.
+    Gaps are pairs of start and length, in ns. Only the longest gap of each period counts, because a hypervisor causes
+    gaps right before and after it delivers the tick.
     """
     best: list[tuple[int, int]] = []
     best_period_ns = 1
@@ -60,7 +60,7 @@ def starts_of_ticks(gaps: Sequence[tuple[int, int]], frequencies_hz: Iterable[in
 
 
 def _densest(gaps: Sequence[tuple[int, int]], period_ns: int) -> list[tuple[int, int]]:
-    """Return the gaps in the part of the period, _PHASE_NS long, in which most gaps begin."""
+    """Return the gaps that begin in the busiest part of the period, _PHASE_NS long."""
     phases = sorted((gap[0] % period_ns, gap) for gap in gaps)
     phases += [(phase + period_ns, gap) for phase, gap in phases if phase < _PHASE_NS]  # the period is a circle
     first, begin, end = 0, 0, 0
@@ -76,9 +76,10 @@ OUTSIDE = "outside the kernel: hypervisor or firmware"
 UNKNOWN_CAUSE = "a kernel interrupt, or outside the kernel"
 ANOTHER_THREAD = "another thread"
 TICK = "timer tick"
-_OF_NO_THREAD = frozenset({Kind.OUTSIDE, Kind.UNATTRIBUTED, Kind.QUOTA})  # even if a thread ran during the gap
+# Not caused by a thread, even if one ran during the gap.
+_OF_NO_THREAD = frozenset({Kind.OUTSIDE, Kind.UNATTRIBUTED, Kind.QUOTA})
 _MOST = 0.5  # of the gaps
-_LEAST_ENTRY_NS = 2_000  # into the kernel and out again, with cold caches
+_LEAST_ENTRY_NS = 2_000  # to enter and leave the kernel with cold caches
 
 
 class Part(Struct, frozen=True):
@@ -165,7 +166,7 @@ def parts_of(
 
 
 def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns: int) -> dict[int, int]:
-    """Return the time (ns) that each source had the CPU between two times, without the spinner."""
+    """Return the CPU time (ns) of each source between two times, without the spinner."""
     shares: dict[int, int] = defaultdict(int)
     at = max(bisect_right(pieces.end_ns, begin_ns), 0)
     while at < len(pieces.start_ns) and pieces.start_ns[at] < end_ns:
@@ -180,19 +181,19 @@ def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns
 
 
 def includes_spinner(pieces: CpuPieces, spinner_tid: int | None) -> bool:
-    """Return whether the trace includes the spinner; a trace of only noise does not."""
+    """Return whether the trace includes the spinner; a trace that only records noise does not."""
     threads = (pieces.sources[number].thread for number in set(pieces.source))
     return spinner_tid is not None and any(thread is not None and thread.tid == spinner_tid for thread in threads)
 
 
 def was_idle(pieces: CpuPieces, offset_ns: int, start_ns: int, length_ns: int) -> bool:
-    """Return whether the CPU was idle for most of an interruption; needs a trace that includes the spinner."""
+    """Return whether the CPU was idle for most of an interruption. The trace must include the spinner."""
     begin_ns = start_ns + offset_ns
     return sum(_shares_of(pieces, None, begin_ns, begin_ns + length_ns).values()) < (1 - _MOST) * length_ns
 
 
 def _usual_rest_ns(gaps: Gaps, shares_by_gap: Sequence[dict[int, int]]) -> float:
-    """Return the time (ns) that entering and leaving the kernel, and a hypervisor, usually adds to a gap.
+    """Return the time (ns) that kernel entry and exit, and a hypervisor, usually add to a gap.
 
     Only gaps without a context switch count: a loop that was switched out may have been stopped while nothing else ran.
     """
@@ -207,7 +208,8 @@ def _usual_rest_ns(gaps: Gaps, shares_by_gap: Sequence[dict[int, int]]) -> float
 def causes_by_gaps(samples: CpuSamples, hz: int | None, timers_per_s: float | None = None) -> list[GapCause]:
     """Infer the cause of each gap from the gaps alone. `hz` is the kernel's tick rate, or None if unknown.
 
-    If the CPU's timer interrupted it far more often than the tick, most gaps without a switch are such interrupts.
+    If timer interrupts were far more frequent than the tick (`timers_per_s`), and frequent enough to explain most gaps
+    without a context switch, all of these gaps are timer interrupts.
     """
     gaps = samples.gaps
     unswitched = [
@@ -235,7 +237,7 @@ def causes_by_gaps(samples: CpuSamples, hz: int | None, timers_per_s: float | No
 
 
 class Interruption(Struct, frozen=True):
-    """An uninterrupted time in which other sources had the CPU. `start_ns` is since the trace began."""
+    """A period in which other sources had the CPU throughout. `start_ns` counts from the start of the trace."""
 
     start_ns: int
     length_ns: int
@@ -247,7 +249,7 @@ def longest_interruptions(
 ) -> tuple[Interruption, ...]:
     """Return the longest interruptions of the main thread, the longest first.
 
-    They contain all sources except the thread; the thread or idleness ends one.
+    All sources except the thread count. An interruption ends when the thread runs or the CPU is idle.
     """
     longest = heapq.nlargest(most, _interruptions(pieces, main_thread_tid), key=lambda span: span[1] - span[0])
     crowds = crowds_in(pieces, irqs)
@@ -257,7 +259,7 @@ def longest_interruptions(
 
 
 def _interruptions(pieces: CpuPieces, main_thread_tid: int | None) -> Iterator[tuple[int, int, dict[int, int]]]:
-    """Yield begin, end and time by source of each interruption."""
+    """Yield each interruption's begin, end, and time (ns) by source."""
     begin = end = 0
     shares: dict[int, int] = {}
     for start_ns, end_ns, number in zip(pieces.start_ns, pieces.end_ns, pieces.source, strict=True):

@@ -1,7 +1,7 @@
-"""Whether and when the clocks of working CPUs have become stable (level).
+"""Determines whether and when the clocks of working CPUs became level (stable).
 
-A clock is constant until the turbo budget is used up, so it is level if it is still constant some time after the
-longest usual budget.
+Every clock is constant until the turbo budget is used up. A level clock is still constant some time after the longest
+usual budget.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from noisewatch.turbo import LEAST_S
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CpuSpeeds
 
-_WINDOW = 10  # seconds that have to be level
-_LONGER = (_WINDOW, 20, 30)  # seconds in which noise may hide a trend no more
+_WINDOW = 10  # seconds
+_LONGER = (_WINDOW, 20, 30)  # windows in seconds; in longer ones, noise is less likely to hide a trend
 _LEVEL_SHARE = 0.01  # the usual difference between calibrations of one machine
-_MOST_TREND = 0.03  # from the first second to the last, at most, with two standard errors
-_IN_A_ROW = 5  # consecutive seconds in which it has to be level: noise may hide a trend now and then
-_NOISE = 5  # usual steps from one second to the next: what level times may be apart
+_MOST_TREND = 0.03  # relative change within a window, including two standard errors
+_IN_A_ROW = 5  # consecutive seconds with a level window: noise may hide a trend in one of them
+_NOISE = 5  # level times differ by at most this many median steps from second to second
 
 
 class SettledCpu(Struct, frozen=True):
-    """The first and last speed of one CPU, in kHz, or relative to a first speed of 1 if kHz are not available.
+    """The first and last speed of one CPU, in kHz, or relative to a first speed of 1 if the kHz are unknown.
 
-    `after_s` is the second at which the CPU reached its last speed; None: its clock was not level at the end.
+    `after_s` is the second at which the CPU reached its last speed, or None if its clock was not level at the end.
     """
 
     cpu: int
@@ -48,23 +48,23 @@ class Settling(Struct, frozen=True):
 
     @property
     def is_level(self) -> bool:
-        """Whether the clocks of all CPUs were level, after more time than a turbo budget usually lasts."""
+        """Whether the clocks of all CPUs were level after the longest usual turbo budget."""
         return self.seconds >= LEAST_S and bool(self.cpus) and all(cpu.after_s is not None for cpu in self.cpus)
 
     @property
     def after_s(self) -> int | None:
-        """The second at which the last CPU had settled; None if any CPU had not."""
+        """The second at which the last CPU settled, or None if not all clocks were level."""
         seconds = [cpu.after_s for cpu in self.cpus if cpu.after_s is not None]
         return max(seconds) if self.is_level else None
 
     @property
     def slowest(self) -> SettledCpu | None:
-        """The CPU that lost the largest part of its clock; None if nothing was measured."""
+        """The CPU whose clock dropped most, relative to its first speed; None if nothing was measured."""
         return min(self.cpus, key=lambda cpu: cpu.last / cpu.first, default=None)
 
 
 def is_level(times_ns: Sequence[float]) -> bool:
-    """Return whether the last seconds show no trend; False if they are too few or too noisy to decide."""
+    """Return whether the last seconds are level; False if they are too few or too noisy to decide."""
     return all(_is_level_at_end(times_ns[: len(times_ns) - ago]) for ago in range(_IN_A_ROW))
 
 
@@ -85,7 +85,7 @@ def _is_level_at_end(times_ns: Sequence[float]) -> bool:
 
 
 def _trend(times_ns: Sequence[float]) -> tuple[float, float]:
-    """Return the relative change of the times from the first to the last, and two standard errors of it.
+    """Return the relative change from the first time to the last, and two standard errors of this change.
 
     By linear regression: https://en.wikipedia.org/wiki/Simple_linear_regression#Normality_assumption
     """
@@ -98,7 +98,7 @@ def _trend(times_ns: Sequence[float]) -> tuple[float, float]:
 
 
 def _tolerance(window: Sequence[float]) -> float:
-    """Return the largest difference (ns) between times of a level clock."""
+    """Return the largest difference (ns) from the median that times of a level clock may have."""
     step = statistics.median(abs(later - earlier) for earlier, later in pairwise(window))
     return max(_LEVEL_SHARE * statistics.median(window), _NOISE * step)
 
@@ -111,22 +111,22 @@ def are_level(times_by_cpu: Mapping[int, Sequence[float]]) -> bool:
 def settling_of(speeds: Sequence[CpuSpeeds]) -> Settling:
     """Summarize the speeds.
 
-    The CPU with the fewest seconds decides the length, which is 0 if any CPU was not measured.
+    `seconds` is that of the CPU with the fewest. If any CPU was not measured, it is 0 and there are no CPUs.
     """
     measured = [cpu_speeds for cpu_speeds in speeds if cpu_speeds.times_ns]
     seconds = min((len(cpu_speeds.times_ns) for cpu_speeds in measured), default=0)
-    return Settling(seconds, tuple(map(_settled, measured))) if len(measured) == len(speeds) else Settling(0, ())
+    return Settling(seconds, tuple(map(_settled_cpu, measured))) if len(measured) == len(speeds) else Settling(0, ())
 
 
-def _settled(speeds: CpuSpeeds) -> SettledCpu:
+def _settled_cpu(speeds: CpuSpeeds) -> SettledCpu:
     times = speeds.times_ns
     first_ns, last_ns = times[0], statistics.median(times[-_WINDOW:])
     first = speeds.cycles * 1e6 / first_ns if speeds.cycles is not None else 1.0
-    return SettledCpu(speeds.cpu, first, first * first_ns / last_ns, speeds.cycles is not None, _settled_after(times))
+    return SettledCpu(speeds.cpu, first, first * first_ns / last_ns, speeds.cycles is not None, _settling_second(times))
 
 
-def _settled_after(times: Sequence[float]) -> int | None:
-    """Return the last second out of tolerance of the final times (0 if none), or None if not level."""
+def _settling_second(times: Sequence[float]) -> int | None:
+    """Return the last second that differs from the final times (0 if none does), or None if not level."""
     if not is_level(times):
         return None
     window = times[-_WINDOW:]

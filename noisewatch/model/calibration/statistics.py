@@ -14,7 +14,7 @@ _SUBS = 1 << _SUB_BITS
 
 
 def bucket_of(value: int) -> int:
-    """Return the number of the bucket that holds `value` (0 or more); below 32 each value has its own bucket."""
+    """Return the number of the bucket that contains `value` (>= 0). Each value below 32 has its own bucket."""
     if value < 2 * _SUBS:
         return value
     shift = value.bit_length() - _SUB_BITS - 1
@@ -22,7 +22,7 @@ def bucket_of(value: int) -> int:
 
 
 def lower_edge(bucket: int) -> int:
-    """Return the smallest value of the bucket; its largest value is one below the next bucket's smallest."""
+    """Return the smallest value of the bucket, which ends just below the next bucket's smallest value."""
     if bucket < 2 * _SUBS:
         return bucket
     shift = (bucket >> _SUB_BITS) - 1
@@ -30,7 +30,7 @@ def lower_edge(bucket: int) -> int:
 
 
 class Histogram(Struct, frozen=True):
-    """The number of values in each bucket. A bucket is at most 1/16 of its values wide.
+    """Counts of values by bucket. A bucket's width is at most 1/16 of its values.
 
     The layout is that of HdrHistogram (https://hdrhistogram.github.io/HdrHistogram/), with 16 sub-buckets.
     """
@@ -46,7 +46,7 @@ class Histogram(Struct, frozen=True):
     def count(self) -> int:
         return sum(self.counts.values())
 
-    def merged(self, other: Histogram) -> Histogram:
+    def merge(self, other: Histogram) -> Histogram:
         """Return the sum of both histograms."""
         return Histogram(Counter(self.counts) + Counter(other.counts))
 
@@ -64,7 +64,7 @@ class Histogram(Struct, frozen=True):
         return None
 
     def edges_and_counts(self) -> tuple[list[int], list[int]]:
-        """Return n + 1 edges and the n counts between them, from the first filled bucket to the last."""
+        """Return n + 1 edges and the n counts between them, over the range of filled buckets; empty without values."""
         if not self.counts:
             return [], []
         buckets = range(min(self.counts), max(self.counts) + 1)
@@ -110,12 +110,12 @@ def coefficient_of_variation(values: Sequence[float]) -> float | None:
 
 
 def mvalue(values: Sequence[float]) -> float | None:
-    """Return the modality of the distribution: 2 is one mode, 4 is two of equal height; None below 32 values.
+    """Return the modality of the distribution: 2 for one mode, 4 for two modes of equal height; None below 32 values.
 
     It is the sum of the height differences between neighbouring bars of the histogram, in units of the tallest bar: B.
     Gregg, "Modality", https://www.brendangregg.com/FrequencyTrails/modes.html. The outermost hundredth on each side is
-    left out, because one far value would put all others into one bar. The number of bars follows Sturges (1926), doi
-    10.1080/01621459.1926.10502161. Equal values are one mode.
+    left out, because a single outlier would squeeze all other values into one bar. The number of bars follows Sturges
+    (1926), doi 10.1080/01621459.1926.10502161. Equal values are one mode.
     """
     if len(values) < _FEWEST_FOR_HUMPS:
         return None

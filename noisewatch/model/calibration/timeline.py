@@ -1,14 +1,14 @@
-"""The useful work of a CPU over time, and the times of benchmark samples that follow from it.
+"""A CPU's useful work over time, and the times of benchmark samples predicted from it.
 
-Pieces of work show how fast the CPU was for their kind, and its interruptions; a gap is time without work. Joined end
-to end, the pieces are the CPU time that a benchmark would have had. A sample is replayed by computing how long its work
-takes from some point on. This covers gaps, sharing, clock and drift. (Replay of measured detours: Hoefler, Schneider,
-Lumsdaine, "Characterizing the Influence of System Noise on Large-Scale Applications by Simulation", SC'10, doi
-10.1109/SC.2010.12; blocks of fixed work: as the Allan variance.)
+A piece is a measured unit of work with its time, or a gap: time without work. Pieces show the CPU's speed for their
+kind of work, and its interruptions. Joined end to end, they are the CPU time that a benchmark would have had. A sample
+is replayed by computing how long its work takes from some point on. This covers gaps, sharing, clock and drift. (Replay
+of measured detours: Hoefler, Schneider, Lumsdaine, "Characterizing the Influence of System Noise on Large-Scale
+Applications by Simulation", SC'10, doi 10.1109/SC.2010.12; blocks of fixed work: as the Allan variance.)
 
-Each kind of work was measured in its own slots. In other slots the samples of its nearest slot represent its speed,
+Each kind of work was measured in its own slots. In the slots of other kinds, its speed is taken from its nearest slot,
 because sharing of the core, the cache or the clock varies over time and affects each kind differently. Interruptions
-longer than sharing explains keep their time.
+too long to be explained by sharing remain where they were measured.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CpuSamples, Gaps
 
 
-_Timed = tuple[int, int, bool]  # from when, for how long, and whether work was done: ns
-Piece = tuple[float, float]  # ns that passed, ns of undisturbed work done in that time
-INTERRUPTIONS = (GAPS,)  # lost time alone: for a kind of work that sharing does not slow
-# The series that together represent a kind.
+_Timed = tuple[int, int, bool]  # start and length (ns), and whether work was done
+Piece = tuple[float, float]  # elapsed ns, and the work done in them, in ns of undisturbed work
+INTERRUPTIONS = (GAPS,)  # only lost time: for work that sharing does not slow
+# The series that together represent a kind of work.
 SERIES_OF: Mapping[Work, tuple[str, ...]] = {
     Work.LATENCY: (LATENCY,),
     Work.THROUGHPUT: (THROUGHPUT,),
@@ -53,10 +53,10 @@ SERIES_OF: Mapping[Work, tuple[str, ...]] = {
 }
 _OF_MEMORY = (CACHE, MEMORY)
 _OWN_BREAK_NS = 200_000  # between two samples; thrice what a chain of multiplications takes
-_LONG_NS = 100_000  # of a gap, or in work that sharing hardly slows: an interrupt with its softirq is shorter
-_LONG_SHARE = 1.5  # of the usual time, above it: whatever shares the core at most doubles it
+_LONG_NS = 100_000  # for gaps, and for work that sharing hardly slows: an interrupt with its softirq is shorter
+_LONG_SHARE = 1.5  # excess over the usual time: sharing the core at most doubles the time
 _LONG_IN_CHAIN = 0.5  # the same for work that sharing hardly slows
-_FEW = 3  # pieces, of which half may be interrupted
+_FEW = 3  # pieces; of so few, half may be interrupted
 
 
 def usual_ns_by_series(runs: Iterable[CpuSamples]) -> dict[str, float]:
@@ -71,8 +71,8 @@ def usual_ns_by_series(runs: Iterable[CpuSamples]) -> dict[str, float]:
 class Stretch(Struct, frozen=True):
     """A period in which one series was measured.
 
-    `pieces` has all pieces, `calm` the pieces without interruptions, and `long` the interruptions: start and length of
-    delays too long to be explained by sharing the core.
+    `pieces` are all pieces, `calm` the pieces without long interruptions. `long` are these interruptions as start and
+    length: delays too long to be explained by sharing the core.
     """
 
     series: str
@@ -85,13 +85,13 @@ class Stretch(Struct, frozen=True):
 
 
 def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch]:
-    """Return the slots of the CPU in which anything was measured.
+    """Return a stretch for each of the CPU's slots in which anything was measured.
 
     `usual_ns` has the usual time of one sample of each series.
     """
     stretches: list[Stretch] = []
-    planned_ns = -1  # when the slot before was to end
-    expected_ns: int | None = None  # when it did; None after a rest, which has no fixed end
+    planned_ns = -1  # planned end of the previous slot
+    expected_ns: int | None = None  # its real end; None after a rest, which has no fixed end
     for kind, begin_ns, end_ns in run.slots:
         series = STARTED.get(kind, kind)
         timed = list(
@@ -109,14 +109,14 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
             expected_ns = round(stretches[-1].end_ns)
         elif kind in FETCH or series not in usual_ns:
             expected_ns = end_ns
-        elif expected_ns is None:  # another thread had the whole slot, like every slot without pieces
+        elif expected_ns is None:  # another thread had the whole slot, because it has no pieces
             expected_ns = begin_ns
         planned_ns = end_ns
     return stretches
 
 
-def cut_ns(series: str, usual_ns: float) -> float:
-    """Return the smallest excess (ns) over the usual time that is an interruption and not only sharing."""
+def least_interruption_ns(series: str, usual_ns: float) -> float:
+    """Return the smallest excess (ns) over the usual time that counts as an interruption, not as sharing."""
     if series in (GAPS, LATENCY):
         return max(_LONG_NS, _LONG_IN_CHAIN * usual_ns)
     return _LONG_SHARE * usual_ns
@@ -125,12 +125,12 @@ def cut_ns(series: str, usual_ns: float) -> float:
 def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: float) -> Stretch:
     """Build the stretch from its timed pieces.
 
-    Short gaps of a spin are calm; for work, a long excess over its median is an interruption.
+    Short gaps count as calm. For work, a long excess over the median is an interruption.
     """
     lengths = [length for _, length, is_useful in timed if is_useful]
     local_ns = statistics.median(lengths) if lengths and series != GAPS else 0.0
     local_ns = min(local_ns, usual_ns) if len(lengths) < _FEW else local_ns
-    least_ns = cut_ns(series, usual_ns)
+    least_ns = least_interruption_ns(series, usual_ns)
     pieces: list[Piece] = []
     calm: list[Piece] = []
     long: list[tuple[float, float]] = []
@@ -152,7 +152,7 @@ def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: flo
 def _slower_neighbours(timed: Sequence[_Timed]) -> list[int]:
     """Return the length of each piece's slower neighbour.
 
-    An emptied cache slows several pieces in a row as much as another thread's turn slows one.
+    It tells an emptied cache, which slows several pieces in a row, from another thread's turn, which slows only one.
     """
     lengths = [length for _, length, _ in timed]
     return [max(lengths[max(at - 1, 0) : at] + lengths[at + 1 : at + 2], default=0) for at in range(len(lengths))]
@@ -169,7 +169,7 @@ def _work_pieces(run: CpuSamples, series: str, begin_ns: int, end_ns: int) -> It
 
 
 def _pause_between_samples(expected_ns: int, start_ns: int) -> Iterator[_Timed]:
-    """Yield the time between two samples as an interruption if it is longer than our own work between samples."""
+    """Yield the pause between two samples as an interruption if it exceeds noisewatch's own work between samples."""
     if start_ns - expected_ns > _OWN_BREAK_NS:
         yield expected_ns, start_ns - expected_ns, False
 
@@ -183,10 +183,10 @@ def _spin_pieces(run: CpuSamples, begin_ns: int, end_ns: int) -> Iterator[_Timed
     for start_ns, length_ns in zip(spins.start_ns[first:last], spins.length_ns[first:last], strict=True):
         yield from _pause_between_samples(expected_ns, start_ns)
         expected_ns = start_ns + length_ns
-        yield from _between_gaps(run.gaps, start_ns, expected_ns)
+        yield from _split_at_gaps(run.gaps, start_ns, expected_ns)
 
 
-def _between_gaps(gaps: Gaps, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
+def _split_at_gaps(gaps: Gaps, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
     first, last = (bisect_left(gaps.start_ns, edge) for edge in (begin_ns, end_ns))
     at_ns = begin_ns
     for start_ns, length_ns in zip(gaps.start_ns[first:last], gaps.length_ns[first:last], strict=True):
@@ -198,13 +198,13 @@ def _between_gaps(gaps: Gaps, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
         yield at_ns, end_ns - at_ns, True
 
 
-def laid_out(
+def lay_out(
     stretches: Sequence[Stretch], series: Sequence[str], least_ns: float, are_interrupted: bool = True
 ) -> Iterator[tuple[Stretch, list[Piece]]]:
     """Yield each stretch with the pieces that work of these series would have had in it.
 
-    Stretches of other series contribute interruptions of at least `least_ns`: shorter ones are in the own pieces too.
-    If not `are_interrupted`, all interruptions are left out.
+    Stretches of other series contribute only interruptions of at least `least_ns`, because the series' own pieces
+    already include shorter ones. If not `are_interrupted`, all long interruptions are left out.
     """
     own = _Own(stretch for stretch in stretches if stretch.series in series and stretch.calm)
     for stretch in stretches:
@@ -217,7 +217,7 @@ def laid_out(
 
 
 class _Own:
-    """The stretches of one kind of work, ordered by their middles: those just after a pause, and the others."""
+    """The stretches of one kind of work in two lists, ordered by their middles: process starts, and all others."""
 
     def __init__(self, stretches: Iterable[Stretch]) -> None:
         self._alike: dict[bool, list[Stretch]] = {True: [], False: []}
@@ -228,7 +228,11 @@ class _Own:
         }
 
     def nearest(self, stretch: Stretch) -> Stretch | None:
-        """Return the nearest stretch in time, preferably after a pause if the given one is, and otherwise not."""
+        """Return the nearest stretch in time, or None if there is none.
+
+        Near a process start, only other process starts are considered, unless there are none; likewise for other
+        stretches.
+        """
         is_start = stretch.is_start if self._alike[stretch.is_start] else not stretch.is_start
         alike, middles, at_ns = self._alike[is_start], self._middles[is_start], _middle_ns(stretch)
         after = bisect_left(middles, at_ns)
@@ -255,7 +259,7 @@ def _fill_between(nearest: Stretch, stretch: Stretch, long: Iterable[tuple[float
 
 
 def _take_pieces(source: Iterator[Piece], left_ns: float) -> list[Piece]:
-    """Return the next pieces for `left_ns`; the rest of the last piece is dropped."""
+    """Return the next pieces that fill `left_ns`, with the last piece cut to fit."""
     pieces: list[Piece] = []
     while left_ns > 0:
         piece = next(source)
@@ -284,7 +288,7 @@ class Timeline:
         return self._done[-1]
 
     def passed_at(self, done_ns: float) -> float:
-        """Return the time (ns) at which `done_ns` of work was done. A gap lies after the work before it."""
+        """Return the time (ns) at which `done_ns` of work was done. At a gap, this is the time before the gap."""
         done, passed = self._done, self._passed
         at = bisect_left(done, done_ns)
         if at == 0:
@@ -300,9 +304,9 @@ class Timelines(Struct, frozen=True):
 
     steady: Timeline
     starts: tuple[Timeline, ...]
-    worked_ns: float = 0.0  # in which work was done besides the search for gaps
-    piece_ns: float = 0.0  # one piece of that work
-    looks: int = 0  # separate times at which that work was done
+    worked_ns: float = 0.0  # time of the measured work
+    piece_ns: float = 0.0  # usual time of one piece of the work, for the slowest series
+    looks: int = 0  # groups of stretches in which the work was done
 
     @property
     def useful_ns(self) -> float:
@@ -315,8 +319,8 @@ class Timelines(Struct, frozen=True):
     def run_times(self, work_ns: float, count: int, choose: Random) -> list[float]:
         """Simulate the times (ns) of `count` consecutive samples of a process, after a first one to warm up.
 
-        The process continues like the steady time from a random point on, cyclically. Half of the processes begin
-        somewhere in one of the starts, because some programs take longer to get to their first sample.
+        The process continues through the steady part from a random point on, cyclically. Half of the processes begin at
+        a random point of one of the starts, because some programs take longer to get to their first sample.
         """
         start = choose.choice(self.starts) if self.starts and choose.random() < _AT_START else _NOTHING
         since_ns, from_ns = choose.random() * start.useful_ns, choose.random() * self.steady.useful_ns
@@ -324,15 +328,15 @@ class Timelines(Struct, frozen=True):
         return [end - begin for begin, end in pairwise(edges)]
 
     def _passed_at(self, start: Timeline, since_ns: float, from_ns: float, done_ns: Iterable[float]) -> list[float]:
-        """Return the times (ns) at which the amounts of work are done, counted from the start's first work.
+        """Return the times (ns), from the beginning of `start`, at which the amounts of work are done.
 
-        A noise floor calls this a million times, so the steady time's totals are computed once.
+        A noise floor calls this a million times, so the totals of the steady part are looked up only once.
         """
         passed_at, useful_ns, passed_ns = self.steady.passed_at, self.steady.useful_ns, self.steady.passed_ns
         if not useful_ns:
             return [start.passed_at(since_ns + done) for done in done_ns]
         start_ns = start.useful_ns
-        # offset of the steady time's beginning, because the start comes first
+        # the start comes first, so the steady time begins later by this offset
         ahead_ns = start.passed_ns - passed_at(from_ns)
         edges: list[float] = []
         for done in done_ns:
@@ -347,7 +351,7 @@ class Timelines(Struct, frozen=True):
 
 _NOTHING = Timeline(())
 _AT_START = 0.5
-_APART_NS = 50_000_000  # longer than between two slices of one turn
+_APART_NS = 50_000_000  # longer than the pauses between two slices of one turn
 
 
 class Replay:
@@ -359,22 +363,22 @@ class Replay:
         self._stretches = [stretches_of(run, self._usual_ns) for run in self._runs]
 
     def timelines(self, series: Sequence[str] | None = None, are_interrupted: bool = True) -> Timelines:
-        """Return the timelines of work of these series; empty if any was not measured.
+        """Return the timelines of work of these series; empty if any series was not measured.
 
-        Without `series` the work is the user's command if one was measured, otherwise mixed work, or the measured part
-        of it. If not `are_interrupted`, long interruptions are left out, and the CPU's speed is unchanged.
+        Without `series`, the work is the user's command if it was measured, otherwise the measured part of mixed work.
+        If not `are_interrupted`, long interruptions are left out; the CPU's speed is unchanged.
         """
         if series is None:
             series = [name for name in (COMMAND, *SERIES_OF[Work.MIXED]) if name in self._usual_ns]
             series = [COMMAND] if COMMAND in series else series
         if not {*series} <= {GAPS, *self._usual_ns}:
             return Timelines(_NOTHING, ())
-        least_ns = max((cut_ns(name, self._usual_ns.get(name, 0.0)) for name in series), default=0.0)
+        least_ns = max((least_interruption_ns(name, self._usual_ns.get(name, 0.0)) for name in series), default=0.0)
         steady: list[Piece] = []
         starts: list[list[Piece]] = []
         for stretches in self._stretches:
             is_in_start = False
-            for stretch, pieces in laid_out(stretches, series, least_ns, are_interrupted):
+            for stretch, pieces in lay_out(stretches, series, least_ns, are_interrupted):
                 if stretch.is_start and not is_in_start:
                     starts.append([])
                 (starts[-1] if stretch.is_start else steady).extend(pieces)

@@ -15,10 +15,10 @@ Cvs = Mapping[Work, Mapping[int, float]]  # predicted CV by kind of work, and by
 
 
 class Entry(Struct, frozen=True):
-    """One calibration in the history. `facts` and `figures` are empty in entries of versions without them."""
+    """One calibration in the history. `facts` and `figures` are empty if an old version wrote the entry."""
 
     at_s: float  # seconds since 1970, by this machine's clock
-    core: str  # what measured
+    core: str  # the spinner's core: native or Python
     cpus: CpuSet
     cvs: Cvs
     figures: Mapping[Figure, float] = {}
@@ -27,31 +27,31 @@ class Entry(Struct, frozen=True):
 
 
 class Acceptance(Struct, frozen=True):
-    """The time and reason of accepting the machine as its new baseline; None and empty are unknown."""
+    """When and why the machine was accepted as its own new baseline; None and an empty text are unknown."""
 
     at_s: float | None
     why: str
 
 
 class Past(Struct, frozen=True):
-    """The entries of one machine in the order of writing; those since `accepted` count as usual."""
+    """One machine's entries in the order of writing. Entries from the index `accepted` on count as usual."""
 
     entries: tuple[Entry, ...] = ()
     accepted: int = 0
-    doubt: str | None = None  # why the entries may be another machine's
+    doubt: str | None = None  # why the entries may belong to another machine
     is_kept: bool = True  # whether there is a history
     other_machines: int = 0  # other machines with entries in the same file
-    acceptance: Acceptance | None = None  # the newest
-    thinned_out: int = 0  # omitted older entries, represented by others of their time
+    acceptance: Acceptance | None = None  # the newest acceptance
+    thinned_out: int = 0  # number of omitted older entries, represented by others of their time
     damaged: tuple[int, ...] = ()  # numbers of ignored lines of the file, from 1
 
     @property
     def usual(self) -> tuple[Entry, ...]:
-        """The entries since the machine was accepted, or all of them."""
+        """The entries since the machine was accepted, or all entries if it never was."""
         return self.entries[self.accepted :]
 
     def like(self, entry: Entry) -> tuple[Entry, ...]:
-        """Return the usual entries that are comparable with `entry`: with figures, and the same CPUs and core."""
+        """Return the usual entries that are comparable with `entry`: they have figures, and the same CPUs and core."""
         return tuple(
             candidate
             for candidate in self.usual
@@ -60,7 +60,7 @@ class Past(Struct, frozen=True):
 
 
 def boots_interleave(entries: Sequence[Entry]) -> bool:
-    """Return whether a boot recurs after another one, which shows that two machines share one machine-id."""
+    """Return whether a boot recurs after another boot. If so, two machines share one machine-id."""
     earlier_boots: set[str] = set()
     last: str | None = None
     for boot in (entry.boot for entry in entries if entry.boot is not None):

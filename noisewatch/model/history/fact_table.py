@@ -26,7 +26,7 @@ from noisewatch.kernel.system.hardware_errors import CONTROLLERS
 from noisewatch.kernel.system.hypervisor import DMI
 from noisewatch.kernel.system.platform import FOLDER as VULNERABILITIES
 from noisewatch.kernel.system.release import BUILD, COMMAND_LINE, RELEASE, VERSION
-from noisewatch.model.history.facts import ABSENT, MEMORY, FactClass, Facts, in_plain_words, knob_name
+from noisewatch.model.history.facts import ABSENT, MEMORY, FactClass, Facts, knob_name, plain_line
 
 if TYPE_CHECKING:
     from noisewatch.kernel.cpus.topology import CpuPlace
@@ -41,14 +41,14 @@ _Value = Callable[["Snapshot"], str | None]
 
 
 class _Fact(NamedTuple):
-    """The source of a fact: the files it is read from, with `{cpu}` for each CPU's number, and its value."""
+    """The source of a fact: its files (`{cpu}` stands for each CPU's number), and the function for its value."""
 
     paths: Sequence[str]
     value: _Value
 
 
 def facts_of(snapshot: Snapshot) -> Facts:
-    """Return all facts of the machine in the snapshot, which must contain the inventory."""
+    """Return all facts of the snapshot's machine. Without an inventory in it, the facts read from there are unknown."""
     facts = {
         of_class: {name: fact.value(snapshot) for name, fact in named.items()} for of_class, named in _FACTS.items()
     }
@@ -56,13 +56,13 @@ def facts_of(snapshot: Snapshot) -> Facts:
         facts[FactClass.FIRMWARE] = {}
     vulnerabilities = snapshot.platform.vulnerabilities.state_by_name or {}
     facts[FactClass.KERNEL] |= {f"{_VULNERABILITY}{name}": state for name, state in sorted(vulnerabilities.items())}
-    return {of_class: {name: in_plain_words(fact) for name, fact in named.items()} for of_class, named in facts.items()}
+    return {of_class: {name: plain_line(fact) for name, fact in named.items()} for of_class, named in facts.items()}
 
 
 def paths_of(of_class: FactClass, name: str) -> Sequence[str] | None:
     """Return the files that the fact is read from, or None if there is no such fact.
 
-    The names of vulnerabilities differ between kernels, and all are facts.
+    Every vulnerability is a fact, whatever its name, because the names differ between kernels.
     """
     if of_class == FactClass.KERNEL and name.startswith(_VULNERABILITY):
         return (f"{VULNERABILITIES}/{name.removeprefix(_VULNERABILITY)}",)
@@ -71,7 +71,7 @@ def paths_of(of_class: FactClass, name: str) -> Sequence[str] | None:
 
 
 def names_of(of_class: FactClass) -> Collection[str]:
-    """Return the names of all facts of the class, without those of vulnerabilities."""
+    """Return the names of all facts of the class, without vulnerabilities."""
     return _FACTS[of_class].keys()
 
 
@@ -79,13 +79,13 @@ def _board(snapshot: Snapshot) -> str | None:
     return " ".join(name for name in (snapshot.platform.vendor, snapshot.platform.product) if name) or None
 
 
-def _of_inventory(value: Callable[[Snapshot, Inventory], str | None]) -> _Value:
-    """Return the value, or None if the snapshot has no inventory."""
+def _from_inventory(value: Callable[[Snapshot, Inventory], str | None]) -> _Value:
+    """Return a function for the value, which is None if the snapshot has no inventory."""
     return lambda snapshot: None if snapshot.inventory is None else value(snapshot, snapshot.inventory)
 
 
 def _count_of(number: Callable[[CpuPlace], int | None]) -> _Value:
-    """Return the count of different numbers among the CPUs' places; None if any is unknown, or without CPUs."""
+    """Return a function that counts the different numbers of the CPUs' places; None if any is unknown, or no CPU."""
 
     def value(snapshot: Snapshot) -> str | None:
         numbers = {number(place) for place in snapshot.topology.values()}
@@ -103,12 +103,12 @@ def _caches(snapshot: Snapshot, inventory: Inventory) -> str | None:
     for cpu, caches in inventory.caches_by_cpu.items():
         if caches is None:
             return None
-        kind = snapshot.topology[cpu].kind or ABSENT  # an unknown kind has no name that could change
+        kind = snapshot.topology[cpu].kind or ABSENT  # an unknown kind has no name
         by_kind.setdefault(kind, {}).setdefault(caches, set()).add(cpu)
-    return "; ".join(words for kind, cpus in sorted(by_kind.items()) for words in _of_kind(kind, cpus)) or None
+    return "; ".join(words for kind, cpus in sorted(by_kind.items()) for words in _caches_of_kind(kind, cpus)) or None
 
 
-def _of_kind(kind: str, cpus_by_caches: Mapping[str, set[int]]) -> Iterator[str]:
+def _caches_of_kind(kind: str, cpus_by_caches: Mapping[str, set[int]]) -> Iterator[str]:
     for caches, cpus in sorted(cpus_by_caches.items(), key=lambda item: min(item[1])):
         which = [f"{kind} cores"] if kind != ABSENT else []
         which += [f"CPU {format_cpu_list(cpus)}"] if len(cpus_by_caches) > 1 else []
@@ -118,15 +118,15 @@ def _of_kind(kind: str, cpus_by_caches: Mapping[str, set[int]]) -> Iterator[str]
 def _by_package(snapshot: Snapshot, value_by_cpu: Mapping[int, str | None]) -> str | None:
     """Return the values by package: `0x8001227 (package 0), 0x8001100 (package 1)`.
 
-    If CPUs of one package differ, the values are listed by CPU.
+    If CPUs of one package differ, or their package is unknown, the values are listed by CPU.
     """
     places = snapshot.topology
     package_by_cpu = {cpu: place.package for cpu in value_by_cpu if (place := places.get(cpu)) is not None}
     pairs = {(package, value_by_cpu[cpu]) for cpu, package in package_by_cpu.items() if package is not None}
     is_of_packages = len({package for package, _ in pairs}) == len(pairs)
     if is_of_packages and len(package_by_cpu) == len(value_by_cpu) and None not in package_by_cpu.values():
-        return grouped(((package, value) for package, value in pairs), "package")
-    return grouped(value_by_cpu.items())
+        return group_values(((package, value) for package, value in pairs), "package")
+    return group_values(value_by_cpu.items())
 
 
 def _memory(snapshot: Snapshot) -> str | None:
@@ -155,13 +155,13 @@ def _smt(snapshot: Snapshot) -> str | None:
 def _turbo(snapshot: Snapshot) -> str | None:
     frequency = snapshot.frequency
     if frequency.turbo_by_cpu:
-        return grouped((cpu, _on(is_on)) for cpu, is_on in frequency.turbo_by_cpu.items())
+        return group_values((cpu, _on(is_on)) for cpu, is_on in frequency.turbo_by_cpu.items())
     return frequency.turbo
 
 
-def _of_clocks(value: Callable[[CpuFrequency], str | None]) -> _Value:
-    """Return the value of all CPUs, grouped."""
-    return lambda snapshot: grouped((clock.cpu, value(clock)) for clock in snapshot.frequency.cpus.values())
+def _by_cpu(value: Callable[[CpuFrequency], str | None]) -> _Value:
+    """Return a function that groups the CPUs' values."""
+    return lambda snapshot: group_values((clock.cpu, value(clock)) for clock in snapshot.frequency.cpus.values())
 
 
 def _khz(khz: int | None) -> str | None:
@@ -169,9 +169,9 @@ def _khz(khz: int | None) -> str | None:
 
 
 def _idle_states(snapshot: Snapshot) -> str | None:
-    """Return the enabled idle states of the target CPUs."""
+    """Return the enabled idle states of the target CPUs: `POLL C1 C6`, by CPU if they differ."""
     idle = snapshot.settings.idle.cpus
-    return grouped((cpu, _enabled(cpu_idle.states)) for cpu, cpu_idle in idle.items())
+    return group_values((cpu, _enabled(cpu_idle.states)) for cpu, cpu_idle in idle.items())
 
 
 def _enabled(states: Sequence[IdleState] | None) -> str | None:
@@ -185,7 +185,7 @@ def _energy_bias(snapshot: Snapshot) -> str | None:
 
     energy_bias = snapshot.hardware.energy_bias
     paths = {cpu: bias_path(cpu) for cpu in sorted(snapshot.target.cpus)}
-    return grouped(
+    return group_values(
         (cpu, ABSENT if path in energy_bias.absent else energy_bias.word(path)) for cpu, path in paths.items()
     )
 
@@ -195,7 +195,7 @@ def _power_limits(snapshot: Snapshot) -> str | None:
     limits = snapshot.hardware.power_limits
     if limits.zones is None or limits.unread is not None:
         return ABSENT if limits.has_none else None
-    return grouped_by_name({zone.path.split("/")[-2]: _power(zone) for zone in limits.zones})
+    return group_by_name({zone.path.split("/")[-2]: _power(zone) for zone in limits.zones})
 
 
 def _power(zone: PowerLimit) -> str | None:
@@ -209,7 +209,7 @@ def _uncore_clock(snapshot: Snapshot) -> str | None:
     uncore = snapshot.hardware.uncore
     if uncore.domains is None or not uncore.is_complete:
         return ABSENT if uncore.is_absent else None
-    return grouped_by_name({domain.path.split("/")[-1]: _clock(domain) for domain in uncore.domains})
+    return group_by_name({domain.path.split("/")[-1]: _clock(domain) for domain in uncore.domains})
 
 
 def _clock(domain: UncoreDomain) -> str | None:
@@ -219,10 +219,10 @@ def _clock(domain: UncoreDomain) -> str | None:
 
 
 def _firmware_clock(snapshot: Snapshot) -> str | None:
-    """Return the clock limit of the firmware; `none` if the kernel does not report one."""
+    """Return the firmware's clock limit, by CPU if it differs; `none` if the kernel does not report one."""
     caps = snapshot.settings.caps
     limits = {cpu: caps[cpu].limit_khz if cpu in caps else 0 for cpu in sorted(snapshot.target.cpus)}
-    return grouped((cpu, None if khz is None else f"{khz} kHz" if khz else ABSENT) for cpu, khz in limits.items())
+    return group_values((cpu, None if khz is None else f"{khz} kHz" if khz else ABSENT) for cpu, khz in limits.items())
 
 
 def _knob(knob: Knob, snapshot: Snapshot) -> str | None:
@@ -237,7 +237,7 @@ def _mains_power(snapshot: Snapshot) -> str | None:
 
 
 def _cpu_quota(snapshot: Snapshot) -> str | None:
-    """Return the quota of the cgroups above this process: `0.5 CPUs`."""
+    """Return the CPU quota of this process's cgroups: `0.5 CPUs`, or `none`."""
     share = snapshot.cgroup.cpu_quota_share
     return None if share is None else ABSENT if math.isinf(share) else f"{share:g} CPUs"
 
@@ -250,7 +250,7 @@ def _cpu_list(cpus: CpuSet | None) -> str | None:
     return None if cpus is None else format_cpu_list(cpus) or ABSENT
 
 
-def grouped(values: Iterable[tuple[int, str | None]], what: str = "CPU") -> str | None:
+def group_values(values: Iterable[tuple[int, str | None]], what: str = "CPU") -> str | None:
     """Return the common value, or each value with its numbers: `performance (CPU 0-3), powersave (CPU 4-7)`.
 
     None if any value is unknown, or if there is none.
@@ -266,7 +266,7 @@ def grouped(values: Iterable[tuple[int, str | None]], what: str = "CPU") -> str 
     return ", ".join(f"{value} ({what} {format_cpu_list(numbers)})" for value, numbers in groups)
 
 
-def grouped_by_name(value_by_name: Mapping[str, str | None]) -> str | None:
+def group_by_name(value_by_name: Mapping[str, str | None]) -> str | None:
     """Return the common value, or each value with its name: `125 W (intel-rapl:0), 100 W (intel-rapl:1)`.
 
     None if any value is unknown, or if there is none.
@@ -288,19 +288,21 @@ _FACTS: Mapping[FactClass, Mapping[str, _Fact]] = {
         "CPU model": _Fact((CPUINFO,), lambda snapshot: snapshot.platform.cpu_model),
     },
     FactClass.HARDWARE: {
-        "stepping": _Fact((CPUINFO,), _of_inventory(lambda snapshot, own: _by_package(snapshot, own.stepping_by_cpu))),
+        "stepping": _Fact(
+            (CPUINFO,), _from_inventory(lambda snapshot, own: _by_package(snapshot, own.stepping_by_cpu))
+        ),
         "CPUs present": _Fact((f"{CPUS}/present",), lambda snapshot: _cpu_list(snapshot.online.present)),
         "packages": _Fact((f"{_TOPOLOGY}/physical_package_id",), _count_of(lambda place: place.package)),
         "nodes": _Fact(("/sys/devices/system/node",), _count_of(lambda place: place.node)),
-        "caches": _Fact((f"{_CPU}/cache",), _of_inventory(_caches)),
+        "caches": _Fact((f"{_CPU}/cache",), _from_inventory(_caches)),
         MEMORY: _Fact((MEMINFO,), _memory),
-        "memory modules": _Fact((CONTROLLERS,), _of_inventory(lambda _, own: own.memory_modules)),
+        "memory modules": _Fact((CONTROLLERS,), _from_inventory(lambda _, own: own.memory_modules)),
     },
     FactClass.FIRMWARE: {
-        "BIOS": _Fact((f"{DMI}/bios_version",), _of_inventory(lambda _, own: own.bios)),
-        "BIOS date": _Fact((f"{DMI}/bios_date",), _of_inventory(lambda _, own: own.bios_date)),
+        "BIOS": _Fact((f"{DMI}/bios_version",), _from_inventory(lambda _, own: own.bios)),
+        "BIOS date": _Fact((f"{DMI}/bios_date",), _from_inventory(lambda _, own: own.bios_date)),
         "microcode": _Fact(
-            (CPUINFO,), _of_inventory(lambda snapshot, own: _by_package(snapshot, own.microcode_by_cpu))
+            (CPUINFO,), _from_inventory(lambda snapshot, own: _by_package(snapshot, own.microcode_by_cpu))
         ),
     },
     FactClass.KERNEL: {
@@ -314,12 +316,12 @@ _FACTS: Mapping[FactClass, Mapping[str, _Fact]] = {
         "SMT": _Fact((f"{_TOPOLOGY}/thread_siblings_list",), _smt),
         "frequency driver": _Fact((f"{_CPUFREQ}/scaling_driver",), lambda snapshot: snapshot.frequency.driver),
         "turbo": _Fact((f"{CPUS}/intel_pstate/no_turbo", f"{CPUS}/cpufreq/boost"), _turbo),
-        "governor": _Fact((f"{_CPUFREQ}/scaling_governor",), _of_clocks(lambda clock: clock.governor)),
+        "governor": _Fact((f"{_CPUFREQ}/scaling_governor",), _by_cpu(lambda clock: clock.governor)),
         "energy preference": _Fact(
-            (f"{_CPUFREQ}/energy_performance_preference",), _of_clocks(lambda clock: clock.energy_preference)
+            (f"{_CPUFREQ}/energy_performance_preference",), _by_cpu(lambda clock: clock.energy_preference)
         ),
-        "lowest clock": _Fact((f"{_CPUFREQ}/scaling_min_freq",), _of_clocks(lambda clock: _khz(clock.min_khz))),
-        "highest clock": _Fact((f"{_CPUFREQ}/scaling_max_freq",), _of_clocks(lambda clock: _khz(clock.max_khz))),
+        "lowest clock": _Fact((f"{_CPUFREQ}/scaling_min_freq",), _by_cpu(lambda clock: _khz(clock.min_khz))),
+        "highest clock": _Fact((f"{_CPUFREQ}/scaling_max_freq",), _by_cpu(lambda clock: _khz(clock.max_khz))),
         "idle states": _Fact((f"{_CPU}/cpuidle",), _idle_states),
         "energy bias": _Fact((f"{_CPU}/power/energy_perf_bias",), _energy_bias),
         "power limits": _Fact((POWERCAP,), _power_limits),
@@ -342,5 +344,5 @@ _FACTS: Mapping[FactClass, Mapping[str, _Fact]] = {
         "CPU quota": _Fact((MEMBERSHIP,), _cpu_quota),
     },
 }
-# of the target CPUs and their packages alone
+# facts of only the target CPUs and their packages
 OF_TARGET = {"idle states", "energy bias", "power limits", "uncore clock", "clock limit of the firmware"}

@@ -1,7 +1,7 @@
-"""Facts: the parts and settings of a machine, by class and name, to compare two moments or two machines.
+"""Facts: a machine's parts and settings by class and name, for comparing two moments or two machines.
 
-Facts are never hashes, so that every difference has a name. Values that change by themselves are not compared. An
-unknown fact (None) is never different; it is reported as unknown.
+No fact is a hash, so every difference can be named. Values that change by themselves are not facts. An unknown fact
+(None) never counts as different; it is reported as unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SAME_MEMORY = 0.01  # the memory reserved by firmware and kernel changes with e
 
 
 class FactClass(StrEnum):
-    """A class of facts, by the part of the machine; in the order in which differences are listed."""
+    """A class of facts: a part of the machine. Differences are listed in this order."""
 
     IDENTITY = "identity"
     HARDWARE = "hardware"
@@ -35,7 +35,7 @@ Facts = Mapping[FactClass, FactsByName]
 
 
 class FactDifference(NamedTuple):
-    """A fact with two different values; "none" stands for an absent value."""
+    """A fact with two different values. The value "none" means that the machine does not have it."""
 
     of_class: FactClass
     name: str
@@ -51,17 +51,17 @@ def knob_name(knob: Knob) -> str:
     return knob.removeprefix("/proc/sys/").replace("/", ".") if knob.startswith("/proc/sys/") else str(knob)
 
 
-def in_plain_words(fact: str | None) -> str | None:
-    """Return the fact as one clean line of limited length, as compared, stored and shown."""
+def plain_line(fact: str | None) -> str | None:
+    """Return the fact as it is compared, stored and shown: one clean line of limited length; None is unknown."""
     return clean(" ".join(fact.split()))[:_LONGEST] if fact is not None else None
 
 
-def parsed_facts(value: object) -> Facts:
-    """Return the facts of the classes that this version supports, cleaned for display."""
+def parse_facts(value: object) -> Facts:
+    """Return the facts in a parsed JSON value, cleaned for display; only classes that this version supports."""
     classes = value if isinstance(value, dict) else {}
     return {
         of_class: {
-            str(in_plain_words(name)): in_plain_words(fact) if isinstance(fact, str) else None
+            str(plain_line(name)): plain_line(fact) if isinstance(fact, str) else None
             for name, fact in classes[of_class].items()
         }
         for of_class in FactClass
@@ -87,7 +87,7 @@ def changes(before: FactsByName, after: FactsByName) -> Iterator[tuple[str, str,
 
 
 def known_alone(facts: Facts, other: Facts) -> tuple[str, ...]:
-    """Return the names of the facts known in `facts` but not in `other`."""
+    """Return the names of the facts that are known in `facts` but not in `other`."""
     return tuple(name for _, name, one, two in _pairs(facts, other) if one is not None and two is None)
 
 
@@ -97,7 +97,7 @@ def unknown_on_one_side(before: Facts, after: Facts) -> tuple[str, ...]:
 
 
 def _pairs(before: Facts, after: Facts) -> Iterator[tuple[FactClass, str, str | None, str | None]]:
-    """Yield the class and name of each fact of either side, with both values."""
+    """Yield class, name and both values of each fact that either side has; a missing value is None."""
     for of_class in FactClass:
         old, new = before.get(of_class, {}), after.get(of_class, {})
         for name in {**old, **new}:

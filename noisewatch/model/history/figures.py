@@ -1,4 +1,4 @@
-"""The measured figures of a machine in its history, and the smallest change of each that counts."""
+"""The figures of a machine in its history, and for each figure the smallest change that counts."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import NamedTuple
 
 
 class Figure(StrEnum):
-    """A figure of a calibration: the mean of the target CPUs, unless its name says otherwise.
+    """A figure of a calibration: the mean of the target CPUs, except for the slowest CPU's figures and noise floors.
 
-    Figures of the slowest CPU are relative to the median of all: one bad CPU among many hardly moves a mean. The noise
-    floor is that of the worst CPU. The values of this enum are used in the history's file.
+    Figures of the slowest CPU are relative to the median of all, because one bad CPU among many hardly moves a mean. A
+    noise floor is the worst CPU's. The history's file contains the values of this enum.
     """
 
-    LATENCY = "latency work"  # ns of a piece, as all work
+    LATENCY = "latency work"  # ns per piece, as for all work
     THROUGHPUT = "throughput work"
     INTERPRETER = "interpreter work"
     CACHE = "cache walk"
     MEMORY = "memory walk"
     CLOCK = "clock"  # kHz
     CLOCK_READING = "clock reading"  # ns
-    SHORT_GAPS = "gaps below 10 µs"  # per second, as all gaps
+    SHORT_GAPS = "gaps below 10 µs"  # per second, as for all gaps
     MIDDLE_GAPS = "gaps of 10 to 100 µs"
     LONG_GAPS = "gaps from 100 µs on"
     NOISE_1MS = "noise floor at 1 ms"  # CV, of mixed work
     NOISE_10MS = "noise floor at 10 ms"
     NOISE_100MS = "noise floor at 100 ms"
-    SLOWEST_LATENCY = "latency work (slowest CPU)"  # times the median, as all of the slowest CPU
+    SLOWEST_LATENCY = "latency work (slowest CPU)"  # multiple of the median, as for all figures of the slowest CPU
     SLOWEST_THROUGHPUT = "throughput work (slowest CPU)"
     SLOWEST_INTERPRETER = "interpreter work (slowest CPU)"
     SLOWEST_CACHE = "cache walk (slowest CPU)"
@@ -47,7 +47,7 @@ SLOWEST = {
     Figure.CLOCK: Figure.SLOWEST_CLOCK,
 }
 OF_THE_SLOWEST = frozenset(SLOWEST.values())
-GAPS_NS = {  # minimum, and excluded maximum
+GAPS_NS = {  # minimum (included) and maximum (excluded)
     Figure.SHORT_GAPS: (0, 10_000),
     Figure.MIDDLE_GAPS: (10_000, 100_000),
     Figure.LONG_GAPS: (100_000, math.inf),
@@ -66,8 +66,8 @@ class Nature(StrEnum):
 class FigureTraits(NamedTuple):
     """The properties of a figure.
 
-    `least_change` is the smallest change that counts, as the natural logarithm of a ratio; values up to `floor` count
-    as zero.
+    `least_change` is the smallest change that counts, as the natural logarithm of a ratio. Values below `floor` count
+    as `floor`.
     """
 
     nature: Nature
@@ -95,27 +95,27 @@ TRAITS: dict[Figure, FigureTraits] = {
 
 
 def logarithm(figure: Figure, value: float) -> float:
-    """Return the natural logarithm of the figure's value, or of its floor if the value is below it."""
+    """Return the natural logarithm of the value, or of the figure's floor if the value is below it."""
     return math.log(max(value, TRAITS[figure].floor))
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the CPUs' values, or None if any is unknown or there are none."""
+    """Return the mean of the values, or None if any value is unknown or there are none."""
     all_values = list(values)
     known = [value for value in all_values if value is not None]
     return statistics.fmean(known) if known and len(known) == len(all_values) else None
 
 
 def slowest_of(figure: Figure, value_by_cpu: Mapping[int, float]) -> tuple[int, float]:
-    """Return the CPU with the slowest value of a speed, and the value. Raise ValueError if there is none."""
+    """Return the slowest CPU and its value, for a figure of speed. Raise ValueError without CPUs."""
     pick = min if TRAITS[figure].nature == Nature.RATE else max
     return pick(value_by_cpu.items(), key=itemgetter(1))
 
 
 def gap_rates(gaps_per_s: float | None, count_by_edge_ns: Mapping[float, float] | None) -> dict[Figure, float | None]:
-    """Return one CPU's rates of gaps by their lengths, from the rate of all gaps and their histogram.
+    """Return one CPU's gap rates (per second) by length, from the rate of all gaps and a histogram; None is unknown.
 
-    The histogram has counts by the lower edges (ns) of its buckets, which are a sixteenth of their values wide.
+    The histogram has counts by the lower edges (ns) of its buckets. A bucket's width is a sixteenth of its values.
     """
     total = sum((count_by_edge_ns or {}).values())
     if gaps_per_s is None or count_by_edge_ns is None or (gaps_per_s > 0 and total <= 0):

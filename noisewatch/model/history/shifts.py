@@ -1,16 +1,15 @@
-"""Changes of a figure over a machine's history: moves to another level, alternation between two, and drifts.
+"""Changes of a figure over a machine's history: moves to another level, alternation between two levels, and drifts.
 
-All values are natural logarithms, one per entry, so a difference is a ratio. A change is larger than chance explains,
-and large enough to count. Entries are processed in order, and a level is accepted when it is first detectable, so the
-history contains the same moves as the earlier reports did. A move is placed where the sums of squares on both sides are
-least, after removal of single outliers by a running median, which preserves edges: Tukey, "Exploratory Data Analysis",
-1977, ch. 7.
+All values are natural logarithms, one per entry, so a difference is a ratio. A change must exceed chance, and be large
+enough to count. Entries are processed in order, and a level is accepted when it is first detectable, so the history
+contains the same moves as the earlier reports did. A move is placed where the sum of squares on both sides is least,
+after a running median has removed single outliers and preserved edges: Tukey, "Exploratory Data Analysis", 1977, ch. 7.
 
-If a figure alternates between two levels, neither is a move to a new level.
+If a figure alternates between two levels, its changes from one to the other are not moves.
 
-In a drift each entry is a little farther, so there are no two separate levels. It is detected by the slope of a
-straight line, whose error allows for autocorrelation, and by ranks, like a move between levels. Mann, "Nonparametric
-tests against trend", 1945, doi 10.2307/1907187.
+In a drift, each entry is a little farther along, so there are no two separate levels. A drift is detected by the slope
+of a straight line, whose error allows for autocorrelation, and by ranks, like a move between levels. Mann,
+"Nonparametric tests against trend", 1945, doi 10.2307/1907187.
 """
 
 from __future__ import annotations
@@ -26,25 +25,28 @@ from msgspec.structs import replace
 from noisewatch.model.distributions import t_outside
 
 LEAST_AT_A_LEVEL = 3  # entries: fewer are outliers
-BY_CHANCE = 1e-5  # of one look at one figure: nineteen figures are looked at after every entry
-LEAST_BEFORE = 5  # entries, before one more is judged by their spread
-BY_RANKS = 2.4  # standard errors: what five entries after five others can just reach, or three after nine
-_CLIPPED = 3 * 1.4826  # median absolute deviations, which are three standard deviations: what is beyond is an outlier
+BY_CHANCE = 1e-5  # false-alarm rate per test; nineteen figures are tested after every entry
+LEAST_BEFORE = 5  # earlier entries needed to judge another entry by their spread
+BY_RANKS = 2.4  # standard errors: five entries after five others can just reach this, or three after nine
+_CLIPPED = 3 * 1.4826  # median absolute deviations (three standard deviations); values beyond are outliers
 _LEAST_ALONE = 20  # values: enough to estimate their own correlation
 _FEWEST_CLIPPED = 12  # values: the deviations of fewer do not identify outliers
 
 
 def is_shift(before: Sequence[float], after: Sequence[float], least_change: float) -> bool:
-    """Return whether the values of `after` differ from those of `before` by `least_change` or more.
+    """Return whether the values of `after` surely differ from those of `before`, by `least_change` or more.
 
-    Both Student's t and ranks must agree, so that neither a few entries that happen to be sorted nor a single large
-    outlier prove a shift. A few entries never prove a shift: see `are_apart`.
+    Student's t and ranks must agree, so neither a few entries that happen to be sorted nor a single large outlier prove
+    a shift. `are_apart` judges sides with too few entries to prove one.
     """
     return _differ_by_ranks(before, after) and _differ_by_size(before, after, least_change)
 
 
 def are_apart(before: Sequence[float], newest: Sequence[float], least_change: float) -> bool:
-    """Return whether the newest values, each or together, are farther from earlier values than the spread explains."""
+    """Return whether the newest values, each or together, lie farther from the earlier ones than their spread explains.
+
+    False for fewer than five earlier values.
+    """
     if len(before) < LEAST_BEFORE:
         return False
     if all(_is_apart(before, value, least_change) for value in newest):
@@ -53,7 +55,7 @@ def are_apart(before: Sequence[float], newest: Sequence[float], least_change: fl
 
 
 def _differ_by_size(before: Sequence[float], after: Sequence[float], least_change: float) -> bool:
-    """Return whether the sides differ by Student's t, with clipped outliers; the error allows for autocorrelation."""
+    """Return whether the sides differ by Student's t, with clipped outliers; their error allows for autocorrelation."""
     old, new = statistics.median(before), statistics.median(after)
     if (
         abs(new - old) < least_change
@@ -62,7 +64,7 @@ def _differ_by_size(before: Sequence[float], after: Sequence[float], least_chang
     ):
         return False
     rests = [[value - old for value in before], [value - new for value in after]]
-    both = clipped([*rests[0], *rests[1]])
+    both = clip([*rests[0], *rests[1]])
     kept = [both[: len(before)], both[len(before) :]]
     change = abs(new + statistics.fmean(kept[1]) - old - statistics.fmean(kept[0]))
     freedom = len(before) + len(after) - 2
@@ -71,7 +73,7 @@ def _differ_by_size(before: Sequence[float], after: Sequence[float], least_chang
 
 
 def _is_apart(before: Sequence[float], value: float, least_change: float) -> bool:
-    """Return whether another value lies apart; outliers among earlier values count in their spread."""
+    """Return whether a value lies apart from the earlier values. Outliers among these count in their spread."""
     away = abs(value - statistics.fmean(before))
     if min(away, abs(value - statistics.median(before))) < least_change:
         return False
@@ -80,7 +82,7 @@ def _is_apart(before: Sequence[float], value: float, least_change: float) -> boo
 
 
 def _stay_at_own_level(values: Sequence[float], own: float, other: float) -> bool:
-    """Return whether enough values, including the first and last, lie at their own level; outliers do not count."""
+    """Return whether enough values, the first and last among them, are nearer to their own level than to the other."""
     near = [abs(value - own) < abs(value - other) for value in values]
     return sum(near) >= LEAST_AT_A_LEVEL and near[0] and near[-1]
 
@@ -95,8 +97,8 @@ def _differ_by_ranks(before: Sequence[float], after: Sequence[float]) -> bool:
     return abs(wins - pairs / 2) - 0.5 >= BY_RANKS * math.sqrt(pairs * (count + 1) / 12)
 
 
-def clipped(rests: Sequence[float]) -> list[float]:
-    """Return the residuals, with outliers clipped to the largest residual that is not an outlier."""
+def clip(rests: Sequence[float]) -> list[float]:
+    """Return the residuals, with outliers clipped to three standard deviations; too few residuals stay unchanged."""
     if len(rests) < _FEWEST_CLIPPED:
         return list(rests)
     most = _CLIPPED * statistics.median(map(abs, rests)) or math.inf
@@ -104,14 +106,14 @@ def clipped(rests: Sequence[float]) -> list[float]:
 
 
 def _error(sides: Sequence[Sequence[float]], freedom: int) -> float:
-    """Return the standard error of the difference of the sides' means, with autocorrelation."""
+    """Return the standard error of the difference between the sides' means, allowing for autocorrelation."""
     inflation = inflation_of(sides, errors=-1)
     variance = _squares(sides) / freedom / max(1 - 2 * (inflation - 1) / (freedom + len(sides)), 0.25)
     return math.sqrt(variance * sum(min(_side_inflation(side, inflation) / len(side), 1.0) for side in sides))
 
 
 def _side_inflation(side: Sequence[float], inflation: float) -> float:
-    """Return the inflation of one side, larger than the common one if its autocorrelation is stronger.
+    """Return the inflation for one side: the common inflation, or the side's own if that is larger.
 
     The newest entries may be minutes apart, while older ones are days apart.
     """
@@ -121,7 +123,7 @@ def _side_inflation(side: Sequence[float], inflation: float) -> float:
 def inflation_of(sides: Sequence[Sequence[float]], errors: float) -> float:
     """Return the factor by which autocorrelation (first order) increases the variance of a mean.
 
-    The estimated correlation is raised by `errors` standard errors. Its estimate from a few values is too small, and is
+    The estimated correlation is raised by `errors` standard errors. Estimates from few values are too small and are
     corrected: Marriott and Pope, "Bias in the estimation of autocorrelations", 1954, doi 10.1093/biomet/41.3-4.390.
     """
     count = sum(map(len, sides))
@@ -135,8 +137,8 @@ def _squares(sides: Sequence[Sequence[float]]) -> float:
     return sum(statistics.variance(side) * (len(side) - 1) for side in sides)
 
 
-_MOST_VALUES = 200  # the newest: machines change over the years
-_MOST_APART = 5  # entries: five, after the five needed for a spread, can prove a level by their ranks
+_MOST_VALUES = 200  # the newest values: machines change over the years
+_MOST_APART = 5  # entries: five of them, after the five needed for a spread, can prove a level by ranks
 _HALF_WINDOW = 2  # entries on both sides, so that up to two outliers have no effect
 
 
@@ -168,9 +170,9 @@ def levels_of(values: Sequence[float], least_change: float) -> tuple[Level, ...]
 
 
 def newest_apart(values: Sequence[float], level: Level, least_change: float) -> Level | None:
-    """Return the newest values that lie apart from the rest of the level, on one side, or None.
+    """Return the newest values that lie apart from the rest of the level, all on one side of it, or None.
 
-    They are too few to prove their own level.
+    They are too few to prove a level of their own.
     """
     for begin in range(level.end - _MOST_APART, level.end):
         before, newest = values[level.begin : max(begin, level.begin)], values[begin : level.end]
@@ -185,11 +187,11 @@ class _Search:
 
     def __init__(self, values: Sequence[float]) -> None:
         self._values = values
-        self._smooth = [self._smoothed(at, len(values)) for at in range(len(values))]
+        self._smooth = [self._smooth_value(at, len(values)) for at in range(len(values))]
         self._sums = [0.0, *accumulate(self._smooth)]
 
     def place_between(self, begin: int, end: int, least_change: float) -> int | None:
-        """Return the first entry of the later part, or None if both parts are too similar for a move."""
+        """Return the most probable place of a move, as its first entry, or None if both parts are too similar."""
         sums, whole = self._sums, self._sum_until(end)
         total, best, best_place = whole - sums[begin], 0.0, None
         for place in range(begin + LEAST_AT_A_LEVEL, end - LEAST_AT_A_LEVEL + 1):
@@ -204,33 +206,33 @@ class _Search:
     def _sum_until(self, end: int) -> float:
         """Return the sum of the values before `end`, smoothed as if the entry before `end` were the newest."""
         inner = max(end - _HALF_WINDOW, 0)
-        return self._sums[inner] + sum(self._smoothed(at, end) for at in range(inner, end))
+        return self._sums[inner] + sum(self._smooth_value(at, end) for at in range(inner, end))
 
-    def _smoothed(self, at: int, end: int) -> float:
+    def _smooth_value(self, at: int, end: int) -> float:
         return statistics.median(self._values[max(at - _HALF_WINDOW, 0) : min(at + _HALF_WINDOW + 1, end)])
 
 
 _NEWEST = 200
-_LEAST_AT_A_MODE = 5  # entries: the spread of fewer is too uncertain to separate them
-_LEAST_SHARE = 0.2  # of the entries: fewer are outliers, however frequent
-_LEAST_SWITCHES = 3  # there, back, and there again
-_APART = 3.0  # standard deviations of the wider one, empty between them
-_MOST_BEYOND = 5  # of the newest entries: if more are outside both levels, a move is detected without them
+_LEAST_AT_A_MODE = 5  # entries: with fewer, the spread is too uncertain to separate the levels
+_LEAST_SHARE = 0.2  # share of the entries: fewer are outliers, however frequent
+_LEAST_SWITCHES = 3  # to the other level, back, and there again
+_APART = 3.0  # empty space between the levels, in standard deviations of the wider one
+_MOST_BEYOND = 5  # newest entries outside both levels: if there are more, a move is detected instead
 
 
 class Modes(Struct, frozen=True):
-    """Two levels between which a figure alternates, and the number of its changes."""
+    """Two levels between which a figure alternates, and how often it has switched."""
 
     low: float
     high: float
     switches: int
-    border: float  # half-way between both
-    lasting: int  # the newest entries, since the last change
-    stays: bool  # longer than chance explains
+    border: float  # halfway between both levels
+    lasting: int  # number of entries since the last switch
+    stays: bool  # it has stayed at the newest level longer than chance explains
 
 
 def modes_of(values: Sequence[float], least_change: float) -> Modes | None:
-    """Return the two levels between which the values alternate, or alternated until a few entries ago, or None."""
+    """Return the two levels between which the values alternate, or did until a few entries ago; None if they do not."""
     for beyond in range(min(_MOST_BEYOND, len(values)) + 1):
         recent = values[max(len(values) - _NEWEST, 0) : len(values) - beyond]
         modes = _find_modes(recent, least_change)
@@ -248,7 +250,7 @@ def _with_newest(modes: Modes, is_high: Sequence[bool]) -> Modes:
 
 
 def _chance_to_stay(stayed: int, left: int, again: int) -> float:
-    """Return the probability of staying `again` more times, after staying and leaving this often.
+    """Return the probability of staying `again` more times, given how often the figure `stayed` and `left` before.
 
     By Laplace's rule of succession.
     """
@@ -278,18 +280,18 @@ def _above_widest_gap(ordered: Sequence[float], least: int) -> int:
     return max(inner, key=lambda at: ordered[at] - ordered[at - 1])
 
 
-_MOST_AT_AN_END = 5  # entries at the beginning and at the end, whose medians are what changed
-_ERRORS = 3  # standard errors: autocorrelated entries wander, which looks like a drift
-_WINDOWS = (200, 40, 20)  # the newest: a drift may have begun later than the level
+_MOST_AT_AN_END = 5  # entries at either end, whose medians are compared
+_ERRORS = 3  # standard errors: autocorrelated entries wander as in a drift
+_WINDOWS = (200, 40, 20)  # newest entries: a drift may have begun later than the level
 
 
 class FigureDrift(Struct, frozen=True):
-    """A drift of the entries from `begin` on, with the medians of the first and of the newest few of them."""
+    """A drift of the entries from `begin` on, with the medians of its first few and its newest few entries."""
 
     begin: int
     first: float
     newest: float
-    ends: int  # number of entries behind each median
+    ends: int  # number of entries in each median
 
 
 def drift_of(values: Sequence[float], least_change: float) -> FigureDrift | None:
@@ -313,12 +315,12 @@ def _is_drift(values: Sequence[float]) -> bool:
     rises = sum((slope > 0) - (slope < 0) for slope in slopes)
     if abs(rises) - 1 < BY_RANKS * math.sqrt(count * (count - 1) * (2 * count + 5) / 18):
         return False
-    slope = statistics.median(slopes)  # of Theil and Sen: robust against outliers
+    slope = statistics.median(slopes)  # Theil-Sen estimator: robust against outliers
     middle = statistics.median(value - slope * at for at, value in enumerate(values))
-    rests = clipped([value - middle - slope * at for at, value in enumerate(values)])
+    rests = clip([value - middle - slope * at for at, value in enumerate(values)])
     correction, height = statistics.linear_regression(range(count), rests)
     residuals = [rest - height - correction * at for at, rest in enumerate(rests)]
-    squares_of_indices = count * (count * count - 1) / 12  # about their mean
+    squares_of_indices = count * (count * count - 1) / 12  # around their mean
     variance = sum(residual * residual for residual in residuals) / (count - 2) * inflation_of([residuals], _ERRORS)
     error = math.sqrt(variance / squares_of_indices)
     return error == 0 or t_outside(abs(slope + correction) / error, count - 2) < BY_CHANCE

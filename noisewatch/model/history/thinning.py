@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
-_NEWEST, _MOST_OLDER = 40, 160  # entries: few, so that a single day does not outnumber the weeks before
+_NEWEST, _MOST_OLDER = 40, 160  # entries; the newest are few, so one day does not outnumber past weeks
 _MOST_SERIES = 16
 
 
@@ -24,8 +24,7 @@ class Thinning(Generic[T]):
     def add(self, series: Hashable, at_s: float, facts: object, entry: T, is_usual: bool = True) -> None:
         """Add the next older entry to its series.
 
-        An entry that does not count as usual is kept only among the newest. Of many series only the newest ones are
-        kept.
+        An entry that does not count as usual is kept only among the newest. Of many series, only the newest are kept.
         """
         entries = self._by_series.get(series)
         if entries is None and len(self._by_series) < _MOST_SERIES:
@@ -48,9 +47,9 @@ class _Entry(NamedTuple, Generic[T]):
 class _Series(Generic[T]):
     """The kept entries of one series.
 
-    Of the older entries, the first one in each stretch of time and the first after a change of facts are kept.
-    Stretches are doubled until few enough are left. Their boundaries do not depend on entries, so the same entries are
-    kept the next time.
+    Of the older entries, the first in each period and the first after a change of facts are kept. The period is doubled
+    until few enough entries are left. The boundaries of periods do not depend on entries, so the same entries are kept
+    the next time.
     """
 
     def __init__(self) -> None:
@@ -70,7 +69,7 @@ class _Series(Generic[T]):
                 self._lengthen()
 
     def _lengthen(self) -> None:
-        """Double the length of the stretches, and ignore changes of facts if there are too many of them."""
+        """Double the period, and ignore changes of facts from now on if there are too many."""
         changes = sum(newer.facts != older.facts for newer, older in pairwise(self.older))
         self._minds_facts = self._minds_facts and changes <= _MOST_OLDER // 2
         self._stretch_s *= 2

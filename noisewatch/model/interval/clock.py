@@ -1,4 +1,4 @@
-"""Shares of idle states, and power, between two readings."""
+"""Computes the shares of idle states, and the power, between two readings."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from noisewatch.kernel.frequency.powercap import Zone
 
 _NS_PER_US = 1000
-_MOST_WATTS = 10_000.0  # of a package; more means that the counter restarted
-_MOST_SHARE = 1.05  # of all states together: the readings are not of one instant
+_MOST_WATTS = 10_000.0  # W of a package; a higher power means that the counter restarted
+_MOST_SHARE = 1.05  # tolerated sum over all states: their readings are not of one instant
 _TRUSTED = 0.2  # tolerated difference between counted sleeps and idle time
 
 
 def state_shares(
     before: Sequence[StateTime], after: Sequence[StateTime], length_ns: int, idle_share: float | None
 ) -> tuple[float, ...] | None:
-    """Return the share of the interval that a CPU slept in each of its idle states, in their order.
+    """Return the share of the interval that a CPU slept in each of its idle states, in order, or None if unknown.
 
     The kernel counts a sleep when it ends. If the counted sleep differs from the idle time in /proc/stat, a sleep
-    exceeded the interval and its state is unknown: the result is None, as for an unknown counter.
+    extended beyond the interval and its state is unknown.
     """
     slept = [_slept_us(old, new) for old, new in zip(before, after, strict=False)]
     valid_us = [us for us in slept if us is not None]
@@ -41,7 +41,7 @@ def _slept_us(before: StateTime, after: StateTime) -> int | None:
 
 
 def watts_of(package: int, before: PackageReadings | None, after: PackageReadings) -> float | None:
-    """Return the mean power (W) of the package between the readings, or None if no zone of it counts energy."""
+    """Return the package's mean power (W) between the readings, or None if none of its zones counts energy."""
     if before is None or after.read_at_ns <= before.read_at_ns:
         return None
     old = {zone.path: zone for zone in before.zones}
@@ -60,4 +60,4 @@ def _watts(before: Zone | None, after: Zone, seconds: float) -> float | None:
     if used_uj < 0:  # the counter wrapped around
         used_uj += (after.range_uj or 0) + 1
     watts = used_uj / 1e6 / seconds
-    return watts if 0 < watts <= _MOST_WATTS else None  # a constant counter is broken: every package uses power
+    return watts if 0 < watts <= _MOST_WATTS else None  # a constant counter is broken, because every package uses power

@@ -1,4 +1,4 @@
-"""Shifts between the kernel's clocks from one reading of them to another."""
+"""Shifts between the kernel's clocks, from one reading to the next."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from noisewatch.kernel.system.clock import ClockOffsets
 
-STEP_NS = 1_000_000  # smaller shifts may come from reading the clocks one after the other; a slew affects all clocks
+STEP_NS = 1_000_000  # smaller shifts may be due to reading one clock after the other; a slew affects all clocks
 
 
 class ClockShift(Struct, frozen=True):
@@ -25,7 +25,7 @@ class ClockShift(Struct, frozen=True):
 
     @property
     def is_step(self) -> bool:
-        """Whether the time of day was set; a suspend shifts it as well, by as much as CLOCK_BOOTTIME."""
+        """Whether the time of day was set. A suspend does not count: it shifts CLOCK_BOOTTIME by as much."""
         return abs(self.stepped_ns) > STEP_NS and abs(self.stepped_ns - self.suspended_ns) > STEP_NS
 
     @property

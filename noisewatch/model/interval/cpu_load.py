@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from noisewatch.kernel.cpus.cpu_time import RunTime
     from noisewatch.kernel.snapshot.snapshot import Snapshot
 
-# With less accounted time in the interval, a CPU was offline or is a sandbox's: its load is unknown.
+# A CPU with less accounted time was offline or is simulated by a sandbox: its load is unknown.
 _TRUSTED_SHARE = 0.6
 _SLACK_NS = 30_000_000  # of counters in steps of 10 ms
-# A tick samples the task on the CPU at that moment, and comes every 10 ms at least (CONFIG_HZ=100).
+# A tick samples the task that is on the CPU, at least every 10 ms (CONFIG_HZ=100).
 _LONGEST_TICK_PERIOD_NS = 10_000_000
 
 
 class CpuLoad(Struct, frozen=True, dict=True):
     """The time (ns) of one CPU within the interval, from /proc/stat in steps of 10 ms. None is unknown.
 
-    Most kernels sample the state of a CPU at each tick, so that a task that runs between two ticks is not counted. If
-    the tick stops on idle CPUs, idle time is exact, and time missing in the sum of all counters was busy.
+    Most kernels sample a CPU's state at each tick, and miss tasks that run between two ticks. If the tick stops on idle
+    CPUs, idle time is exact, and any time missing from the sum of all counters was busy.
     """
 
     tasks_ns: int  # user, nice and system
-    exact_tasks_ns: int | None  # of tasks, also between two ticks, including interruptions
+    exact_tasks_ns: int | None  # tasks, also between two ticks, including their interruptions
     irq_ns: int | None
     softirq_ns: int | None
     steal_ns: int | None
@@ -42,27 +42,27 @@ class CpuLoad(Struct, frozen=True, dict=True):
 
     @cached_property
     def ran_ns(self) -> int:
-        """The time of tasks: the larger of the two readings."""
+        """The time of tasks: the ticks' count or the exact count, whichever is larger."""
         return max(self.tasks_ns, (self.exact_tasks_ns or 0) - self.interrupted_ns)
 
     @cached_property
     def busy_ns(self) -> int:
-        """All time except idle and waiting for I/O: the larger of the two readings."""
+        """All time except idle time and waits for I/O: the ticks' count or the exact count, whichever is larger."""
         return max(self.tasks_ns + self.interrupted_ns, self.exact_tasks_ns or 0)
 
 
 def measure_loads(before: Snapshot, after: Snapshot, interval_ns: int) -> dict[int, CpuLoad]:
-    """Return the load of each CPU in both snapshots; CPUs whose counters cannot be trusted are left out.
+    """Return the load of each CPU in both snapshots; CPUs with untrustworthy counters are left out.
 
-    Counters cannot be trusted if one decreases (the row was truncated, or the CPU was offline in between), or if all
-    are constant (as in some sandboxes).
+    A CPU's counters are not trusted if one decreases (the row was truncated, or the CPU was offline in between), or if
+    all are constant (as in some sandboxes).
     """
     old_times, new_times = before.cpu_time or {}, after.cpu_time or {}
     old_runs, new_runs = before.run_time or {}, after.run_time or {}
-    if old_runs == new_runs:  # a constant is not a counter: noisewatch at least has run
+    if old_runs == new_runs:  # constant counters are broken: at least noisewatch has run
         new_runs = {}
     loads: dict[int, CpuLoad] = {}
-    alike: dict[_Figures, CpuLoad] = {}  # most CPUs of a large machine were idle
+    alike: dict[_Figures, CpuLoad] = {}  # on a large machine, most CPUs are idle and share one load
     for cpu in old_times.keys() & new_times.keys():
         figures = _figures(
             old_times[cpu].ticks, new_times[cpu].ticks, old_runs.get(cpu), new_runs.get(cpu), interval_ns
@@ -110,15 +110,15 @@ def _ns(ticks: int | None) -> int | None:
 
 
 def _exact_ns(before: RunTime | None, after: RunTime | None, ticked_ns: int, interval_ns: int) -> int | None:
-    """Return the time (ns) that tasks ran, or None if it is unknown or runs backwards.
+    """Return the time (ns) that tasks ran, or None if it is unknown or decreases.
 
-    If the kernel counts time when a task leaves the CPU, a task from before the interval adds all of its time since
-    then. But a stay missed by the ticks is at most as long as the time between two ticks, which limits the result.
+    If the kernel counts a task's time only when it leaves the CPU, a task that was there before the interval adds that
+    time too. The result is limited by what ticks can miss: a stay shorter than the time between two ticks.
     """
     if before is None or after is None or after.ran_ns < before.ran_ns:
         return None
     ran_ns = min(after.ran_ns - before.ran_ns, interval_ns)
     if before.stays is None or after.stays is None:
         return ran_ns
-    stays = max(after.stays - before.stays, 0) + 1  # of the stay that began earlier
+    stays = max(after.stays - before.stays, 0) + 1  # one more for the stay that began before the interval
     return min(ran_ns, ticked_ns + max(stays * _LONGEST_TICK_PERIOD_NS, _SLACK_NS))

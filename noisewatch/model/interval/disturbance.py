@@ -1,14 +1,14 @@
-"""The culprits of an interval, and the noise (ns) of each on a CPU.
+"""The culprits of an interval, and the noise (ns) that each causes on a CPU.
 
-The scheduler measures threads. Interrupts are only counted; their cost is measured if the kernel accounts for it (irq
-and softirq in /proc/stat), and otherwise estimated: inferred.
+The scheduler measures the time of threads. Interrupts are only counted. Their time is measured if the kernel accounts
+for it (irq and softirq in /proc/stat), otherwise it is inferred from typical costs.
 
-Timer interrupts may be too frequent for the kernel's tick, which occurs at most CONFIG_HZ times a second. A profiler's
-timer (perf record -e cpu-clock), or a program that sleeps for microseconds, uses the same timer of the CPU and the same
-row of /proc/interrupts.
+The kernel's tick occurs at most CONFIG_HZ times a second. More frequent timer interrupts come from a profiler (perf
+record -e cpu-clock) or a program that sleeps for microseconds: they use the same timer of the CPU, and are counted in
+the same row of /proc/interrupts.
 
-Most CPUs of a large machine only count interrupts, and their culprits are not needed: the stolen time of such a CPU is
-summed without a record for each culprit.
+On a large machine, most CPUs have no culprits except counted interrupts. The stolen time of such a CPU is summed
+without a record for each culprit.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 TIMER_INTERRUPTS = "timer interrupts"
-LOUD_SHARE = 0.05  # of a CPU, in a short interval: a tick of 10 ms is 4% of a quarter of a second
+LOUD_SHARE = 0.05  # of a CPU in a short interval: one tick of 10 ms is 4% of 250 ms
 SMALLEST_HZ, LARGEST_HZ = 100, 1000  # kernel/Kconfig.hz
-_FAR_ABOVE = 1.5  # threads that sleep on the CPU add a few to its tick
+_FAR_ABOVE = 1.5  # threads that sleep on the CPU add a few timer interrupts to its tick
 
 
 def is_far_above_tick(rate_per_s: float, hz: int | None) -> bool:
@@ -48,7 +48,7 @@ def is_far_above_tick(rate_per_s: float, hz: int | None) -> bool:
     return rate_per_s > _FAR_ABOVE * (hz or LARGEST_HZ)
 
 
-# Entry, handler and return of a typical interrupt on a server of the last ten years; more in a virtual machine.
+# Entry, handler and return on a server of the last ten years; in a virtual machine they take longer.
 TYPICAL_COST_NS = dict.fromkeys((*INTERRUPT_KINDS, Kind.SOFTIRQ), 2_000) | {Kind.IRQ: 4_000, Kind.IPI: 1_500}
 
 _FEWEST_TICKS = 5
@@ -72,7 +72,7 @@ class Culprit(Protocol):
 
 
 class Disturbance(Struct, frozen=True):
-    """The noise of one source on one CPU. `share` is of the interval; None is unknown for this kind of source."""
+    """The noise of one source on one CPU. `share` is a share of the interval. None is unknown."""
 
     kind: Kind
     name: str
@@ -81,7 +81,7 @@ class Disturbance(Struct, frozen=True):
     share: float | None
     rate_per_s: float | None
     pid: int | None = None
-    tid: int | None = None  # if the source is a known thread
+    tid: int | None = None  # only for a known thread
     irq: int | None = None
     is_inferred: bool = False
 
@@ -89,7 +89,7 @@ class Disturbance(Struct, frozen=True):
     def process(self) -> str | None:
         """The process as text: `pid 4711`, or `pid 4711, thread 4715` for a thread other than the main one.
 
-        `thread 4715` is a thread that ended before its process could be read. None for sources other than processes.
+        A thread that ended before its process could be read is `thread 4715`. None for sources other than threads.
         """
         if self.pid is None:
             return f"thread {self.tid}" if self.tid is not None else None
@@ -99,28 +99,28 @@ class Disturbance(Struct, frozen=True):
 def main_culprit_names(culprits: Sequence[Disturbance]) -> list[str]:
     """Return `hog on CPU 2` for each culprit that took more than 5% of its CPU, or for the first one if none did."""
     notable = [culprit for culprit in culprits if (culprit.share or 0.0) > LOUD_SHARE] or culprits[:1]
-    return [printable(f"{_name_alone(culprit)} on CPU {culprit.cpu}") for culprit in notable]
+    return [printable(f"{_short_name(culprit)} on CPU {culprit.cpu}") for culprit in notable]
 
 
-def _name_alone(culprit: Disturbance) -> str:
-    """Return a thread's bare name; other sources need their kind to be recognized."""
+def _short_name(culprit: Disturbance) -> str:
+    """Return a thread's bare name, or another source's name with its kind."""
     return culprit.name if culprit.kind in THREADS else culprit.kind.with_name(culprit.name)
 
 
 def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     """Return all culprits on the CPU, the costliest first."""
-    return interval.cached((disturbances_of, cpu), lambda: _disturbances(interval, cpu))
+    return interval.compute_once((disturbances_of, cpu), lambda: _disturbances(interval, cpu))
 
 
 def threads_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     """Return the threads on the CPU, and unattributed time, the costliest first."""
-    return interval.cached(
+    return interval.compute_once(
         (threads_of, cpu), lambda: costliest_first([*_threads(interval, cpu), *_unexplained(interval, cpu)])
     )
 
 
 def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
-    """Collect all culprits on the CPU; cheap if there are few, as on most CPUs of a large machine."""
+    """Collect all culprits on the CPU. This is cheap if there are few, as on most CPUs of a large machine."""
     culprits = list(threads_of(interval, cpu))
     culprits += _steal(interval, cpu)
     if interval.worker_throttles:
@@ -137,17 +137,17 @@ def costliest_first(culprits: list[Disturbance]) -> tuple[Disturbance, ...]:
 
 
 def kind_of_row(row: RowCount | InterruptRow) -> Kind:
-    """Return the kind of a row of /proc/interrupts: of a device, the tick, calls by other CPUs, or the CPU's own."""
+    """Return the kind of a row of /proc/interrupts: a device, the tick, calls by other CPUs, or the CPU's own."""
     return kind_of(row.label, row.description)
 
 
 def is_of_a_device(row: RowCount | InterruptRow) -> bool:
-    """Return whether the row counts interrupts of devices, and not the CPU's own."""
+    """Return whether the row counts a device's interrupts, not the CPU's own."""
     return kind_of_row(row) == Kind.IRQ
 
 
 def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
-    """Return the names of the row's driver and device: `36 virtio1-req.0 (Virtio block device)`."""
+    """Return the row's IRQ, driver and device: `36 virtio1-req.0 (Virtio block device)`, else its description."""
     if row.irq is None:
         return row.description or row.label
     irq = irqs.by_number.get(row.irq) if irqs is not None else None
@@ -158,7 +158,7 @@ def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
 
 
 def name_of_run(run: TaskRun) -> str:
-    """Return the thread's name; ended children are named after their parent, ended threads after their process."""
+    """Return the thread's name, `children of PARENT` for ended children, or `ended threads of PROCESS`."""
     if run.are_unread_threads:
         return f"threads of {run.name}"
     if run.are_ended_threads:
@@ -193,23 +193,23 @@ def _disturbance(
 
 
 def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
-    """Return the interrupts per second of the CPU's timer, including the tick, or None if unknown."""
+    """Return how often per second the CPU's timer interrupted it, the tick included, or None if unknown."""
     if interval is None or not interval.interrupts.is_known(cpu):
         return None
     return counts_of(interval, Kind.TICK).get(cpu, 0) / interval.seconds
 
 
 def counts_of(interval: Interval, kind: Kind) -> Mapping[int, int]:
-    """Return the number of interrupts of one kind on each CPU that had any."""
+    """Return the number of interrupts of one kind by CPU, without CPUs that had none."""
     rows = interval.interrupts.rows or ()
-    return interval.cached((counts_of, kind), lambda: sums_of([row for row in rows if kind_of_row(row) == kind]))
+    return interval.compute_once((counts_of, kind), lambda: sums_of([row for row in rows if kind_of_row(row) == kind]))
 
 
 def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     """Yield the quotas of processes that worked on the CPU.
 
-    The kernel counts the stopped time of all CPUs together; it is limited by the time in which the processes did not
-    run on this CPU. Other processes may have used the CPU in that time, so times may overlap.
+    The kernel counts stopped time only as a sum of all CPUs. On this CPU, it is limited to the time in which the
+    processes did not run there. Other processes may have run in that time, so the times of culprits may overlap.
     """
     ran_ns: dict[Throttle, int] = defaultdict(int)
     for run in (*interval.runs_on(cpu), *interval.commands_on(cpu)):
@@ -223,7 +223,7 @@ def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
     rows = interval.interrupts.on_cpu(cpu)
-    kinds_and_names = interval.cached(_kinds_and_names, lambda: _kinds_and_names(interval))
+    kinds_and_names = interval.compute_once(_kinds_and_names, lambda: _kinds_and_names(interval))
     estimates = [(*kinds_and_names[id(row)], row.irq, count) for row, count in rows]
     expected_ns = sum([count * TYPICAL_COST_NS[kind] for kind, _, _, count in estimates])
     scale = _scale(load.irq_ns if load is not None else None, expected_ns)
@@ -245,8 +245,8 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 
 def cpus_with_timers(interval: Interval) -> CpuSet:
-    """Return the CPUs with timer interrupts too frequent for the tick."""
-    return interval.cached(cpus_with_timers, lambda: _cpus_with_timers(interval))
+    """Return the CPUs whose timer interrupts are too frequent for the tick."""
+    return interval.compute_once(cpus_with_timers, lambda: _cpus_with_timers(interval))
 
 
 def _cpus_with_timers(interval: Interval) -> CpuSet:
@@ -256,7 +256,7 @@ def _cpus_with_timers(interval: Interval) -> CpuSet:
 
 
 def _kinds_and_names(interval: Interval) -> Mapping[int, tuple[Kind, str]]:
-    """Return kind and name of each row whose counts grew, by the row's identity; computed once for all CPUs."""
+    """Return kind and name of each row whose counts grew, by the row's `id`; computed once for all CPUs."""
     irqs = interval.after.irqs
     return {id(row): (kind_of_row(row), name_of_row(row, irqs)) for row in interval.interrupts.rows or ()}
 
@@ -273,39 +273,39 @@ def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 
 def _scale(measured_ns: int | None, estimated_ns: int) -> float:
-    """Return the factor that makes the estimates add up to the measured time, if that is more than a few ticks."""
+    """Return the factor that scales the estimates to the measured time, or 1 if that is only a few ticks or unknown."""
     return measured_ns / estimated_ns if measured_ns is not None and is_scaled(measured_ns) and estimated_ns else 1.0
 
 
 def is_scaled(measured_ns: int | None) -> bool:
-    """Return whether the kernel measured enough time to correct estimates by it."""
+    """Return whether the kernel measured enough time to scale estimates to it."""
     return measured_ns is not None and measured_ns >= _FEWEST_TICKS * TICK_NS
 
 
 class Taken(Struct):
-    """Stolen time (ns) by kind of noise, and the largest amount of a single culprit."""
+    """Stolen time (ns) by kind of noise, and the largest amount taken by a single culprit."""
 
     ns_by_kind: dict[Kind, int]
     most_ns: int
 
 
 def taken_by_cpu(interval: Interval, cpus: Iterable[int]) -> Mapping[int, Taken]:
-    """Return the stolen time of each of the CPUs that lost any."""
-    estimate_by_cpu = _estimate_by_counts(interval)
+    """Return the stolen time by CPU, without CPUs that lost none."""
+    estimate_by_cpu = _estimate_from_counts(interval)
     timers = cpus_with_timers(interval)
     stolen_by_cpu: dict[int, Taken] = {}
     for cpu in cpus:
         if cpu in timers or _may_have_others(interval, cpu):
             culprits = disturbances_of(interval, cpu)
             if culprits:
-                stolen_by_cpu[cpu] = _summed(culprits)
+                stolen_by_cpu[cpu] = _sum_by_kind(culprits)
         elif cpu in estimate_by_cpu:
             stolen_by_cpu[cpu] = estimate_by_cpu[cpu]
     return stolen_by_cpu
 
 
-def _estimate_by_counts(interval: Interval) -> Mapping[int, Taken]:
-    """Return the cost of interrupts and softirqs by their counts alone."""
+def _estimate_from_counts(interval: Interval) -> Mapping[int, Taken]:
+    """Estimate the cost of interrupts and softirqs by CPU, only from their counts."""
     stolen_by_cpu: dict[int, Taken] = defaultdict(lambda: Taken({}, 0))
     rows = [(kind_of_row(row), row) for row in interval.interrupts.rows or ()]
     rows += [(Kind.SOFTIRQ, row) for row in interval.softirqs.rows or ()]
@@ -320,7 +320,7 @@ def _estimate_by_counts(interval: Interval) -> Mapping[int, Taken]:
 
 
 def _may_have_others(interval: Interval, cpu: int) -> bool:
-    """Return whether the CPU may have culprits other than counted interrupts: threads, steal, or measured time."""
+    """Return whether the counts are not enough for the CPU: it had threads, steal, or measured or unexplained time."""
     load = interval.load_by_cpu.get(cpu)
     if interval.had_runs(cpu):
         return True
@@ -330,7 +330,7 @@ def _may_have_others(interval: Interval, cpu: int) -> bool:
     return bool(load.steal_ns) or is_measured or bool(interval.unexplained_ns(cpu))
 
 
-def _summed(culprits: Sequence[Disturbance]) -> Taken:
+def _sum_by_kind(culprits: Sequence[Disturbance]) -> Taken:
     ns_by_kind: dict[Kind, int] = {}
     for culprit in culprits:
         ns_by_kind[culprit.kind] = ns_by_kind.get(culprit.kind, 0) + (culprit.stolen_ns or 0)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
 
 _COUNTER_SIZE = 1 << 32  # most architectures count interrupts in 32 bits
-_SHOWN_LATE = frozenset({"SPU", "RTR", "ERR", "MIS", "MCE", "NMI"})  # on some kernels only once they have counted any
+_SHOWN_LATE = frozenset({"SPU", "RTR", "ERR", "MIS", "MCE", "NMI"})  # some kernels hide these rows while they are 0
 
 _Pick = Callable[[Sequence[int]], Sequence[int]]
 
 
 class RowCount(Struct, frozen=True):
-    """The counts of one row of a table; CPUs without a count are left out."""
+    """The growth of one row's counts; CPUs without any are left out."""
 
     label: str
     description: str
@@ -34,9 +34,9 @@ class RowCount(Struct, frozen=True):
 
 
 class InterruptCounts(Struct, frozen=True, dict=True):
-    """The rows whose counts grew; None, with the reason, if the tables cannot be compared.
+    """The rows whose counts grew. They are None, with the `reason`, if the tables cannot be compared.
 
-    `cpus` are the CPUs in both tables; counts of other CPUs are unknown.
+    `cpus` are the CPUs in both tables. The counts of other CPUs are unknown.
     """
 
     rows: tuple[RowCount, ...] | None
@@ -53,7 +53,7 @@ class InterruptCounts(Struct, frozen=True, dict=True):
         return on_cpu
 
     def on_cpu(self, cpu: int) -> Sequence[tuple[RowCount, int]]:
-        """Return the rows whose counts grew on the CPU, with the growth."""
+        """Return the rows whose count grew on the CPU, each with its growth."""
         return self._on_cpu.get(cpu, ())
 
     def is_known(self, cpu: int) -> bool:
@@ -61,7 +61,7 @@ class InterruptCounts(Struct, frozen=True, dict=True):
         return self.rows is not None and cpu in self.cpus
 
     def by_cpu(self) -> dict[int, int]:
-        """Return the sum of all rows for each CPU that is completely counted."""
+        """Return the sum of all rows for each CPU in both tables; empty if the tables cannot be compared."""
         if self.rows is None:
             return {}
         sums = sums_of(self.rows)
@@ -69,7 +69,7 @@ class InterruptCounts(Struct, frozen=True, dict=True):
 
 
 def sums_of(rows: Iterable[RowCount]) -> Mapping[int, int]:
-    """Return the sum of all rows for each CPU."""
+    """Return the sums of the rows by CPU."""
     sums: dict[int, int] = {}
     for row in rows:
         for cpu, count in row.count_by_cpu.items():
@@ -78,10 +78,10 @@ def sums_of(rows: Iterable[RowCount]) -> Mapping[int, int]:
 
 
 def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> InterruptCounts:
-    """Count the interrupts between two tables, on the CPUs that are in both.
+    """Count the interrupts between two tables, on the CPUs in both.
 
-    A device's row may appear, disappear or restart with its driver; its counts are then since that event. The
-    architecture's rows never disappear: if one is missing or runs backwards, the file was incomplete.
+    A device's row may appear, disappear or restart with its driver. Its counts then start at that event. Rows of the
+    architecture never disappear: if one is missing or decreases, the file was incomplete.
     """
     if before is None or after is None:
         return InterruptCounts(None, f"{INTERRUPTS} could not be read")
@@ -89,7 +89,7 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
     if uncounted:
         return InterruptCounts(None, f"{INTERRUPTS}: no counts in row {', '.join(uncounted)}")
     pairs = _pairs(before.rows, after.rows)
-    missing = next((row for pair in pairs if (row := _missing(*pair)) is not None), None)
+    missing = next((row for pair in pairs if (row := _missing_row(*pair)) is not None), None)
     if missing is not None:
         return InterruptCounts(None, f"{INTERRUPTS} was incomplete: row {missing.label} is missing")
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
@@ -104,12 +104,12 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
         if count_by_cpu:
             row_counts.append(RowCount(row.label, row.description, row.irq, count_by_cpu))
     if shared and not row_counts:
-        return InterruptCounts(None, stood_still(INTERRUPTS))
+        return InterruptCounts(None, unchanged_reason(INTERRUPTS))
     return InterruptCounts(tuple(_subtract_parts(row_counts, after.release)), None, frozenset(shared))
 
 
 def _subtract_parts(rows: Sequence[RowCount], release: tuple[int, int] | None) -> Iterator[RowCount]:
-    """Yield the rows; a row that sums up others is reduced to what the others have not counted."""
+    """Yield the rows; from a row that includes other rows, their counts are subtracted."""
     parts_by_sum = {id(row): parts for row, parts in sums_with_parts(rows, release) if parts}
     for row in rows:
         parts = parts_by_sum.get(id(row))
@@ -126,28 +126,28 @@ _Pair = tuple[InterruptRow | None, InterruptRow | None]
 
 
 def _pairs(before: Sequence[InterruptRow], after: Sequence[InterruptRow]) -> Sequence[_Pair]:
-    """Return pairs of the old and the new row, None for a missing one, without pairs of the same object.
+    """Return pairs of the old and the new row (None if missing), without unchanged rows, which are the same object.
 
     Usually no row appears or disappears, and all keep their places.
     """
     moved = [pair for pair in zip(before, after, strict=False) if pair[0] is not pair[1]]
     if len(before) == len(after) and all(old.label == new.label for old, new in moved):
         return moved
-    old_rows, new_rows = _numbered(before), _numbered(after)
+    old_rows, new_rows = _number_rows(before), _number_rows(after)
     pairs = [(old_rows.get(key), row) for key, row in new_rows.items()]
     went = [(row, None) for key, row in old_rows.items() if key not in new_rows]
     return [*(pair for pair in pairs if pair[0] is not pair[1]), *went]
 
 
-def _missing(old: InterruptRow | None, new: InterruptRow | None) -> InterruptRow | None:
-    """Return a row of the architecture that is in only one table, or None: such rows never appear or disappear."""
+def _missing_row(old: InterruptRow | None, new: InterruptRow | None) -> InterruptRow | None:
+    """Return the row if it is the architecture's and in only one table, else None: such rows are in every table."""
     if old is None and new is not None:
         return new if new.irq is None and new.label not in _SHOWN_LATE else None
     return old if new is None and old is not None and old.irq is None else None
 
 
-def _numbered(rows: Sequence[InterruptRow]) -> dict[tuple[str, int], InterruptRow]:
-    """Return the rows by label and number; two rows with one label remain two rows."""
+def _number_rows(rows: Sequence[InterruptRow]) -> dict[tuple[str, int], InterruptRow]:
+    """Return the rows by label, and by number among rows with the same label."""
     numbered = {(row.label, 0): row for row in rows}
     if len(numbered) == len(rows):
         return numbered
@@ -158,46 +158,46 @@ def _numbered(rows: Sequence[InterruptRow]) -> dict[tuple[str, int], InterruptRo
     return numbered
 
 
-def _grown(old: int, new: int) -> int:
-    """Return the growth of a 32-bit counter that may have wrapped around; negative for a counter that restarted."""
+def _growth(old: int, new: int) -> int:
+    """Return the growth of a 32-bit counter that may have wrapped around, or a negative number if it restarted."""
     wrapped = new + _COUNTER_SIZE - old
     return wrapped if new < old and old > _COUNTER_SIZE // 2 and wrapped < _COUNTER_SIZE // 4 else new - old
 
 
 def _shared_columns(before: Sequence[int], after: Sequence[int]) -> tuple[Sequence[int], _Pick, _Pick]:
-    """Return the CPUs in both tables, and functions that pick their counts from a row of each table."""
+    """Return the CPUs in both tables, and for each table a function that picks their counts from a row."""
     if before == after:
-        return after, _as_they_are, _as_they_are
+        return after, _pick_all, _pick_all
     earlier_cpus = frozenset(before)
     shared = tuple(cpu for cpu in after if cpu in earlier_cpus)
     return shared, _picker(before, shared), _picker(after, shared)
 
 
-def _as_they_are(counts: Sequence[int]) -> Sequence[int]:
+def _pick_all(counts: Sequence[int]) -> Sequence[int]:
     return counts
 
 
 def _picker(columns: Sequence[int], cpus: Sequence[int]) -> _Pick:
-    """Return a function that picks the counts of `cpus` from a row with a count per CPU of `columns`."""
+    """Return a function that picks the counts of `cpus` from a row, whose counts are those of the CPUs in `columns`."""
     if columns == cpus:
-        return _as_they_are
+        return _pick_all
     column_of = {cpu: column for column, cpu in enumerate(columns)}
     return lambda counts: [counts[column_of[cpu]] for cpu in cpus]
 
 
 def _difference(cpus: Sequence[int], old: Sequence[int] | None, new: Sequence[int], is_device: bool) -> dict[int, int]:
-    """Return the changes of the counts by CPU; `old` is None for a new row. Few change on a large machine."""
+    """Return the counts' changes by CPU, without zeros: on a large machine few change. `old` is None for a new row."""
     if old is None:
         return {cpu: count for cpu, count in zip(cpus, new, strict=True) if count}
     moved = compress(zip(cpus, old, new, strict=True), map(ne, old, new))
-    difference = {cpu: count - was if count > was else _grown(was, count) for cpu, was, count in moved}
+    difference = {cpu: count - was if count > was else _growth(was, count) for cpu, was, count in moved}
     if is_device and min(difference.values(), default=0) < 0:
         return _difference(cpus, None, new, is_device)
     return difference
 
 
 def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> InterruptCounts:
-    """Count the softirqs between two tables, on the CPUs that are in both."""
+    """Count the softirqs between two tables, on the CPUs in both."""
     if before is None or after is None:
         return InterruptCounts(None, f"{SOFTIRQS} could not be read")
     if [row.label for row in before.rows] != [row.label for row in after.rows]:
@@ -213,10 +213,10 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Interrupt
         if difference:
             row_counts.append(RowCount(new.label, new.label, None, difference))
     if shared and not row_counts:
-        return InterruptCounts(None, stood_still(SOFTIRQS))
+        return InterruptCounts(None, unchanged_reason(SOFTIRQS))
     return InterruptCounts(tuple(row_counts), None, frozenset(shared))
 
 
-def stood_still(path: str) -> str:
-    """Return why a file of counters without any change (damaged, cached or hidden by a mount) is unusable."""
+def unchanged_reason(path: str) -> str:
+    """Return the reason why unchanged counters are unusable: the file is damaged, cached or hidden by a mount."""
     return f"{path} stood still: on a running machine some of its counts always grow"

@@ -1,7 +1,7 @@
-"""The interval between two snapshots: the load of CPUs, interrupts, runs of tasks, stalls, CPU quotas and slowdowns.
+"""The interval between two snapshots: CPU load, interrupts, runs of tasks, stalls, CPU quotas and slowdowns.
 
-It is a pure function of the two. Slowdowns are those of the target CPUs' cores and packages, by heat or by a power
-limit.
+It is a pure function of the two snapshots. Slowdowns concern the cores and packages of the target CPUs, and are due to
+heat or to a power limit.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from noisewatch.kernel.tasks.task import Tasks
 
 
-_FEWEST_PERIODS = 2  # counted at the end of each period in which the group has run
+_FEWEST_PERIODS = 2  # the kernel counts a period at its end, if the group ran in it
 
 T = TypeVar("T")
 
 
 class Throttle(Struct, frozen=True):
-    """A cgroup that its quota stopped. `ns` is the time over all CPUs, or None if the kernel does not report it."""
+    """A cgroup that was stopped by its quota. `ns` is the sum of all CPUs, or None if the kernel does not report it."""
 
     level: CgroupLevel
     periods: int
@@ -54,7 +54,7 @@ class Throttle(Struct, frozen=True):
 
 
 def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel]) -> tuple[Throttle, ...]:
-    """Return the groups, present in both snapshots, that a quota stopped in between, the longest stop first."""
+    """Return the stops of groups by a quota between two snapshots that both contain the group, the longest first."""
     earlier = {level.folder: level for level in before}
     pairs = [(earlier[level.folder], level) for level in after if level.folder in earlier]
     throttles = [throttle for pair in pairs if (throttle := _throttle(*pair)) is not None]
@@ -64,7 +64,7 @@ def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel
 def uncounted_between(
     before: Iterable[CgroupLevel], after: Iterable[CgroupLevel], length_ns: int
 ) -> tuple[CgroupLevel, ...]:
-    """Return the groups in which a process ran under a quota without a counted period.
+    """Return the groups with a quota for which the kernel counted no period, although the interval contains some.
 
     The kernel would not have counted a stop of such a group either.
     """
@@ -80,9 +80,9 @@ def uncounted_between(
 
 
 def _throttle(before: CgroupLevel, after: CgroupLevel) -> Throttle | None:
-    """Return how the group was stopped, or None if it was not, or if its counters cannot be trusted.
+    """Return the group's stops, or None if there were none or its counters cannot be trusted.
 
-    A long stop is in the counted periods at once, but in the time only when it is over.
+    A stop is added to the counted periods at once, but to the counted time only when it is over.
     """
     first, last = before.throttling, after.throttling
     if first is None or last is None or last.periods < first.periods:
@@ -95,7 +95,7 @@ def _throttle(before: CgroupLevel, after: CgroupLevel) -> Throttle | None:
 
 
 class StallShare(Struct, frozen=True):
-    """The shares of the interval in which some or all tasks waited. None is unknown."""
+    """The shares of the interval in which some tasks waited, and in which all did (`full`). None is unknown."""
 
     some: float | None
     full: float | None
@@ -112,8 +112,8 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
     softirqs: InterruptCounts
     runs: tuple[TaskRun, ...]
     stall_by_resource: Mapping[str, StallShare]
-    throttled_periods: int | None  # of the cgroups of this process
-    throttles: tuple[Throttle, ...]  # cgroups that were stopped
+    throttled_periods: int | None  # in this process's cgroups
+    throttles: tuple[Throttle, ...]  # this process's cgroups that were stopped
     worker_throttles: Mapping[int, tuple[Throttle, ...]]  # by process, for processes that used the target CPUs
     _derived: dict[Hashable, Any] = {}
 
@@ -129,8 +129,8 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
     def seconds(self) -> float:
         return self.length_ns / NS_PER_S
 
-    def cached(self, key: Hashable, derive: Callable[[], T]) -> T:
-        """Return what `derive` computes from this interval; computed once, because an interval never changes."""
+    def compute_once(self, key: Hashable, derive: Callable[[], T]) -> T:
+        """Return the result of `derive` for this interval, computed once per key because an interval never changes."""
         if key not in self._derived:
             self._derived[key] = derive()
         result: T = self._derived[key]
@@ -141,11 +141,11 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
         return cpu in self._all_on_cpu
 
     def runs_on(self, cpu: int) -> list[TaskRun]:
-        """Return the runs on one CPU, without those of noisewatch and of a measured command."""
+        """Return the runs on one CPU, except those of noisewatch and of measured commands."""
         return [run for run in self._all_on_cpu.get(cpu, ()) if not run.is_own and not run.is_command]
 
     def commands_on(self, cpu: int) -> list[TaskRun]:
-        """Return the runs on the CPU of commands that `noisewatch run` measures."""
+        """Return the CPU's runs that belong to a command measured by `noisewatch run`."""
         return [run for run in self._all_on_cpu.get(cpu, ()) if run.is_command]
 
     def command_share(self, cpu: int) -> float:
@@ -164,8 +164,8 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
     def busy_share(self, cpu: int) -> float | None:
         """Return the share of the interval in which other tasks used the CPU, or None if unknown.
 
-        It is the larger of the CPU's counters and the sum of the threads: tasks that sleep at every tick are invisible
-        to a kernel that accounts by ticks.
+        It is the larger of two values: the CPU's counters and the sum of its threads. A kernel that accounts by ticks
+        misses tasks that sleep at every tick.
         """
         load = self.load_by_cpu.get(cpu)
         if load is None:
@@ -191,8 +191,8 @@ def interval_between(
 ) -> Interval:
     """Return the interval from `before` to `after`, which must be later.
 
-    Snapshots `between` them, in order, show threads that have ended since. On CPUs calibrated in the interval, our own
-    loop had all time of tasks except the share of the interval that it lost to others.
+    Snapshots `between` them, in order, contain threads that have ended since. On a CPU that was calibrated in the
+    interval, our own loop had all time of tasks, except for the share of the interval that it lost to others.
     """
     length_ns = after.taken_at_ns - before.taken_at_ns
     between = list(between)
@@ -235,7 +235,7 @@ def _runs(
     lost_shares: Mapping[int, float],
     commands: ObservedCommands,
 ) -> tuple[TaskRun, ...]:
-    """Return the runs of observed threads, of short-lived ones, and of our own loops, the longest first."""
+    """Return all runs, the longest first: of observed threads, of short-lived threads, and of our own loops."""
     if before.tasks is None or after.tasks is None:
         return ()
     looks = (before.tasks, *between, after.tasks)
@@ -243,7 +243,7 @@ def _runs(
     runs = [*loops, *run_tasks(looks, after.own_pids, loads, loops)]
     runs = fit_to_interval(runs, loads, length_ns, after.tasks_lag_ns - before.tasks_lag_ns)
     runs += find_exited_runs(looks, after.own_pids, runs, loads, length_ns, commands.cpus_by_watcher)
-    return tuple(sorted(marked(runs, commands), key=lambda run: -run.ran_ns))
+    return tuple(sorted(mark_commands(runs, commands), key=lambda run: -run.ran_ns))
 
 
 def _stall_share(before: Stall | None, after: Stall | None, length_ns: int) -> StallShare:
@@ -255,20 +255,20 @@ def _stall_share(before: Stall | None, after: Stall | None, length_ns: int) -> S
 
 
 def growth(before: int | None, after: int | None) -> int | None:
-    """Return the growth of a counter, or None if it is unknown, or decreased and so cannot be trusted."""
+    """Return the growth of a counter, or None if either value is unknown or the counter decreased."""
     if before is None or after is None or after < before:
         return None
     return after - before
 
 
 class ObservedCommands(Struct, frozen=True):
-    """The CPUs of commands, by the pids of their processes and of the processes that start them and wait for them."""
+    """The CPUs of commands, by the pid of each of their processes, and by the pid of the watcher that starts them."""
 
     cpus_by_pid: Mapping[int, CpuSet]
     cpus_by_watcher: Mapping[int, CpuSet]
 
     def of(self, run: TaskRun) -> CpuSet:
-        """Return the CPUs on which the run belongs to a command; empty if it does not."""
+        """Return the CPUs on which the run counts as a command's; empty if it is not a command's."""
         cpus_of = self.cpus_by_watcher if run.are_children and run.pid in self.cpus_by_watcher else self.cpus_by_pid
         return cpus_of.get(run.pid, frozenset())
 
@@ -277,7 +277,7 @@ NO_COMMANDS = ObservedCommands({}, {})
 
 
 def observed_commands(snapshots: Iterable[Snapshot]) -> ObservedCommands:
-    """Return the processes of commands in any of the snapshots, with the CPUs common to all snapshots.
+    """Return the processes of commands in any of the snapshots, each with the CPUs that it has in all snapshots.
 
     A process may have ended before the last snapshot, or shared a CPU with another command.
     """
@@ -289,8 +289,8 @@ def observed_commands(snapshots: Iterable[Snapshot]) -> ObservedCommands:
     return ObservedCommands(cpus_by_pid, watchers) if cpus_by_pid or watchers else NO_COMMANDS
 
 
-def marked(runs: Iterable[TaskRun], commands: ObservedCommands) -> list[TaskRun]:
-    """Return the runs, with those of a command on its CPUs marked. On other CPUs a command is noise like any other."""
+def mark_commands(runs: Iterable[TaskRun], commands: ObservedCommands) -> list[TaskRun]:
+    """Set `is_command` for the runs of commands on their own CPUs. On other CPUs, a command is noise like any other."""
     if commands is NO_COMMANDS:
         return list(runs)
     return [replace(run, is_command=True) if run.cpu in commands.of(run) else run for run in runs]
@@ -302,8 +302,8 @@ BY_HEAT, BY_POWER = "heat", "power"
 class Slowdown(Struct, frozen=True):
     """How often a core or a package was slowed.
 
-    `by` is the reason, `what` is `core` or `package`, `path` is the counter's file, `times` is the number of slowdowns
-    in the interval; None is unknown.
+    `by` is the reason, `what` is `core` or `package`, and `path` is the counter's file. `times` is the number of
+    slowdowns in the interval, or None if unknown.
     """
 
     by: str
@@ -313,8 +313,8 @@ class Slowdown(Struct, frozen=True):
     times: int | None
 
 
-def slowed_between(interval: Interval) -> Iterator[Slowdown]:
-    """Yield all counted cores and packages, including those that were not slowed."""
+def slowdowns_of(interval: Interval) -> Iterator[Slowdown]:
+    """Yield a slowdown for each counted core and package, with 0 `times` if it was not slowed."""
     before, after = interval.before.background.throttling, interval.after.background.throttling
     yield from _slowdowns(interval, BY_HEAT, "core", before.count_by_core_cpu, after.count_by_core_cpu)
     yield from _slowdowns(interval, BY_HEAT, "package", before.count_by_package_cpu, after.count_by_package_cpu)
@@ -328,6 +328,6 @@ def _slowdowns(
     path: Callable[[int, str], str] = throttle_path if by == BY_HEAT else limited_path
     sharing = cpus_of_core if what == "core" else cpus_of_package
     target, topology = interval.after.target.cpus, interval.after.topology
-    for cpu in {**after, **before}:  # a counter that disappeared is unknown
+    for cpu in {**after, **before}:  # the times of a counter that disappeared are unknown
         times = growth(before.get(cpu), after.get(cpu))
         yield Slowdown(by, what, path(cpu, what), sharing(cpu, target, topology), times)

@@ -1,4 +1,4 @@
-"""Softirqs caused by device interrupts on the same CPU: of network cards for packets, of disks for BLOCK."""
+"""Softirqs caused by device interrupts on the same CPU: a network card's for packets, a disk's for BLOCK."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from noisewatch.model.interval.interrupt_counts import RowCount
     from noisewatch.model.interval.interval import Interval
 
-# By the kind of device that causes them; None is any device. TIMER, SCHED and RCU follow the CPU's own tick.
+# The kind of device that causes each softirq; None is any device. TIMER, SCHED and RCU follow the CPU's own tick.
 _KIND_BY_LABEL = {"NET_TX": NETWORK, "NET_RX": NETWORK, "BLOCK": DISK, "HI": None, "TASKLET": None, "IRQ_POLL": None}
 DEVICE_WORK = frozenset(_KIND_BY_LABEL)
 _ROUNDS_PER_INTERRUPT = 10  # a network driver under load polls several times before its next interrupt
@@ -23,15 +23,15 @@ _LONGEST_ROUND_NS = 100_000  # 64 packets
 
 
 def device_work(interval: Interval) -> Mapping[int, int]:
-    """Return the number of softirqs for devices on each CPU that ran any."""
+    """Return the number of device softirqs by CPU, without CPUs that ran none."""
     rows = interval.softirqs.rows or ()
-    return interval.cached(device_work, lambda: sums_of(row for row in rows if row.label in DEVICE_WORK))
+    return interval.compute_once(device_work, lambda: sums_of(row for row in rows if row.label in DEVICE_WORK))
 
 
 def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
-    """Return the softirqs, by label, that device interrupts on the same CPU do not explain.
+    """Count the softirqs, by label, that device interrupts on the same CPU do not explain.
 
-    The interrupts themselves are judged by another check.
+    Another check judges the interrupts themselves.
     """
     counts = _counts(interval, cpu)
     by_kind = _work(counts)
@@ -39,15 +39,18 @@ def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
     return Counter({label: n for label, n in counts.items() if by_kind[kind := _KIND_BY_LABEL[label]] > own[kind]})
 
 
-def brought_by(label: str, rate_per_s: float, irqs: Iterable[tuple[Irq, float]]) -> bool:
-    """Return whether devices with these interrupts per second explain all softirqs of `label` on their CPU."""
+def is_explained_by(label: str, rate_per_s: float, irqs: Iterable[tuple[Irq, float]]) -> bool:
+    """Return whether device interrupts at these rates (per second) explain all softirqs `label` on the same CPU."""
     kind = _KIND_BY_LABEL.get(label)
     own = sum(rate for irq, rate in irqs if kind is not None and kind in kinds_of_device(irq.actions, irq.device))
     return 0 < rate_per_s <= own * _ROUNDS_PER_INTERRUPT
 
 
 def explained_ns(interval: Interval, cpu: int, softirq_ns: int) -> float:
-    """Return the time (ns) of softirqs explained by the CPU's own device interrupts: at most their share by count."""
+    """Return the part of `softirq_ns` that the CPU's own device interrupts explain.
+
+    For each kind of device, it is at most the share of its softirqs in the count of all.
+    """
     by_kind = _work(_counts(interval, cpu))
     return sum(
         min(_interrupts(interval, cpu, kind) * _LONGEST_ROUND_NS, softirq_ns * count / by_kind.total())
@@ -73,7 +76,7 @@ def _interrupts(interval: Interval, cpu: int, kind: str | None) -> int:
 
 
 def _may_bring(row: RowCount, irqs: Irqs | None, kind: str) -> bool:
-    """Return whether the row may count interrupts of this kind of device.
+    """Return whether the row may count the interrupts of devices of this kind.
 
     A row without a number counts all devices of a hypervisor or an architecture.
     """

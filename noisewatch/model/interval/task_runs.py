@@ -1,4 +1,7 @@
-"""Runs of threads in an interval: on which CPU and for how long each ran, and the time that no thread explains."""
+"""Runs of threads in an interval: each thread's time on each CPU, and the CPU time that no thread explains.
+
+A look is one reading of all threads. A CPU's room is its unexplained time, in which runs can be placed.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,18 @@ if TYPE_CHECKING:
     from noisewatch.kernel.tasks.task import Task, Tasks
     from noisewatch.model.interval.cpu_load import CpuLoad
 
-# /proc/stat counts in steps of 10 ms at both ends, and most kernels charge the task running at the tick: on an idle CPU
-# the rest varied by 20 ms in 3 s.
+# /proc/stat counts in steps of 10 ms at both ends, and most kernels charge the task that runs at the tick: on an idle
+# CPU, unexplained time varied by 20 ms in 3 s.
 DOUBT_NS = 30_000_000
 _SHARE_OF_DOUBT = 0.01
 _MOSTLY = 0.9
-_EXACT_SHARE_OF_DOUBT = 0.002  # the snapshot itself takes some milliseconds, file after file
+_EXACT_SHARE_OF_DOUBT = 0.002  # a snapshot reads file after file, which takes some milliseconds
 _Firsts = Sequence["tuple[Task, Task | None]"]
-_PROCESS_DOUBT_NS = 2 * TICK_NS  # user and system time of a process are each in whole ticks
+_PROCESS_DOUBT_NS = 2 * TICK_NS  # a process's user time and system time are both in whole ticks
 
 
 class TaskRun(Struct, frozen=True):
-    """The time of one thread (or of a process's ended children or ended threads) on one CPU."""
+    """The time on one CPU of one thread, or of a process's ended children or ended threads."""
 
     cpu: int
     tid: int
@@ -41,13 +44,13 @@ class TaskRun(Struct, frozen=True):
     allowed: CpuSet | None
     are_children: bool = False
     are_ended_threads: bool = False
-    are_unread_threads: bool = False  # they may still run: the process has more threads than were read
+    are_unread_threads: bool = False  # the threads may still run: not all of the process's threads were read
     is_inferred: bool = False  # the thread may have moved: part of this time may belong to another CPU
-    is_command: bool = False  # of a command that `noisewatch run` measures, on its own CPUs
+    is_command: bool = False  # a run of a command measured by `noisewatch run`, on the command's own CPUs
 
 
 class _Wanderer(Struct, frozen=True):
-    """A thread that ran on several CPUs: it was `observed` on some, and may have run on those in `beyond`."""
+    """A thread that ran on several CPUs: those on which it was `observed`, and possibly others (`beyond`)."""
 
     run: TaskRun
     observed: CpuSet
@@ -59,7 +62,7 @@ def own_loops(
 ) -> list[TaskRun]:
     """Return the runs of our own loops, which have ended.
 
-    Each had all task time of its CPU except for the noise that it measured.
+    Each loop had all task time of its CPU, except for the noise that it measured.
     """
     share_by_cpu = {cpu: share for cpu, share in lost_share_by_cpu.items() if cpu in load_by_cpu}
     had_ns = {cpu: load_by_cpu[cpu].ran_ns - round(share * interval_ns) for cpu, share in share_by_cpu.items()}
@@ -86,13 +89,13 @@ def run_tasks(
 ) -> list[TaskRun]:
     """Return the runs between the first and the last look, in addition to the given ones.
 
-    Only threads whose time is known at both ends, or that started in between, count. An ended thread has the time from
-    the last look that showed it.
+    Threads count if their time is known at both ends, or if they started in between. An ended thread's time is that of
+    the last look that contained it.
     """
     before, by_tids = looks[0], [tasks.by_tid for tasks in looks]
     settled: list[TaskRun] = []
     wanderers: list[_Wanderer] = []
-    for task in _read_anew(looks):
+    for task in _last_states(looks):
         earlier = before.by_tid.get(task.tid)
         if earlier is not None and earlier.started_ticks != task.started_ticks:
             earlier = None
@@ -115,7 +118,7 @@ def run_tasks(
     return _fit_to_load(settled + shared, given_runs, load_by_cpu)
 
 
-def _read_anew(looks: Sequence[Tasks]) -> list[Task]:
+def _last_states(looks: Sequence[Tasks]) -> list[Task]:
     """Return the last state of each thread that has run since the first look."""
     last_states: dict[int, Task] = {}
     for tasks in looks[1:]:
@@ -124,27 +127,27 @@ def _read_anew(looks: Sequence[Tasks]) -> list[Task]:
 
 
 def _path(task: Task, looks: Iterable[Mapping[int, Task]]) -> list[int]:
-    """Return the CPUs that the thread was observed on, look by look."""
+    """Return the thread's CPU in each look that contains it."""
     states = [by_tid.get(task.tid) for by_tid in looks]
     return [state.cpu for state in states if state is not None and state.started_ticks == task.started_ticks]
 
 
 def _moves(task: Task, earlier: Task | None) -> int | None:
-    """Return how often the thread has changed its CPU since `earlier`, or since its start; None if unknown."""
+    """Return how often the thread has migrated since `earlier`, or since its start if that is None; None if unknown."""
     if task.migrations is None or (earlier is not None and earlier.migrations is None):
         return None
     return task.migrations - (earlier.migrations or 0 if earlier is not None else 0)
 
 
 def is_newborn(task: Task, before: Tasks) -> bool:
-    """Return whether the thread did not exist before, rather than was not read."""
+    """Return whether the thread is missing in `before` because it did not exist yet, not because it was not read."""
     return task.pid not in before.pids or task.pid in before.read_pids
 
 
 def run_of(task: Task, ran_ns: int, own_pids: frozenset[int], has_stayed: bool = False) -> TaskRun:
-    """Return a run of the thread with this time, on the CPU of its last look.
+    """Return a run of the thread with this time, on the CPU where it was last observed.
 
-    `has_stayed`: the thread did not leave the CPU.
+    `has_stayed` is whether it surely did not leave that CPU.
     """
     return TaskRun(
         cpu=task.cpu,
@@ -171,9 +174,9 @@ def explained_ns_by_cpu(runs: Iterable[TaskRun]) -> dict[int, int]:
 def _divide_wanderers(
     wanderers: Sequence[_Wanderer], settled: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
 ) -> list[TaskRun]:
-    """Return the runs of the threads that moved, divided in proportion to the unexplained time of their CPUs.
+    """Divide the runs of threads that moved among their CPUs, in proportion to the CPUs' unexplained time.
 
-    A CPU on which the thread was not observed counts only if its unexplained time exceeds the error of the counters.
+    A CPU on which the thread was not observed counts only if its unexplained time exceeds the counters' error.
     """
     rooms = unexplained_ns_by_cpu(settled, load_by_cpu)
     runs = []
@@ -192,14 +195,14 @@ def _divide_run(run: TaskRun, ran_ns: int, shares: Mapping[int, int]) -> list[Ta
     parts = []
     for cpu, share in sorted(shares.items(), key=lambda item: item[1]):
         part_ns = left_ns * share // whole if whole else 0
-        whole, left_ns = whole - share, left_ns - part_ns  # the last one gets the rest, so rounding loses nothing
+        whole, left_ns = whole - share, left_ns - part_ns  # the last CPU gets the rest, so rounding loses nothing
         if part_ns > 0:
             parts.append(replace(run, cpu=cpu, ran_ns=part_ns, is_inferred=True))
     return parts
 
 
 def unexplained_ns_by_cpu(runs: Iterable[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) -> dict[int, int]:
-    """Return the time (ns) on each CPU that no run explains."""
+    """Return each CPU's task time (ns) that no run explains."""
     explained = explained_ns_by_cpu(runs)
     return {cpu: max(load.ran_ns - explained.get(cpu, 0), 0) for cpu, load in load_by_cpu.items()}
 
@@ -207,10 +210,10 @@ def unexplained_ns_by_cpu(runs: Iterable[TaskRun], load_by_cpu: Mapping[int, Cpu
 def _fit_to_load(
     runs: Sequence[TaskRun], given_runs: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
 ) -> list[TaskRun]:
-    """Return the runs, with time that exceeds the load of their CPU moved to other allowed CPUs.
+    """Return the runs, with the time in excess of their CPU's load moved to other allowed CPUs.
 
-    A run is placed on the CPU of the thread's last look. If such runs exceed the CPU's load, the excess is placed on
-    other CPUs with unexplained time.
+    Runs of threads that may have moved are placed where the thread was last observed. If they exceed that CPU's load,
+    the excess is moved to other CPUs with unexplained time.
     """
     explained = explained_ns_by_cpu([*given_runs, *runs])
     inferred = explained_ns_by_cpu(run for run in runs if run.is_inferred)
@@ -224,7 +227,7 @@ def _fit_to_load(
             fitted.append(run)
             continue
         excess_ns = explained[run.cpu] - max(load.tasks_ns, load.exact_tasks_ns or 0)
-        if excess_ns <= DOUBT_NS:  # time of short runs missed by ticks
+        if excess_ns <= DOUBT_NS:  # ticks may have missed that much time of short runs
             fitted.append(run)
             continue
         if elsewhere_ns < _MOSTLY * excess_ns - DOUBT_NS:
@@ -232,11 +235,11 @@ def _fit_to_load(
         ran_ns = round(run.ran_ns * max(1 - excess_ns / inferred[run.cpu], 0))
         fitted.append(replace(run, ran_ns=ran_ns))
         cut.append((run, run.ran_ns - ran_ns))
-    return merged(run for run in [*fitted, *_moved_to_other_cpus(cut, rooms)] if run.ran_ns)
+    return merge_runs(run for run in [*fitted, *_move_to_other_cpus(cut, rooms)] if run.ran_ns)
 
 
-def _moved_to_other_cpus(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -> list[TaskRun]:
-    """Return the cut time as runs on other allowed CPUs of the thread, as far as these have unexplained time."""
+def _move_to_other_cpus(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -> list[TaskRun]:
+    """Return the cut time as runs on the threads' other allowed CPUs, as far as those have unexplained time."""
     runs = []
     for run, cut_ns in cut:
         allowed = run.allowed if run.allowed is not None and not run.is_own else frozenset()
@@ -247,8 +250,8 @@ def _moved_to_other_cpus(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) 
     return runs
 
 
-def merged(runs: Iterable[TaskRun]) -> list[TaskRun]:
-    """Merge the runs into one for each thread, or group of ended ones, on each CPU."""
+def merge_runs(runs: Iterable[TaskRun]) -> list[TaskRun]:
+    """Merge all runs of a thread on one CPU; likewise the runs of a process's ended children or threads."""
     together: dict[tuple[int, int, bool, bool], TaskRun] = {}
     for run in runs:
         key = run.cpu, run.tid, run.are_children, run.are_ended_threads
@@ -260,10 +263,10 @@ def merged(runs: Iterable[TaskRun]) -> list[TaskRun]:
 def fit_to_interval(
     runs: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad], length_ns: int, later_ns: int = 0
 ) -> list[TaskRun]:
-    """Return the runs, cut on CPUs where their sum exceeds the interval.
+    """Return the runs, shortened on CPUs where their sum exceeds the interval.
 
-    `later_ns`: the delay from reading the CPUs to reading the threads grew by this much, so the threads may have run
-    that long after the interval. They keep as much as the CPU's own counters allow, and at least an even share.
+    `later_ns` is the growth of the delay from reading the CPUs to reading the threads: the threads may have run for
+    that long after the interval. They keep as much time as the CPU's counters allow, and at least a proportional part.
     """
     had_by_cpu = explained_ns_by_cpu(runs)
     most_by_cpu = {
@@ -273,7 +276,7 @@ def fit_to_interval(
 
 
 def _cut(run: TaskRun, had_ns: int, most_ns: int) -> TaskRun:
-    """Return the run, cut in proportion if the runs of its CPU (`had_ns`) exceed the maximum."""
+    """Return the run, shortened in proportion if the sum of its CPU's runs (`had_ns`) exceeds the maximum."""
     if had_ns <= most_ns:
         return run
     ran_ns = run.ran_ns * most_ns // had_ns
@@ -289,11 +292,12 @@ def _most_ns(had_ns: int, load: CpuLoad | None, length_ns: int, later_ns: int) -
 
 
 def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, skew_ns: int = 0) -> int:
-    """Return the busy time (ns) of the CPU that no run explains; 0 if it is within the error of the counters.
+    """Return the CPU's busy time (ns) that no run explains, or 0 if it is within the counters' error.
 
-    The exact count, if there is one, decides, and includes tasks between two ticks. But it is late for tasks that do
-    not leave the CPU, so it is never taken to be far below the ticks. `skew_ns`: the tasks were observed for this much
-    less time than the CPU, so running tasks seem to have run less; noisewatch, which was reading, by all of it.
+    The exact count, if there is one, decides, because it includes tasks between two ticks. But it lags for tasks that
+    stay on the CPU, so the result is never far below that from the ticks. The tasks were observed for `skew_ns` less
+    than the CPU, so tasks that were running seem to have run less. For noisewatch, which was reading, the full
+    `skew_ns` is missing.
     """
     if not there and load.ran_ns <= interval_ns * _EXACT_SHARE_OF_DOUBT:  # usually an idle CPU
         return 0
@@ -309,19 +313,19 @@ def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, sk
 
 
 class _Claim(Struct):
-    """Time to be placed: a run whose CPU is unknown.
+    """A run whose CPU is unknown, so its time is still to be placed.
 
-    `cpus` are the CPUs on which related runs were observed, the most probable first; `reach` are all possible CPUs.
+    `cpus` are the CPUs on which related runs were observed, the most probable first. `reach` are all possible CPUs.
     """
 
     run: TaskRun
     cpus: tuple[int, ...]
     reach: CpuSet
-    is_certain: bool  # all of it is within the interval
+    is_certain: bool  # all of its time is within the interval
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it can only have run on one CPU, because a started process inherits the affinity."""
+        """Whether only one CPU is possible, because a started process inherits the affinity."""
         return len(self.reach) == 1 and not self.run.is_own
 
 
@@ -335,10 +339,10 @@ def find_exited_runs(
 ) -> list[TaskRun]:
     """Return the runs of children and threads that ended between two looks, in addition to the observed `runs`.
 
-    The kernel adds the time of an ended child to the parent that waited for it, and that of a thread to its process. So
-    their time is known, but usually not their CPU. No CPU gets more than its unexplained time. Claims with the fewest
-    possible CPUs come first, because the others fit elsewhere. Children of a process in `cpus_by_watcher` were all
-    started on those CPUs, and are not noisewatch's even if the process is.
+    The kernel adds an ended child's time to the parent that waited for it, and an ended thread's time to its process.
+    So their time is known, but usually not their CPU. No CPU gets more than its unexplained time. Claims with the
+    fewest possible CPUs come first, because the others fit elsewhere. A watcher's children were all started on its CPUs
+    in `cpus_by_watcher`; they are not noisewatch's own, even if the watcher is.
     """
     firsts = _first_threads(looks[0], looks[-1])
     claims = [
@@ -347,13 +351,13 @@ def find_exited_runs(
     ]
     if not claims:
         return []
-    if any(run.is_own and run.are_children for run in runs):  # the time of our own children is known
+    if any(run.is_own and run.are_children for run in runs):  # the time of our own children is already in the runs
         claims = [claim for claim in claims if not claim.run.is_own]
     claims.sort(key=lambda claim: len(claim.reach) or len(load_by_cpu))
     rooms = unexplained_ns_by_cpu(runs, load_by_cpu)
     placed = [run for claim in claims for run in _place_claim(claim, claim.cpus, rooms)]
     own_ns = sum(claim.run.ran_ns for claim in claims if claim.run.is_own)
-    for claim in claims if own_ns <= DOUBT_NS else ():  # otherwise the missing time is our own, as after a calibration
+    for claim in claims if own_ns <= DOUBT_NS else ():  # otherwise unexplained time is our own, as after a calibration
         if claim.is_certain:
             placed += _spread_claim(claim, claim.reach, rooms)
     for claim in claims if own_ns <= DOUBT_NS else ():
@@ -361,11 +365,11 @@ def find_exited_runs(
             placed += _spread_claim(claim, load_by_cpu, rooms)
     hidden_ns = sum(claim.run.ran_ns for claim in claims if claim.is_certain) - sum(rooms.values())
     explained = explained_ns_by_cpu([*runs, *placed])
-    return merged([*placed, *_hidden_runs(claims, hidden_ns, explained, load_by_cpu, length_ns)])
+    return merge_runs([*placed, *_hidden_runs(claims, hidden_ns, explained, load_by_cpu, length_ns)])
 
 
 def _hides_nothing(cpus: CpuSet, load_by_cpu: Mapping[int, CpuLoad]) -> bool:
-    """Return whether the time of all these CPUs is exact, so that time which does not fit was spent on other CPUs."""
+    """Return whether the time of all these CPUs is exact. If so, time that does not fit was spent on other CPUs."""
     return bool(cpus) and all(cpu in load_by_cpu and load_by_cpu[cpu].exact_tasks_ns is not None for cpu in cpus)
 
 
@@ -382,10 +386,7 @@ def _place_claim(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> l
 
 
 def _spread_claim(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
-    """Place the rest of the claim in proportion to the CPUs' unexplained time.
-
-    CPUs whose unexplained time is within the counters' error get none.
-    """
+    """Place the rest of the claim in proportion to the CPUs' unexplained time, if that exceeds the counters' error."""
     open_rooms = {cpu: rooms[cpu] for cpu in cpus if rooms.get(cpu, 0) > DOUBT_NS}
     all_ns = sum(open_rooms.values())
     rest_ns = min(claim.run.ran_ns, all_ns)
@@ -406,9 +407,9 @@ def _hidden_runs(
     load_by_cpu: Mapping[int, CpuLoad],
     length_ns: int,
 ) -> list[TaskRun]:
-    """Return runs that are pinned to a CPU whose ticks show too little of them, without exact counters.
+    """Return the hidden time of claims that are pinned to one CPU, for CPUs without exact counters.
 
-    `hidden_ns` is the time that does not fit into the ticks of any CPU; time that fits somewhere stays there.
+    `hidden_ns` is the time that does not fit into the ticks of any CPU. A pinned process that sleeps at ticks hides it.
     """
     pinned = []
     for claim in claims:
@@ -426,9 +427,9 @@ def _hidden_runs(
 def _claims_for_children(
     looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int], cpus_by_watcher: Mapping[int, CpuSet]
 ) -> list[_Claim]:
-    """Return claims for ended children, less the time that looks have shown of them.
+    """Return claims for ended children: their time that no look contained.
 
-    A child that no look has shown may add hours.
+    If no look contained a child, its whole time counts, which may be hours.
     """
     before = looks[0]
     waited = [
@@ -449,7 +450,7 @@ def _claims_for_children(
             reach = frozenset[int]().union(task.allowed or (), *(child.allowed or () for child in moved))
             if task.pid in cpus_by_watcher:
                 named = replace(named, is_own=False)
-            if cpus_by_watcher.get(task.pid):  # empty if another command is watched on the same CPUs
+            if cpus_by_watcher.get(task.pid):  # the CPUs are empty if another command is watched on them
                 reach = cpus_by_watcher[task.pid]
                 cpus = dict.fromkeys([*(child.cpu for child in moved if child.cpu in reach), *sorted(reach)])
             claims.append(_Claim(named, tuple(cpus), reach, before.is_complete))
@@ -457,7 +458,7 @@ def _claims_for_children(
 
 
 def _short_lived_descendants(looks: Sequence[Tasks]) -> Mapping[int, list[Task]]:
-    """Return the short-lived descendants of each long-lived process."""
+    """Return each long-lived process's short-lived descendants, by its pid."""
     lasting = looks[0].pids & looks[-1].pids
     passing = {pid: tasks.by_tid[pid] for tasks in looks for pid in tasks.pids - lasting if pid in tasks.by_tid}
     tasks_by_pid: dict[int, list[Task]] = defaultdict(list)
@@ -467,7 +468,7 @@ def _short_lived_descendants(looks: Sequence[Tasks]) -> Mapping[int, list[Task]]
 
 
 def _long_lived_ancestor(task: Task, passing: Mapping[int, Task]) -> int:
-    """Return the nearest ancestor that is not short-lived, to which the kernel finally adds their times."""
+    """Return the pid of the nearest long-lived ancestor, to which the kernel finally adds the task's time."""
     ancestor = task.parent_pid
     for _ in passing:
         if ancestor not in passing:
@@ -477,7 +478,7 @@ def _long_lived_ancestor(task: Task, passing: Mapping[int, Task]) -> int:
 
 
 def _observed_ns_of_exited(looks: Sequence[Tasks]) -> Mapping[int, int]:
-    """Return the time (ns) that looks have shown of each long-lived process's ended descendants."""
+    """Return for each long-lived process the time (ns) of its ended descendants in the looks."""
     after = looks[-1]
     exited: dict[int, list[Task]] = defaultdict(list)
     fewer = [tasks.by_tid for tasks in looks if not tasks.pids <= after.pids]
@@ -495,13 +496,13 @@ def _observed_ns_of_exited(looks: Sequence[Tasks]) -> Mapping[int, int]:
 
 
 def _claims_for_threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) -> list[_Claim]:
-    """Return claims for threads that ended or were not read: the process's time less that of its observed threads."""
+    """Return claims for threads that ended or were not read: their process's time minus that of observed threads."""
     before = looks[0]
     spent_ns = {
         task.pid: task.process_ns - (earlier.process_ns or 0 if earlier is not None else 0)
         for task, earlier in firsts
         if task.process_ns is not None and (earlier is None or earlier.process_ns is not None)
-        if task.waited_ns is not None  # otherwise the threads' own times are in ticks, too
+        if task.waited_ns is not None  # otherwise the threads' own times are in ticks too
     }
     spent_ns = {pid: ns for pid, ns in spent_ns.items() if ns > _PROCESS_DOUBT_NS}
     last_states = ((tid, task) for tasks in looks[1:] for tid, task in tasks.by_tid.items() if task.pid in spent_ns)
@@ -531,7 +532,7 @@ def _other_cpus(looks: Sequence[Tasks], first: Task) -> tuple[int, ...]:
 
 
 def _first_threads(before: Tasks, after: Tasks) -> _Firsts:
-    """Return the first thread of each process, with its earlier state; None for a process that is newer."""
+    """Return the first thread of each process that has run, with its earlier state, or None if the process is new."""
     earlier_of = before.by_tid.get
     firsts: list[tuple[Task, Task | None]] = []
     for tid, task in after.by_tid.items():

@@ -1,1 +1,1 @@
-"""The repetitions of a command: their facts, their books and their statistics."""
+"""Repetitions of a command: observations, books and statistics."""

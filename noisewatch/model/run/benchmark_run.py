@@ -1,6 +1,7 @@
-"""Measurements by a benchmark tool: a run in its file, and a value with the kernel's counts.
+"""A benchmark tool's measurements: a run in its file, and a value with the kernel's counts.
 
-A run is a process that measured some values during a repetition. A value has the counts of the thread that measured it.
+A run is a process that measured some values during a repetition. The counts of a value are those of the thread that
+measured it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from msgspec import Struct
 
 
 class HookedRun(Struct, frozen=True):
-    """The data that our own pyperf hook wrote into the run, unchanged; times are on CLOCK_MONOTONIC."""
+    """The unchanged data that our own pyperf hook wrote into the run. Times are on CLOCK_MONOTONIC."""
 
     began_ns: int
     ended_ns: int
@@ -20,11 +21,11 @@ class HookedRun(Struct, frozen=True):
 
 
 class BenchmarkRun(Struct, frozen=True, kw_only=True):
-    """One run of a benchmark tool's file. `benchmark` and `run` are indices in the file, from 0.
+    """One run in a benchmark tool's file. `benchmark` and `run` are indices in the file, from 0.
 
     `length_ns` is None if the file does not contain it. `ended_wall_ns` is the time of the last value, since 1970 in
-    UTC: several times if the clock was set back that hour, none if the file does not contain it. The run began at most
-    `length_ns` earlier.
+    UTC. It has several candidates if the clock was set back in that hour, and none if the file does not contain the
+    time. The run began at most `length_ns` earlier.
     """
 
     benchmark: int
@@ -47,8 +48,8 @@ class MeasuredValue(Struct, frozen=True, kw_only=True):
     began_ns: int
     length_ns: int
     ran_ns: int
-    waited_ns: int | None  # ready to run while other tasks had its CPU
-    others_ns: int  # other threads of its process, and children that it waited for
+    waited_ns: int | None  # time for which the thread was ready while other tasks had its CPU
+    others_ns: int  # time of the process's other threads, and of children that it waited for
     preemptions: int
     sleeps: int
 
@@ -58,10 +59,10 @@ class MeasuredValue(Struct, frozen=True, kw_only=True):
 
 
 class ValuesAround(Struct, frozen=True, kw_only=True):
-    """The load of the CPU from the first to the last value. None is unknown; `unknowns` explain why."""
+    """The load of the CPU and its siblings from the first to the last value. None is unknown, for the `unknowns`."""
 
     length_ns: int
-    interrupted_ns: int | None  # estimated by counts of interrupts and typical costs, without the tick
+    interrupted_ns: int | None  # estimated from counts of interrupts and typical costs, without the tick
     steal_ns: int | None  # in steps of 10 ms
     busy_ns_by_sibling: Mapping[int, int] | None  # in steps of 10 ms
     unknowns: tuple[str, ...] = ()

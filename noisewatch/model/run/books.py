@@ -1,8 +1,8 @@
 """The books of a repetition: the tasks' time on the target CPUs, divided into the command's own and foreign time.
 
-The kernel counts twice, in different places: the time that each CPU ran tasks, and the time of a command and of all its
-descendants that were waited for. If the first is larger, another process ran. If it is smaller, the command has left
-the CPUs, or a count is wrong. No privilege is needed.
+The kernel counts twice, in different places: the time for which each CPU ran tasks, and the time of the command and all
+descendants that were waited for. If the CPUs' time is larger, another process ran. If it is smaller, the command has
+left the CPUs, or a count is wrong. No privilege is needed.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
     from noisewatch.kernel.cpus.cpu_time import CpuTime
     from noisewatch.kernel.snapshot.snapshot import Snapshot
 
-# Of quiet repetitions of 10 and 100 ms (Linux 6.18, 2 CPUs) the half came out 25 to 70 µs too high, nine of ten less
-# than 150: what a process does before and after the kernel counts its time.
+# In quiet repetitions of 10 and 100 ms (Linux 6.18, 2 CPUs), foreign time was 25 to 70 µs too high in half of the
+# cases, and by less than 150 µs in nine of ten: a process runs before and after the kernel counts its time.
 _EXACT_DOUBT_NS = 100_000
 _DOUBT_PER_CPU_NS = 20_000  # the CPUs are not read simultaneously
-_TICKED_DOUBT_NS = 2 * TICK_NS  # per CPU: counters in steps of 10 ms at both ends
-_TICKED_DOUBT_SHARE = 0.01  # a tick samples the task on the CPU at that moment
-_TRUSTED_SHARE = 0.6  # of the elapsed time: rows with less are constant, or of a CPU that went offline
+_TICKED_DOUBT_NS = 2 * TICK_NS  # per CPU: its counters have steps of 10 ms at both ends
+_TICKED_DOUBT_SHARE = 0.01  # a tick only samples the task that is on the CPU
+_TRUSTED_SHARE = 0.6  # of the elapsed time: rows that account for less are constant, or the CPU went offline
 _NO_COUNTS = "the run time of the target CPUs is unknown: /proc/stat has no counts of {}"
 _HAS_LEFT = "the command used {} more CPU time than its target CPUs ran: it has left them, or the counts are wrong"
 
 
 class Books(Struct, frozen=True):
-    """The time (ns) of all target CPUs together within a repetition. None is unknown, with the `reason`.
+    """The time (ns) of all target CPUs together within a repetition. None is unknown, for the `reason`.
 
-    `foreign_ns` may be off by `doubt_ns`. `is_exact`: the CPUs' time is counted in nanoseconds instead of ticks.
+    `foreign_ns` may be wrong by `doubt_ns`. If `is_exact`, the CPUs' time is counted in nanoseconds, otherwise in
+    ticks.
     """
 
     own_ns: int
@@ -45,9 +46,10 @@ class Books(Struct, frozen=True):
 
 
 class RanTime(Struct, frozen=True):
-    """The time (ns) that tasks ran on a CPU, and its maximum error.
+    """The time (ns) for which tasks ran on a CPU, with its maximum error.
 
-    `is_late`: the kernel counts when a task leaves the CPU, and none has: one task ran all the time, or none.
+    If `is_late`, the kernel counts a task's time when it leaves the CPU, and no task has left: one ran throughout, or
+    none.
     """
 
     ns: int
@@ -59,7 +61,7 @@ class RanTime(Struct, frozen=True):
 def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int, unsure_ns: int = 0) -> Books:
     """Return the books of the CPUs between two snapshots around a command that used `own_ns` itself.
 
-    Another `unsure_ns` may or may not be the command's.
+    Another `unsure_ns` of CPU time may be the command's or not.
     """
     ran = {cpu: ran_between(before, after, cpu) for cpu in cpus}
     unknown = [cpu for cpu, run_time in ran.items() if run_time is None]
@@ -75,16 +77,16 @@ def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int, unsure
 
 
 def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
-    """Return the time that tasks ran on the CPU, or None if unknown.
+    """Return the time for which tasks ran on the CPU, or None if unknown.
 
-    If the kernel adds up time only when a task leaves the CPU, the time of a task that stays is only in the ticks.
+    If the kernel counts a task's time only when it leaves the CPU, the time of a task that stays is only in the ticks.
     """
     first, last = (before.cpu_time or {}).get(cpu), (after.cpu_time or {}).get(cpu)
     if first is None or last is None or last.total_ns < first.total_ns:
         return None
     length_ns = after.taken_at_ns - before.taken_at_ns
     ticked_ns = max(_tasks_ns(last) - _tasks_ns(first), 0)
-    has_moved = before.run_time != after.run_time  # a constant is not a counter: noisewatch at least has run
+    has_moved = before.run_time != after.run_time  # constant counters are broken: at least noisewatch has run
     old, new = (before.run_time or {}).get(cpu), (after.run_time or {}).get(cpu) if has_moved else None
     if old is None or new is None or new.ran_ns < old.ran_ns:
         if not accounts_for_time(first, last, length_ns):
@@ -99,14 +101,14 @@ def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
 
 
 def accounts_for_time(first: CpuTime, last: CpuTime, length_ns: int) -> bool:
-    """Return whether a CPU's rows cover most of the time between them; for a few ticks this is assumed."""
+    """Return whether a CPU's counters grew by most of the time between two rows. For a few ticks, this is assumed."""
     return last.total_ns - first.total_ns >= length_ns * _TRUSTED_SHARE - TICK_NS
 
 
 def _earlier_ns(ran_ns: int, first: CpuTime, last: CpuTime, length_ns: int) -> int:
-    """Return the upper bound (ns) of time counted between two rows of a CPU that ran before the first.
+    """Return the upper bound (ns) of the counted time that was spent before the first row.
 
-    A count that grows when a task leaves the CPU contains all of the task's time since it got there.
+    A count that grows when a task leaves the CPU then grows by all of the task's time since it got there.
     """
     idle_ns = last.idle_ns - first.idle_ns + (last.iowait_ns or 0) - (first.iowait_ns or 0)
     earlier_ns = ran_ns - max(length_ns - max(idle_ns, 0), 0)

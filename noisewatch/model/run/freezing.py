@@ -1,4 +1,7 @@
-"""How long a command's cgroup was frozen or throttled by its quota, from looks, writes and kernel counts."""
+"""How long a command's cgroups were frozen, or throttled by a quota, from looks, writes and kernel counts.
+
+A look is one reading of the states of all groups.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ _ENTERED = "{}: it was already frozen, or over its quota, when the first look fo
 
 
 class Freezing(Struct, frozen=True, kw_only=True):
-    """How long (ns) cgroups of a command were stopped in one repetition, as far as known.
+    """How long (ns) a command's cgroups were stopped in one repetition, as far as known.
 
-    `folder` is the group with the longest stop. `is_estimate`: the time is from looks, which miss stops shorter than
-    the time between two of them. `unknown` is why there may be more. For `blind_ns` the command may have been in a
-    group that was not watched yet; stops in that time are not counted.
+    `folder` is the group with the longest stop. If `is_estimate`, the time is from looks, which can miss stops between
+    two looks. `unknown` is the reason why there may be more stops. For `blind_ns`, the command may have been in a group
+    that was not watched yet; stops in that time are not counted.
     """
 
     ns: int = 0
@@ -36,26 +39,26 @@ class _Group(Struct):
     is_estimate: bool = False
 
     def add(self, now: GroupFreeze, at_ns: int) -> None:
-        """Add the time since the last look: the kernel's count, or half of it per look that found the group frozen."""
+        """Add the frozen time since the last look: the kernel's count, or half of the time per frozen look."""
         frozen_ns, before = now.frozen_ns, self.last.frozen_ns
         if frozen_ns is not None and before is not None:
-            self.ns += frozen_ns - before if frozen_ns >= before else frozen_ns  # another group with that name
+            self.ns += frozen_ns - before if frozen_ns >= before else frozen_ns  # a new group with that name
         elif now.is_frozen or self.last.is_frozen:
             self.ns += (at_ns - self.looked_at_ns) * (now.is_frozen + self.last.is_frozen) // 2
             self.is_estimate = True
         self.last, self.looked_at_ns = now, at_ns
 
     def change(self, now: GroupFreeze, at_ns: int) -> None:
-        """Add the exact time until a moment at which the state may have changed."""
+        """Add the exact frozen time until the moment `at_ns`, at which the state may have changed."""
         self.ns += (at_ns - self.looked_at_ns) * self.last.is_frozen
         self.last, self.looked_at_ns = now, at_ns
 
 
 class FreezeTally:
-    """The looks around and within one repetition, in order."""
+    """The sums of the looks around and within one repetition, which are added in order."""
 
     def __init__(self, first: FreezeLook) -> None:
-        """Begin with the look right before the command is started, at its future groups."""
+        """Begin with the look at the command's future groups, right before the command is started."""
         self._groups = {freeze.folder: _Group(freeze, first.taken_at_ns) for freeze in first.groups}
         self._last = first
         self._unknown = first.reason
@@ -65,7 +68,7 @@ class FreezeTally:
     def change(self, now: GroupFreeze, at_ns: int, is_certain: bool) -> None:
         """Add the state of a group right after a write that may have frozen or thawed it.
 
-        `is_certain`: the write surely did.
+        If `is_certain`, it surely did.
         """
         group = self._groups.get(now.folder)
         if group is None or now.frozen_ns is not None:
@@ -75,7 +78,7 @@ class FreezeTally:
         group.change(now, at_ns)
 
     def move(self, at_ns: int) -> None:
-        """Note that a process was moved into a group of the command.
+        """Note that a process was moved into one of the command's groups.
 
         It may have been in an unwatched group since the last look.
         """
@@ -86,7 +89,7 @@ class FreezeTally:
         for now in look.groups:
             group = self._groups.get(now.folder)
             if group is None:
-                group = self._entered(now, look.taken_at_ns)
+                group = self._enter(now, look.taken_at_ns)
             group.add(now, look.taken_at_ns)
         for folder in {freeze.folder for freeze in self._last.groups} - {freeze.folder for freeze in look.groups}:
             group = self._groups[folder]
@@ -94,7 +97,7 @@ class FreezeTally:
         self._last = look
         self._unknown = self._unknown or look.reason
 
-    def _entered(self, now: GroupFreeze, at_ns: int) -> _Group:
+    def _enter(self, now: GroupFreeze, at_ns: int) -> _Group:
         """Add a group that was not in the previous look."""
         if now.frozen_ns is None:
             self._blind_ns = max(self._blind_ns, at_ns - self._last.taken_at_ns)
@@ -104,7 +107,7 @@ class FreezeTally:
         return group
 
     def freezing(self, length_ns: int) -> Freezing:
-        """Return the sum of the looks, for a repetition of this length (ns)."""
+        """Return the frozen time from all looks, at most the length (ns) of the repetition."""
         frozen = [group for group in self._groups.values() if group.ns > 0]
         if not frozen:
             hidden = _HIDDEN.format(self._hidden) if self._hidden is not None else None

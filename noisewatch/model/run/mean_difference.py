@@ -1,9 +1,9 @@
-"""How much longer one command takes than another: the difference of means of runs that alternated.
+"""How much longer one command takes than another: the difference between the means of alternating runs.
 
-The runs come in pairs of neighbours, one of each command. The command that runs first is drawn at random for each pair,
-each command equally often. So a linear drift cancels, as in A B B A, and periodic noise affects both commands alike,
-whatever its period: a disturbance every fourth run makes 8 of 10 fixed series A B B A A B B A … show a false
-difference, and 1 of 20 drawn ones.
+Runs form pairs of neighbours, one of each command. Which command runs first is drawn at random for each pair, and each
+command is first equally often. So a linear drift cancels, as in A B B A, and periodic noise affects both commands
+alike, whatever its period. For example, a disturbance in every fourth run makes 8 of 10 fixed series (A B B A A B B A
+…) show a false difference, but only 1 of 20 drawn series.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOISE_CONFIDENCE = 0.90
 
 
 class RunPair(NamedTuple):
-    """The wall times of two neighbouring runs, one of each command, and which ran first."""
+    """The wall times of two neighbouring runs, one of each command, and whether A's ran first."""
 
     a_s: float
     b_s: float
@@ -34,14 +34,15 @@ class RunPair(NamedTuple):
 class MeanDifference(Struct, frozen=True):
     """The difference between the means of two commands.
 
-    `share` is how much longer B takes than A, as a share of A's mean (0.02: B takes 2% more). `interval` contains it in
-    95 of 100 series. `smallest_shown` is the smallest difference that this number of pairs detects with 80% power, at
-    the one-sided 90% upper bound of the noise (two-sided t-test at 5% of pairs of neighbours in drawn order, without
-    the effect of the order). So the next series of 15 pairs detects it in 94 of 100 cases, or in 77 to 82 if a few runs
-    take much longer; and twice the difference in 100, or in 91 to 96 (tests.benchmark.run_statistics). Both are None
-    for fewer than three pairs, or if one command always ran first.
+    `share` is how much longer B takes than A, as a share of A's mean (0.02: B takes 2% more). `interval` contains the
+    true share in 95 of 100 series. `smallest_shown` is the smallest difference that as many pairs detect with 80%
+    power, for the one-sided 90% upper bound of the noise (by a two-sided t-test at 5%, of neighbours in drawn order,
+    without the effect of the order). The next series of 15 pairs therefore detects this difference in 94 of 100 cases,
+    or in 77 to 82 if a few runs take much longer. It detects twice the difference in 100 cases, or in 91 to 96
+    (tests.benchmark.run_statistics). `interval` and `smallest_shown` are None for fewer than three pairs, or if one
+    command always ran first.
 
-    `second_share` is how much longer the second run of a pair takes: drift, or an effect of the first run.
+    `second_share` is how much longer a pair's second run takes, because of drift or an effect of the first run.
     """
 
     pairs: int
@@ -56,15 +57,15 @@ class MeanDifference(Struct, frozen=True):
         return None if self.interval is None else not self.interval.low <= 0 <= self.interval.high
 
 
-def drawn_order(pairs: int, seed: int) -> tuple[bool, ...]:
-    """Draw by the seed for each pair whether A runs first: in half of the pairs, rounded up."""
+def draw_order(pairs: int, seed: int) -> tuple[bool, ...]:
+    """Draw for each pair whether A runs first, reproducibly by the seed: in half of the pairs, rounded up."""
     order = [number % 2 == 0 for number in range(pairs)]
     random.Random(seed).shuffle(order)
     return tuple(order)
 
 
-def paired(order: Sequence[bool], times_s: Sequence[float | None]) -> list[RunPair]:
-    """Return the pairs of a series from two times per entry of the order; None is a run to leave out.
+def pair_runs(order: Sequence[bool], times_s: Sequence[float | None]) -> list[RunPair]:
+    """Pair the times of a series: two times for each entry of the order, in which None is a run to leave out.
 
     A pair that lacks a run is left out, and so are the missing pairs of an aborted series.
     """
@@ -79,10 +80,10 @@ def paired(order: Sequence[bool], times_s: Sequence[float | None]) -> list[RunPa
 def difference_of(pairs: Sequence[RunPair]) -> MeanDifference:
     """Return the mean difference of paired times (s, all > 0). Raise ValueError if there is no pair.
 
-    The two-period crossover design: the pairs with A first and those with B first are averaged separately, then
-    together, so that the effect of the order cancels and does not widen the interval: Hills and Armitage, 1979, doi
-    10.1111/j.1365-2125.1979.tb05903.x. The error of the ratio is that of b - ratio · a, divided by A's mean: Cochran,
-    "Sampling Techniques", 1977, ch. 6. The method does not detect that one command slows the next run more than the
+    In this two-period crossover design, pairs with A first and pairs with B first are averaged separately, then
+    together. So the effect of the order cancels and does not widen the interval: Hills and Armitage, 1979, doi
+    10.1111/j.1365-2125.1979.tb05903.x. The ratio's error is that of b - ratio · a, divided by A's mean: Cochran,
+    "Sampling Techniques", 1977, ch. 6. The method cannot detect whether one command slows the next run more than the
     other does.
     """
     if not pairs:
@@ -113,14 +114,14 @@ def difference_of(pairs: Sequence[RunPair]) -> MeanDifference:
 def _most_noise(freedom: int) -> float:
     """Return the upper bound of a standard deviation, as a multiple of the estimate.
 
-    Without it, every other series of pairs would be noisier than the series behind the smallest difference.
+    Without this bound, every other series would be noisier than assumed for the smallest detectable difference.
     NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.3.1.
     """
     return math.sqrt(freedom / chi_square_quantile(1 - _NOISE_CONFIDENCE, freedom))
 
 
 def _second_share(groups: Sequence[Sequence[RunPair]]) -> float:
-    """Return how much longer runs take as the second of their pair than as the first, for both commands.
+    """Return how much longer runs take when they are second in their pair, as the geometric mean of both commands.
 
     `groups` are the pairs with A first, and those with B first.
     """

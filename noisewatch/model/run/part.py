@@ -1,4 +1,4 @@
-"""A part of a repetition, treated as a separate repetition between two looks."""
+"""Cuts out a part of a repetition between two looks, as a repetition of its own."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from noisewatch.kernel.snapshot.snapshot import Snapshot
     from noisewatch.kernel.tasks.task import Task
 
-_ROUNDED_NS = 2 * TICK_NS  # user and system time of ended children
+_ROUNDED_NS = 2 * TICK_NS  # ended children's user time and system time are both in ticks
 _NOT_OF_PARTS = "a part of a repetition is judged by the counters"
 _NOT_READ = "the command's own CPU time is unknown: not all threads were read"
 _NOT_WAITED_FOR = "the command's own CPU time is unknown: a process with {} of CPU time has ended"
 
 
 def part_of(repetition: Repetition, began_ns: int, end_ns: int) -> Repetition | None:
-    """Return the part from `began_ns` to `end_ns`, by the looks around it, or None if there are no such looks."""
+    """Return the part from `began_ns` to `end_ns`, or None if there are no looks before and after it."""
     windows = [
         window
         for window in repetition.windows
@@ -48,9 +48,9 @@ def part_of(repetition: Repetition, began_ns: int, end_ns: int) -> Repetition | 
 
 
 def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet, earlier_pids: frozenset[int] = frozenset()) -> Books:
-    """Return the books of a command that was running at both snapshots, which contain its time.
+    """Return the books of a command that was running at both snapshots, from its threads' time in them.
 
-    The time of its processes that ended in between is known in ticks alone; the uncertainty is added to foreign time.
+    The time of processes that ended in between is known only in ticks. This uncertainty is added to foreign time.
     """
     threads, then = _own_tasks(after, earlier_pids), _own_tasks(before, earlier_pids)
     if threads is None or then is None:
@@ -67,7 +67,7 @@ def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet, earlier_pids:
 
 
 def _part_of_use(use: CommandUse, share: float) -> CommandUse:
-    """Return the part's resource use, with proportional reads, writes and page faults; the wait for CPUs is unknown."""
+    """Return the part's use: reads, writes and page faults are proportional, and the wait for CPUs is unknown."""
     return replace(
         use,
         waited_ns=None,
@@ -92,13 +92,13 @@ def _own_tasks(snapshot: Snapshot, earlier_pids: frozenset[int]) -> dict[int, Ta
 
 
 def _children_ns(snapshot: Snapshot) -> int:
-    """Return the CPU time (ns) of the children that noisewatch and the command have waited for."""
+    """Return the CPU time (ns) of all children for which noisewatch or the command has waited."""
     tasks = snapshot.tasks.by_tid if snapshot.tasks is not None else {}
     return sum(tasks[pid].children_ns for pid in snapshot.own_pids if pid in tasks)
 
 
 def _watchers(snapshot: Snapshot) -> frozenset[int]:
-    """Return the processes of noisewatch itself, whose descendant the command is."""
+    """Return noisewatch's own processes, from which the command descends."""
     tasks = snapshot.tasks.by_tid if snapshot.tasks is not None else {}
     own = snapshot.own_pids
     return frozenset(pid for pid in own if pid in tasks and tasks[pid].parent_pid not in own)

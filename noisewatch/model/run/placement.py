@@ -1,11 +1,10 @@
 """The placement of a command's threads and the nodes of its memory, by looks or by the trace.
 
-Looks are taken some ten times a second. Without a trace, a thread's time between two looks counts for the CPU on which
-both found it, or half for each of two CPUs, so shares are estimates. The thread may have moved more often; the kernel
-counts moves, but not their CPUs.
+A look is one reading of the command's threads, some ten times a second. Without a trace, a thread's time between two
+looks counts for its CPU in both, or half for each of two different CPUs, so shares are estimates. The thread may have
+moved more often: the kernel counts moves, but not their CPUs.
 
-CPUs are grouped by core, by memory node, and by kind of core. With `noisewatch run --spread`, each thread was to get
-its own CPU.
+CPUs are grouped by core, by memory node, and by kind of core. `noisewatch run --spread` gives each thread its own CPU.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from noisewatch.kernel.memory.nodes import NodePages
 
 
 class MemoryElsewhere(Struct, frozen=True):
-    """The `share` of memory on or from other nodes; None is unknown, with the `reason`.
+    """The `share` of memory on or from other nodes; None is unknown, for the `reason`.
 
-    `is_bound`: an upper bound, from all memory that the machine allocated at the same time.
+    If `is_bound`, it is an upper bound, from all memory that the machine allocated in the same time.
     """
 
     share: float | None
@@ -37,9 +36,9 @@ NOWHERE_ELSE = MemoryElsewhere(0.0, 0)
 def elsewhere_by_pages(
     before: Mapping[int, NodePages], after: Mapping[int, NodePages], home: frozenset[int], page_bytes: int
 ) -> MemoryElsewhere:
-    """Return the memory from other nodes by all nodes' counts; `home` are the target CPUs' nodes.
+    """Return the memory from other nodes, by the counts of all nodes. `home` are the target CPUs' nodes.
 
-    Pages that other nodes allocated for CPUs of a different node may have been for the target CPUs.
+    Every page that another node allocated for CPUs not its own may have been for the target CPUs.
     """
     if any(after[node].to_others < pages.to_others for node, pages in before.items()):
         return MemoryElsewhere(None, None, reason="the kernel's count of pages by node decreased")
@@ -50,7 +49,7 @@ def elsewhere_by_pages(
 
 
 class SpreadThread(Struct, frozen=True):
-    """A thread that was pinned to `cpu`, unpinned (None), or not pinned for the `reason`."""
+    """A thread that was pinned to `cpu`; None if it was unpinned, or could not be pinned for the `reason`."""
 
     tid: int
     name: str
@@ -59,7 +58,7 @@ class SpreadThread(Struct, frozen=True):
 
 
 class SpreadThreads(Struct, frozen=True):
-    """The numbers of pinned threads and of threads left unpinned, over a repetition."""
+    """The number of pinned threads in a repetition, and the numbers of unpinned threads by reason."""
 
     pinned: int
     left_by_reason: Mapping[str, int]
@@ -73,11 +72,11 @@ if TYPE_CHECKING:
 
 
 class ThreadPlacement(Struct, frozen=True, kw_only=True):
-    """The placement of one thread. Times are by the looks or the trace, and None is unknown.
+    """The placement of one thread. Times are from the looks or the trace; None is unknown.
 
-    `moves` are changes of CPU from one look to the next; `node_moves` and `kind_moves` those to another memory node or
-    kind of core. They are exact by a trace, and lower bounds by looks. `migrations` is the kernel's count at one of the
-    last looks. A core is identified by its first CPU.
+    `moves` counts the changes of CPU from one look to the next, `node_moves` and `kind_moves` the changes to another
+    memory node or kind of core. Counts from a trace are exact, counts from looks are lower bounds. `migrations` is the
+    kernel's count at one of the last looks. A core is identified by its first CPU.
     """
 
     tid: int
@@ -95,15 +94,15 @@ class ThreadPlacement(Struct, frozen=True, kw_only=True):
 
     @property
     def least_moves(self) -> int:
-        """The lower bound of the number of moves."""
+        """A lower bound of the number of moves."""
         return max(self.moves, self.migrations or 0)
 
 
 class Stacking(Struct, frozen=True):
-    """Threads that were ready on one CPU while another target CPU had no thread of the command.
+    """Threads of the command that were ready on one CPU while another target CPU had none.
 
-    `share` is the share of looks, `most_ready` the largest number of threads on one CPU. `stacked` are the shared CPUs,
-    `free` the CPUs that were free at the time.
+    `share` is the share of looks with such threads, `looks` their number, `most_ready` the largest number of threads on
+    one CPU. `stacked` are the shared CPUs, `free` the CPUs that were free at the same time.
     """
 
     share: float
@@ -118,14 +117,15 @@ class Placement(Struct, frozen=True, kw_only=True):
     """The placement of a command's threads in one repetition.
 
     Threads with the most run time come first; `other_ns` is the sum of short-lived threads. `used_ns` is all CPU time
-    of the command, or None if it was not given. `nodes` and `kinds` are those of the target CPUs, with None among them
-    if one is unknown. `stopped_ns`: a signal had stopped a thread, by the looks.
+    of the command, or None if it was not given. `nodes` and `kinds` are the target CPUs' nodes and kinds of core; they
+    contain None if one is unknown. `stopped_ns` is the time for which a signal had stopped a thread, by the looks.
 
-    In `hidden_ns` of the run time, threads migrated more often than looks can show; for `uncounted_ns` the kernel did
-    not report how often. In that time they may have been on any CPU. Both only count if each look reads migrations.
+    In `hidden_ns` of the run time, threads migrated more often than looks can show. For `uncounted_ns`, the kernel did
+    not report how often. In either time they may have been on any CPU. Both are only counted if each look reads
+    migrations.
 
-    `traced_share`: times and moves are from a trace, certain for this share of the CPU time; None if they are from
-    looks. `debuggers`: number and name of foreign debuggers that had stopped threads.
+    If `traced_share` is set, times and moves are from a trace, which is certain for this share of the CPU time. If it
+    is None, they are from looks. `debuggers` are the pids and names of foreign debuggers that had stopped threads.
     """
 
     target: CpuSet
@@ -147,7 +147,7 @@ class Placement(Struct, frozen=True, kw_only=True):
 
     @property
     def is_traced(self) -> bool:
-        """Whether the placement is from a trace, which misses no move."""
+        """Whether the placement is from a trace, which contains every move."""
         return self.traced_share is not None
 
     @property
@@ -162,14 +162,14 @@ class Placement(Struct, frozen=True, kw_only=True):
 
     @property
     def seen_share(self) -> float | None:
-        """The share of the command's CPU time that was observed; None is unknown."""
+        """The observed share of the command's CPU time; None is unknown."""
         if self.traced_share is not None:
             return self.traced_share
         return min(self.seen_ns / self.used_ns, 1.0) if self.used_ns else None
 
     @property
     def sure_share(self) -> float | None:
-        """The share of the command's CPU time with a known CPU; None is unknown."""
+        """The share of the command's CPU time whose CPU is known; None is unknown."""
         if self.traced_share is not None:
             return self.traced_share
         sure_ns = self.seen_ns - self.hidden_ns - self.uncounted_ns
@@ -200,9 +200,9 @@ def _sums(pairs: Iterable[tuple[_Key, float]]) -> Mapping[_Key, float]:
 
 
 def idle_shares(before: Snapshot, after: Snapshot, cpus: CpuSet) -> Mapping[int, float]:
-    """Return the share of the time between the snapshots that each CPU was idle; unknown CPUs are left out.
+    """Return each CPU's idle share of the time between the snapshots; unknown CPUs are left out.
 
-    Time in which tasks wait for a disk counts as idle: another task could run.
+    Time in which tasks wait for a disk counts as idle, because another task could run.
     """
     idle_share_by_cpu: dict[int, float] = {}
     for cpu in cpus:
@@ -215,13 +215,13 @@ def idle_shares(before: Snapshot, after: Snapshot, cpus: CpuSet) -> Mapping[int,
 
 
 class CpuGroups:
-    """The groups of each CPU; None is unknown."""
+    """The core, the memory node and the kind of core of each CPU; None is unknown."""
 
     def __init__(self, topology: Mapping[int, CpuPlace]) -> None:
         self._topology = topology
 
     def core(self, cpu: int) -> int:
-        """Return the core, as the number of its first CPU."""
+        """Return the number of the core's first CPU, or `cpu` itself if the siblings are unknown."""
         place = self._topology.get(cpu)
         return min(place.siblings) if place is not None and place.siblings else cpu
 
@@ -230,17 +230,17 @@ class CpuGroups:
         return place.node if place is not None else None
 
     def kind(self, cpu: int) -> str | None:
-        """Return the kind of core."""
+        """Return the kind of the CPU's core."""
         place = self._topology.get(cpu)
         return place.kind if place is not None else None
 
 
 def differ(group: Callable[[int], object], one: int, other: int) -> bool:
-    """Return whether the groups of both CPUs are known and different."""
+    """Return whether the CPUs' groups are both known and differ."""
     groups = group(one), group(other)
     return None not in groups and groups[0] != groups[1]
 
 
-def grouped(ns_by_cpu: Mapping[int, float], group: Callable[[int], _Key]) -> Mapping[_Key, float]:
-    """Return the sums of the times by group."""
+def sum_by_group(ns_by_cpu: Mapping[int, float], group: Callable[[int], _Key]) -> Mapping[_Key, float]:
+    """Return the sums of the CPUs' times by group."""
     return _sums((group(cpu), ns) for cpu, ns in ns_by_cpu.items())

@@ -1,7 +1,7 @@
-"""Computes a command's placement: from running sums of the looks at its threads, or exactly from the trace.
+"""Computes a command's placement: from running sums over the looks at its threads, or exactly from the trace.
 
-Looks need not be kept. A trace of thread switches includes threads that lived, or moved and returned, between two
-looks.
+Looks need not be kept. A trace of thread switches also includes threads that lived only between two looks, or moved and
+returned between them.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from noisewatch.model.run.placement import (
     Stacking,
     ThreadPlacement,
     differ,
-    grouped,
+    sum_by_group,
 )
 
-MOST_EXITED = 1024  # ended threads that are kept; beyond that, those that ran least are summed
-_BEFORE_FIRST_NS = 50_000_000  # of a stop found by the first look: half of the time from one look to the next
+MOST_EXITED = 1024  # ended threads that are kept; of more, those that ran least are only summed
+_BEFORE_FIRST_NS = 50_000_000  # assumed time of a stop before the first look: half of the time between two looks
 
 
 class _Thread(Struct):
     last: ThreadLook
-    migrations_before: int | None  # the first look
+    migrations_before: int | None  # before the first look
     ns_by_cpu: dict[int, float] = {}
     moves: int = 0
     node_moves: int = 0
@@ -46,20 +46,21 @@ class _Thread(Struct):
 class _Stacks(Struct):
     looks: int = 0
     most_ready: int = 0
-    stacked: dict[int, int] = {}  # looks by CPU
+    stacked: dict[int, int] = {}  # number of looks by CPU
     free: dict[int, int] = {}
     tids: set[int] = set()
 
 
 class PlacementTally:
-    """The sums of all looks of one repetition so far."""
+    """Sums over all looks of one repetition so far."""
 
     def __init__(
         self, target: CpuSet, topology: Mapping[int, CpuPlace], begun: Mapping[int, int | None] | None = None
     ) -> None:
         """Begin a repetition.
 
-        `begun` contains the migrations so far of each thread that existed when the command began, if needed.
+        `begun` has the earlier migrations of each thread that existed when the command began, by tid. It is only needed
+        if migrations count.
         """
         self._target = target
         self._groups = CpuGroups(topology)
@@ -77,7 +78,7 @@ class PlacementTally:
 
     @property
     def spans_places(self) -> bool:
-        """Whether the target CPUs are on several memory nodes or kinds of core, so that each migration matters."""
+        """Whether the target CPUs are on several memory nodes or kinds of core, so each migration matters."""
         return any(len(set(map(place, self._target))) > 1 for place in (self._groups.node, self._groups.kind))
 
     def add(self, look: CommandLook) -> None:
@@ -118,16 +119,16 @@ class PlacementTally:
             thread.kind_moves += differ(self._groups.kind, last.cpu, now.cpu)
 
     def _add_unsure(self, ns: int, before: int | None, after: int | None, observed_moves: int = 0) -> None:
-        """Add run time that may have been on any CPU, because of more migrations than looks can show."""
+        """Add run time that may have been on any CPU, if there were more migrations than looks can show."""
         if before is None or after is None:
             self._uncounted_ns += ns
         elif after - before > observed_moves:
             self._hidden_ns += ns
 
     def _add_stacks(self, look: CommandLook) -> None:
-        """Note whether threads shared a CPU while another was free.
+        """Note whether threads shared a CPU while another target CPU was free.
 
-        A thread that had no turn yet may need the CPU that it had last.
+        A CPU is not free if a thread that had no turn yet was there last, because the thread may need it.
         """
         ready: dict[int, list[int]] = defaultdict(list)
         for tid, now in look.threads.items():
@@ -145,7 +146,7 @@ class PlacementTally:
         self._stacks.tids.update(*stacked.values())
 
     def _add_stop(self, look: CommandLook) -> None:
-        """Add half of the time between two looks for each look with a stopped thread."""
+        """Add half of the time since the last look for each of the two looks that contains a stopped thread."""
         is_stopped = any(now.is_stopped for tid, now in look.threads.items() if tid not in look.without_turn)
         if self._last is None:
             self._stopped_ns += _BEFORE_FIRST_NS * is_stopped
@@ -169,7 +170,7 @@ class PlacementTally:
     ) -> Placement:
         """Return the placement by all looks. `used_ns` is all CPU time of the command.
 
-        `idle_share_by_cpu` is the idle share of each CPU in the repetition: a CPU that other tasks used was not free.
+        `idle_share_by_cpu` is each CPU's idle share in the repetition: a CPU that other tasks used was not free.
         """
         placements = [self._thread_placement(thread) for thread in (*self._threads.values(), *self._ended)]
         return Placement(
@@ -198,9 +199,9 @@ class PlacementTally:
             ran_ns=round(sum(ns_by_cpu.values())),
             waited_ns=last.waited_ns,
             ns_by_cpu=ns_by_cpu,
-            ns_by_core=grouped(ns_by_cpu, self._groups.core),
-            ns_by_node=grouped(ns_by_cpu, self._groups.node),
-            ns_by_kind=grouped(ns_by_cpu, self._groups.kind),
+            ns_by_core=sum_by_group(ns_by_cpu, self._groups.core),
+            ns_by_node=sum_by_group(ns_by_cpu, self._groups.node),
+            ns_by_kind=sum_by_group(ns_by_cpu, self._groups.kind),
             moves=thread.moves,
             node_moves=thread.node_moves,
             kind_moves=thread.kind_moves,
@@ -224,14 +225,14 @@ class PlacementTally:
         )
 
 
-_NEARLY_ALL = 0.9  # of the CPU time: on some kernels part of it is always uncertain
+_NEARLY_ALL = 0.9  # of the CPU time: on some kernels, a part of it is always uncertain
 
 
-def placed_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups) -> Placement:
+def placement_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups) -> Placement:
     """Return the placement by the trace if that is more certain, otherwise `looked`, the placement by looks.
 
-    The trace is used if it contains nearly all CPU time of the command, or more than the looks. Waits, the origin of
-    memory and stops are known only from looks.
+    The trace is used if it contains nearly all CPU time of the command, or more of it than the looks. Waits, stops and
+    the origin of memory are always from looks.
     """
     share = _sure_share(window, looked.used_ns)
     is_less = share < min(looked.sure_share or 0.0, _NEARLY_ALL)
@@ -240,7 +241,7 @@ def placed_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups) -
     thread_by_tid = {thread.tid: thread for thread in looked.threads}
     threads = [_thread_placement(thread, thread_by_tid.pop(thread.tid, None), groups) for thread in window.threads]
     stacked = looked.stacking.tids if looked.stacking is not None else frozenset()
-    threads += [_without_time(thread) for thread in thread_by_tid.values() if thread.tid in stacked]
+    threads += [_placement_without_time(thread) for thread in thread_by_tid.values() if thread.tid in stacked]
     return replace(
         looked,
         threads=tuple(sorted(threads, key=lambda thread: (-thread.ran_ns, thread.tid))),
@@ -253,7 +254,7 @@ def placed_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups) -
 
 
 def _sure_share(window: TraceWindow, used_ns: int | None) -> float:
-    """Return the share of the command's CPU time that was certainly on the traced CPUs."""
+    """Return the share of the command's CPU time that was surely on the traced CPUs."""
     if not used_ns:
         return 0.0
     unsure_ns = window.elsewhere_ns(used_ns, window.traced) + window.doubt_ns
@@ -267,18 +268,18 @@ def _thread_placement(thread: TracedThread, looked: ThreadPlacement | None, grou
         ran_ns=thread.ran_ns,
         waited_ns=looked.waited_ns if looked is not None else None,
         ns_by_cpu=thread.ns_by_cpu,
-        ns_by_core=grouped(thread.ns_by_cpu, groups.core),
-        ns_by_node=grouped(thread.ns_by_cpu, groups.node),
-        ns_by_kind=grouped(thread.ns_by_cpu, groups.kind),
+        ns_by_core=sum_by_group(thread.ns_by_cpu, groups.core),
+        ns_by_node=sum_by_group(thread.ns_by_cpu, groups.node),
+        ns_by_kind=sum_by_group(thread.ns_by_cpu, groups.kind),
         moves=sum(thread.moves.values()),
-        node_moves=_between(thread.moves, groups.node),
-        kind_moves=_between(thread.moves, groups.kind),
+        node_moves=_count_moves(thread.moves, groups.node),
+        kind_moves=_count_moves(thread.moves, groups.kind),
         migrations=None,
     )
 
 
-def _without_time(thread: ThreadPlacement) -> ThreadPlacement:
-    """Return the placement of a thread that was always ready and never got a CPU."""
+def _placement_without_time(thread: ThreadPlacement) -> ThreadPlacement:
+    """Return the placement of a stacked thread that never got a CPU, by the trace."""
     none = dict.fromkeys(thread.ns_by_cpu, 0.0)
     return replace(
         thread,
@@ -293,5 +294,5 @@ def _without_time(thread: ThreadPlacement) -> ThreadPlacement:
     )
 
 
-def _between(moves: Mapping[tuple[int, int], int], group: Callable[[int], object]) -> int:
+def _count_moves(moves: Mapping[tuple[int, int], int], group: Callable[[int], object]) -> int:
     return sum(count for (one, other), count in moves.items() if differ(group, one, other))

@@ -1,4 +1,4 @@
-"""One repetition of a command, and all observations of the machine during the repetition."""
+"""One repetition of a command, with all observations of the machine during it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class CommandUse(Struct, frozen=True):
-    """The kernel's counts for one command that has ended, with its descendants that were waited for.
+    """The kernel's counts for a command that has ended, and for its descendants that were waited for.
 
-    `left_ns` is the CPU time of processes that it has left running. `unsure_ns`, in none of the other times, is of
-    orphans that this command or an earlier one may have started.
+    `left_ns` is the CPU time of processes that it has left running. `unsure_ns` is the time of orphans that this
+    command or an earlier one may have started; no other time includes it.
 
-    `stopped_ns`: a signal had stopped the command, or its descendants, by the trace or by the looks at its threads.
-    `waited_ns`: its first thread was ready to run and had to wait for a CPU (/proc/PID/schedstat); None is unknown.
-    `ran_alone`: none of its other threads or processes had a notable part of its CPU time.
+    `stopped_ns` is the time for which a signal had stopped the command or its descendants, by the trace or by looks at
+    its threads. `waited_ns` is the time for which its first thread was ready but waited for a CPU
+    (/proc/PID/schedstat); None is unknown. `ran_alone` is whether the first thread used nearly all of the CPU time.
     """
 
     user_ns: int
@@ -34,7 +34,7 @@ class CommandUse(Struct, frozen=True):
     waited_ns: int | None
     ran_alone: bool
     stopped_ns: int
-    minor_faults: int  # first touches of pages
+    minor_faults: int  # first accesses to pages
     major_faults: int
     blocks_in: int  # reads from disk, mostly in units of 512 bytes
     blocks_out: int
@@ -56,13 +56,14 @@ class CommandUse(Struct, frozen=True):
 class Repetition(Struct, frozen=True, kw_only=True):
     """One run of a command. Times are on CLOCK_MONOTONIC, in ns; `began_wall_ns` is since 1970 in UTC.
 
-    `span` is from the counters just before it to those just after. `windows` are the intervals between looks at all
-    threads that overlap it, in order: several in a long repetition, one around many short ones. `status` is the exit
-    status, negative for the signal that ended it. `trace` is the kernel's trace of it, or why there is none.
+    `span` is the interval from the counters just before the run to those just after it. A look is a snapshot with all
+    threads; `windows` are the intervals between looks that overlap the run, in order: several for a long repetition,
+    one common interval for many short ones. `status` is the exit status, or negative for the signal that ended the
+    command. `trace` is the kernel's trace of it, or the reason why there is none.
     """
 
     number: int  # from 1 on
-    command: int  # 0, or 1 for the other one of two
+    command: int  # 0, or 1 for the second of two commands
     began_ns: int
     ended_ns: int
     began_wall_ns: int
@@ -71,23 +72,23 @@ class Repetition(Struct, frozen=True, kw_only=True):
     shift: ClockShift
     span: Interval
     books: Books
-    own_cpu_ns: int  # CPU time of noisewatch itself, from the counters before to those after
+    own_cpu_ns: int  # CPU time of noisewatch itself within `span`
     windows: tuple[Interval, ...]
     allowed: CpuSet | None  # allowed CPUs of the command's first thread at the end; None is unknown
     name_by_left_pid: Mapping[int, str | None] | None = None  # processes left running; None is unknown
-    held_up_ns: int = 0  # how late noisewatch was woken although its CPU was free
+    held_up_ns: int = 0  # how late the kernel woke noisewatch although its CPU was free
     seen_late_ns: int | None = 0  # the maximum delay in noticing its end; None is unknown
-    thread_waits: tuple[tuple[int, int], ...] = ()  # by the looks: how long each thread ran, and waited for a CPU
-    earlier_pids: frozenset[int] = frozenset()  # of processes that earlier repetitions have left: they disturb this one
+    thread_waits: tuple[tuple[int, int], ...] = ()  # run time and wait for a CPU of each thread in the looks
+    earlier_pids: frozenset[int] = frozenset()  # processes that earlier repetitions left running
     trace: TraceWindow | str = NOT_TRACED
     freezing: Freezing = NOT_FROZEN
-    quota: Freezing = NOT_FROZEN  # of groups that the command is in, and noisewatch is not
-    served: str | None = None  # type of its files' file system, if a server may serve it
-    is_cut_short: bool = False  # the series was asked to end during it
+    quota: Freezing = NOT_FROZEN  # stops of groups that contain the command, but not noisewatch
+    served: str | None = None  # type of its files' file system, if that may be on a server
+    is_cut_short: bool = False  # the series was aborted during it
 
     @property
     def is_measurement(self) -> bool:
-        """Whether its time is a measurement: it succeeded, and was not cut short."""
+        """Whether its time is a measurement: the command succeeded and was not cut short."""
         return self.status == 0 and not self.is_cut_short
 
     @property
@@ -100,23 +101,23 @@ class Repetition(Struct, frozen=True, kw_only=True):
 
     @property
     def target(self) -> CpuSet:
-        """The target CPUs at its start: CPUs may go offline later."""
+        """The target CPUs at the start, because CPUs may go offline later."""
         return self.span.before.target.cpus
 
     def share_of(self, ns: float) -> float:
-        """Return `ns` as a share of its length, at most 1."""
+        """Return `ns` as a share of the repetition's length, at most 1."""
         return min(ns / max(self.length_ns, 1), 1.0)
 
     def within(self, window: Interval) -> int:
-        """Return the time (ns) of the window within the repetition."""
+        """Return how much of the window (ns) is within the repetition."""
         begin, end = window.before.taken_at_ns, window.after.taken_at_ns
         return max(min(end, self.ended_ns) - max(begin, self.began_ns), 0)
 
     def outside(self, window: Interval) -> int:
-        """Return the time (ns) of the window outside of the repetition."""
+        """Return how much of the window (ns) is outside of the repetition."""
         return window.length_ns - self.within(window)
 
     @property
     def slack_ns(self) -> int:
-        """The time (ns) that `span` covers beyond the repetition: noise in it did not disturb the command."""
+        """The part of `span` (ns) outside of the repetition, in which noise did not disturb the command."""
         return max(self.span.length_ns - self.length_ns, 0)

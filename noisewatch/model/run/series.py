@@ -1,7 +1,7 @@
-"""Statistics of the wall times of one command's runs, and the shares of machine and program in their variation.
+"""Statistics of one command's wall times, and the shares of machine and program in their variation.
 
-Runs are selected by what disturbed them, never by their times: there are statistics of all runs, and of the undisturbed
-ones. The variation between processes is divided between the machine and the program.
+Runs are selected by disturbance, never by their times: there are statistics of all runs, and of undisturbed runs. The
+variation between processes is divided between the machine and the program.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from noisewatch.model.calibration.statistics import mad
 from noisewatch.model.distributions import chi_square_quantile, t_quantile
 
 CONFIDENCE = 0.95
-FEWEST_FOR_ORDER = 10  # runs: the tests of the order are good approximations from this number
-_DOUBT_ALPHA = 0.01  # one in a hundred series without drift is reported to drift
-_FAR_MADS = 7.0  # 1% of normal series of ten runs have a run that far away; longer series have fewer
-_MAD_OF_NORMAL = 1.4826  # standard deviations of a normal distribution, to its MAD
+FEWEST_FOR_ORDER = 10  # runs; for fewer, the tests of the order are poor approximations
+_DOUBT_ALPHA = 0.01  # one in a hundred series without drift is reported as drifting
+_FAR_MADS = 7.0  # 1% of normal series of ten runs contain a run beyond this; longer series more rarely
+_MAD_OF_NORMAL = 1.4826  # a normal distribution's standard deviation, in multiples of its MAD
 
 
 class Bounds(NamedTuple):
-    """The ends of an interval."""
+    """The lower and the upper end of an interval."""
 
     low: float
     high: float
 
 
 class OrderDoubt(StrEnum):
-    """How the runs depend on their order, which makes the interval of their mean too narrow."""
+    """How runs depend on their order. Any dependence makes the interval of their mean too narrow."""
 
     SLOWER = "slower"  # later runs took longer
     FASTER = "faster"
@@ -44,15 +44,16 @@ class OrderDoubt(StrEnum):
 class SeriesStatistics(Struct, frozen=True):
     """Statistics of `count` wall times. Values that a single run does not have are None.
 
-    `mean_interval_s` contains the mean in 95 of 100 series of independent runs, by Student's t. In fewer if a few runs
-    take much longer (88 of 100 series of 25, lognormal with σ = 1), and if runs resemble their neighbours (86 for a
-    correlation of 0.3, 76 for 0.5). `cv_interval` is the interval of the CV; 25 runs do not bound the effect of an
-    event that affects one run in twenty. tests.benchmark.run_statistics prints these numbers. The minimum and the
-    maximum are observations, not estimates.
+    `mean_interval_s` contains the mean in 95 of 100 series of independent runs, by Student's t. It does so in fewer
+    series if a few runs take much longer (88 of 100 series of 25, lognormal with σ = 1), or if runs resemble their
+    neighbours (86 for a correlation of 0.3, 76 for 0.5). `cv_interval` is the interval of the CV; 25 runs do not bound
+    the effect of an event in one of twenty runs. tests.benchmark.run_statistics prints these numbers. The minimum and
+    the maximum are observations, not estimates.
 
-    `doubt` is how the order mattered; None if nothing shows that it did, or if `is_order_tested` is false.
+    `doubt` is how runs depended on their order; None if the tests show no dependence, or if `is_order_tested` is false.
     `later_share` is how much longer the second half took than the first, as a share of the first; None for one run.
-    `far_runs` are the positions (from 0) of runs further than seven scaled MADs from the median, if there are ten runs.
+    `far_runs` are the positions (from 0) of runs more than seven scaled MADs from the median; empty for fewer than ten
+    runs.
     """
 
     count: int
@@ -106,9 +107,10 @@ def _mean_interval(mean: float, sd: float, count: int) -> Bounds:
 def sd_interval(values: Sequence[float]) -> Bounds | None:
     """Return the confidence interval of the standard deviation, or None for fewer than two values.
 
-    By χ², whose degrees of freedom shrink with the excess kurtosis of the values: Hummel, Banga and Hettmansperger,
-    "Better Confidence Intervals for the Variance in a Random Sample", 2005. For 25 exponential times, the plain χ²
-    interval contains the standard deviation in 73 of 100 series, this one in 85; for normal times both do in 95.
+    It is from the χ² distribution, with fewer degrees of freedom for values with excess kurtosis: Hummel, Banga and
+    Hettmansperger, "Better Confidence Intervals for the Variance in a Random Sample", 2005. For 25 exponential times,
+    the plain χ² interval contains the standard deviation in 73 of 100 series, this interval in 85; for normal times
+    both do in 95.
     """
     count = len(values)
     if count < 2:
@@ -123,7 +125,7 @@ def sd_interval(values: Sequence[float]) -> Bounds | None:
 
 
 def _excess_kurtosis(squares: Sequence[float], total: float) -> float:
-    """Return G2, the sample excess kurtosis; 0 for fewer than four values, or for equal ones.
+    """Return G2, the sample excess kurtosis, or 0 for fewer than four values or if all are equal.
 
     Joanes and Gill, "Comparing Measures of Sample Skewness and Kurtosis", 1998, doi 10.1111/1467-9884.00122.
     """
@@ -137,9 +139,10 @@ def _excess_kurtosis(squares: Sequence[float], total: float) -> float:
 def doubt_of_order(values: Sequence[float]) -> OrderDoubt | None:
     """Test whether later values are larger or smaller, then whether neighbours resemble each other.
 
-    Each test is at 1%. Both use ranks, so no distribution is assumed. The first is Spearman's correlation with
-    the order, with Student's t: Kendall, "Rank Correlation Methods", 1970, ch. 4. The second is von Neumann's ratio of
-    the ranks: Bartels, 1982, doi 10.1080/01621459.1982.10477764. None for fewer than ten values, or for equal ones.
+    Return None if neither test shows it, for fewer than ten values, or if all are equal. Each test is at 1%. Both use
+    ranks, so no distribution is assumed. The first is Spearman's correlation with the order, by Student's t: Kendall,
+    "Rank Correlation Methods", 1970, ch. 4. The second is von Neumann's ratio of the ranks: Bartels, 1982, doi
+    10.1080/01621459.1982.10477764.
     """
     count = len(values)
     if count < FEWEST_FOR_ORDER or min(values) == max(values):
@@ -168,13 +171,16 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def _later_share(values: Sequence[float]) -> float | None:
-    """Return how much longer the second half is on average; the middle value of an odd number is in neither."""
+    """Return by what share the second half's mean exceeds the first half's, or None for one value.
+
+    The middle value of an odd number of values is in neither half.
+    """
     half = len(values) // 2
     return statistics.fmean(values[-half:]) / statistics.fmean(values[:half]) - 1 if half else None
 
 
 def _far_runs(values: Sequence[float]) -> tuple[int, ...]:
-    """Return the positions of values far from the median; none if more than half of the values are equal."""
+    """Return the positions of values far from the median; none for few values, or if more than half are equal."""
     spread = mad(values)
     if not spread or len(values) < FEWEST_FOR_ORDER:
         return ()
@@ -183,11 +189,11 @@ def _far_runs(values: Sequence[float]) -> tuple[int, ...]:
 
 
 class SelectedByCause(Struct, frozen=True):
-    """The statistics of all runs and of the undisturbed ones; the latter are None if there are none.
+    """The statistics of all runs, and of undisturbed runs; the latter are None if there are none.
 
-    A run of unknown disturbance counts as neither. Runs that failed or were cut short are not measurements and in
-    neither statistics; `of_all` is None if there are no other runs. `is_refused`: less than the share `min_undisturbed`
-    of all runs was undisturbed, so no figure represents the command alone.
+    A run whose disturbance is unknown counts as neither disturbed nor undisturbed. Runs that failed or were cut short
+    are not measurements and are in no statistics; `of_all` is None if there are no other runs. If `is_refused`, the
+    share of undisturbed runs is below `min_undisturbed`, so no figure represents the command alone.
     """
 
     of_all: SeriesStatistics | None
@@ -196,12 +202,12 @@ class SelectedByCause(Struct, frozen=True):
     unknown: int
     min_undisturbed: float
     is_refused: bool
-    failed_statuses: tuple[int, ...] = ()  # negative for the signal that ended it
+    failed_statuses: tuple[int, ...] = ()  # negative for the signal that ended a run
     cut_short: int = 0
 
     @property
     def count(self) -> int:
-        """The number of all runs, measurements or not."""
+        """The number of all runs, whether or not they are measurements."""
         return self.undisturbed + self.disturbed + self.unknown + len(self.failed_statuses) + self.cut_short
 
     @property
@@ -210,7 +216,7 @@ class SelectedByCause(Struct, frozen=True):
 
     @property
     def headline(self) -> SeriesStatistics | None:
-        """The statistics to report first; None if they are refused."""
+        """The statistics of undisturbed runs, to be reported first; None if they are refused."""
         return None if self.is_refused else self.of_undisturbed
 
 
@@ -223,8 +229,8 @@ def select_by_cause(
 ) -> SelectedByCause:
     """Return the statistics of the runs, selected by cause. Raise ValueError if there are no runs at all.
 
-    `are_undisturbed` has an entry for each time, in order; None is unknown. The times are only those of measurements,
-    without runs that failed with a status or were cut short.
+    `are_undisturbed` has an entry for each time, in order; None is unknown. The times are those of measurements: runs
+    that neither failed nor were cut short.
     """
     kept = [time for time, is_undisturbed in zip(times_s, are_undisturbed, strict=True) if is_undisturbed]
     total = len(times_s) + len(failed_statuses) + cut_short
@@ -243,21 +249,21 @@ def select_by_cause(
 
 
 class Explained(StrEnum):
-    """The explanation for differences between processes of the same command."""
+    """The explanation of the variation between a command's processes."""
 
-    PROGRAM = "program"  # they vary more than the machine explains: layout, hash seeds, allocation
-    ORDER = "order"  # they do, but with their order: warming up, heat, a neighbour
-    MACHINE = "machine"  # they vary no more than the machine explains
+    PROGRAM = "program"  # more than the machine explains: layout, hash seeds, allocation
+    ORDER = "order"  # more than the machine explains, but related to the order: warming up, heat, a neighbour
+    MACHINE = "machine"  # no more than the machine explains
     UNDECIDED = "undecided"  # too few runs to separate the two
-    UNKNOWN_MACHINE = "unknown-machine"  # the noise of the machine was not measured
+    UNKNOWN_MACHINE = "unknown-machine"  # the machine's noise was not measured
     UNKNOWN_RUNS = "unknown-runs"  # a single run does not vary
 
 
 class VarianceParts(Struct, frozen=True):
-    """The CV between processes and its two parts, whose squares add up. `of_machine` is the prediction.
+    """The CV between processes, and its two parts, whose squares add up.
 
-    `of_program` is the rest, as an interval; None if one of the others is unknown. It starts at 0 unless the runs vary
-    more than the machine alone explains, within both intervals.
+    `of_machine` is the predicted part. `of_program` is the rest, as an interval, or None if the CV or the other part is
+    unknown. It starts at 0 unless the CV's interval is above the machine's.
     """
 
     explained: Explained
@@ -271,8 +277,9 @@ class VarianceParts(Struct, frozen=True):
 def parts_of(series: SeriesStatistics | None, of_machine: Bounds | None) -> VarianceParts:
     """Divide the variation of the series between the machine and the program.
 
-    `of_machine` is the CV of runs of this length due to the machine alone, by a noise floor; None if unknown. A series
-    of None has no run that counts. Machine and program are assumed to be independent, so their variances add up.
+    `of_machine` is the CV that the machine alone causes in runs of this length, by a noise floor; None is unknown. A
+    `series` of None means that no run counts. Machine and program are assumed to be independent, so their variances add
+    up.
     """
     if series is None:
         return VarianceParts(Explained.UNKNOWN_RUNS, 0, None, None, of_machine, None)

@@ -31,7 +31,7 @@ from noisewatch.kernel.tasks.run_status import ReportedRepetition, RunStatus
 from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
 from noisewatch.model.interval.disturbance import Disturbance, Taken, disturbances_of, taken_by_cpu
 from noisewatch.model.interval.interrupt_counts import InterruptCounts
-from noisewatch.model.interval.interval import Interval, slowed_between
+from noisewatch.model.interval.interval import Interval, slowdowns_of
 from noisewatch.operations.frame.frame import (
     KINDS,
     MOST_CULPRITS,
@@ -145,7 +145,7 @@ def frame_of(
     verdict was judged, if any.
     """
     case = verdict.case if verdict is not None else Case(snapshot)
-    roles = case.kept("roles", _roles)
+    roles = case.remember("roles", _roles)
     lines, culprits = cpu_lines_and_culprits(snapshot, interval, roles)
     return Frame(
         taken_at_ns=snapshot.taken_at_ns,
@@ -204,7 +204,7 @@ def _clock_limits(snapshot: Snapshot) -> tuple[ClockLimits, ...]:
 
 def _throttled(interval: Interval) -> Iterator[Throttled]:
     """Yield the slowdowns whose counter grew or could not be read."""
-    for slowed in slowed_between(interval):
+    for slowed in slowdowns_of(interval):
         if slowed.times != 0:
             yield Throttled(slowed.what, format_cpu_list(slowed.cpus), slowed.times, slowed.by)
 

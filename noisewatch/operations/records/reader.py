@@ -18,7 +18,7 @@ from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.machine.recording.replay import is_recording
 from noisewatch.model.estimate import Estimate
-from noisewatch.model.history.facts import FactClass, Facts, parsed_facts
+from noisewatch.model.history.facts import FactClass, Facts, parse_facts
 from noisewatch.model.history.figures import TRAITS, Figure
 from noisewatch.model.run.series import statistics_of
 from noisewatch.operations.records.figures import (
@@ -175,7 +175,7 @@ def _run(path: str, head: Document, following: Iterator[Document]) -> MachineRec
 def _facts_of(document: Document) -> Facts:
     """Return the document's facts; old documents have none, but a few of them are in `machine`."""
     if isinstance(document.get("facts"), dict):
-        return parsed_facts(document["facts"])
+        return parse_facts(document["facts"])
     machine = mapping_of(document.get("machine"))
     values_by_class: dict[FactClass, dict[str, str | None]] = {}
     for key, (of_class, name) in _OF_OLD.items():

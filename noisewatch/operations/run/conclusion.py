@@ -17,7 +17,7 @@ from noisewatch.judgement.remedies import Remedy
 from noisewatch.judgement.run.placement import PlacementAdvice, placement_advice
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits, remedy_of_run
-from noisewatch.model.run.mean_difference import MeanDifference, difference_of, paired
+from noisewatch.model.run.mean_difference import MeanDifference, difference_of, pair_runs
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.series import Bounds, SelectedByCause, VarianceParts, parts_of, select_by_cause
 from noisewatch.operations.run.judging import JudgedRepetition
@@ -153,7 +153,7 @@ def _difference(series: RunSeries, undisturbed_only: bool) -> MeanDifference | N
         one.repetition.seconds if (one.is_undisturbed if undisturbed_only else one.repetition.is_measurement) else None
         for one in judged
     ]
-    pairs = paired(order, times)
+    pairs = pair_runs(order, times)
     return difference_of(pairs) if pairs else None
 
 

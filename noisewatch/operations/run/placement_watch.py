@@ -30,7 +30,7 @@ from noisewatch.model.run.placement import (
     SpreadThreads,
     elsewhere_by_pages,
 )
-from noisewatch.model.run.placement_tally import PlacementTally, placed_by_trace
+from noisewatch.model.run.placement_tally import PlacementTally, placement_by_trace
 
 _Affinity = Callable[[int], Collection[int]]
 _SetAffinity = Callable[[int, Iterable[int]], None]
@@ -205,7 +205,7 @@ class PlacementWatch:
 
     def by_trace(self, looked: Placement, trace: TraceWindow | str) -> Placement:
         """Return the placement by the trace if it has more information than the one by looks, otherwise `looked`."""
-        return looked if isinstance(trace, str) else placed_by_trace(looked, trace, CpuGroups(self._topology))
+        return looked if isinstance(trace, str) else placement_by_trace(looked, trace, CpuGroups(self._topology))
 
     @property
     def _has_other_nodes(self) -> bool:

@@ -34,7 +34,7 @@ from noisewatch.machine.command.start import InheritedState, inherited_state
 from noisewatch.machine.status_files import StatusFile
 from noisewatch.model.interval.disturbance import LOUD_SHARE, main_culprit_names, threads_of
 from noisewatch.model.interval.interval import Interval
-from noisewatch.model.run.mean_difference import drawn_order
+from noisewatch.model.run.mean_difference import draw_order
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_with_remark
@@ -387,9 +387,9 @@ def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRe
     repetitions.
     """
     count = len(options.commands)
-    for is_first in drawn_order(options.runs, seed):
+    for is_first in draw_order(options.runs, seed):
         yield from (0,) if count == 1 else (0, 1) if is_first else (1, 0)
-    for is_first in drawn_order(options.most_retries, seed + 1):
+    for is_first in draw_order(options.most_retries, seed + 1):
         if _undisturbed_count(judged(), count) >= options.runs:
             return
         yield from (0,) if count == 1 else (0, 1) if is_first else (1, 0)

@@ -33,7 +33,7 @@ from noisewatch.judgement.fixes.fix import (
     Fix,
     at_boot,
     boot_without,
-    merged_arguments,
+    merge_arguments,
     set_for_good,
 )
 from noisewatch.judgement.fixes.shell import glob_of, list_of_numbers, products, products_of_paths, run
@@ -361,4 +361,4 @@ def test_added_and_removed_kernel_options_need_a_reboot() -> None:
     ],
 )
 def test_each_kernel_argument_is_listed_once(options: list[str | None], line: str) -> None:
-    assert merged_arguments(options) == line
+    assert merge_arguments(options) == line

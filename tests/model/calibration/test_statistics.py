@@ -89,7 +89,7 @@ def test_bucket_contains_its_value_and_is_at_most_a_sixteenth_wide(value: int) -
 
 @given(_VALUES, _VALUES)
 def test_merged_histograms_equal_the_histogram_of_all_values(one: list[int], other: list[int]) -> None:
-    assert Histogram.of(one).merged(Histogram.of(other)) == Histogram.of(one + other)
+    assert Histogram.of(one).merge(Histogram.of(other)) == Histogram.of(one + other)
 
 
 @given(_VALUES, st.floats(0, 1))

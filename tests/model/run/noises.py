@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from noisewatch.model.run.mean_difference import RunPair, drawn_order, paired
+from noisewatch.model.run.mean_difference import RunPair, draw_order, pair_runs
 
 Times = npt.NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Times]
@@ -107,10 +107,10 @@ def pairs_of(
     noise: Noise,
     pairs: int,
     share: float = 0.0,
-    draw: Callable[[int, int], tuple[bool, ...]] = drawn_order,
+    draw: Callable[[int, int], tuple[bool, ...]] = draw_order,
 ) -> list[RunPair]:
     """Return a series in which B takes longer than A by `share`."""
     order = draw(pairs, int(rng.integers(1 << 30)))
     times = noise(rng, 2 * pairs)
     is_b = np.array([turn != is_a_first for is_a_first in order for turn in (True, False)])
-    return paired(order, (times * np.where(is_b, 1 + share, 1)).tolist())
+    return pair_runs(order, (times * np.where(is_b, 1 + share, 1)).tolist())

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from noisewatch.model.distributions import detection_factor, t_quantile
-from noisewatch.model.run.mean_difference import RunPair, difference_of, drawn_order, paired
+from noisewatch.model.run.mean_difference import RunPair, difference_of, draw_order, pair_runs
 from tests.model.run.noises import Noise, all_at_once, drifting, normal, pairs_of, periodic
 
 _PAIRS = st.lists(st.builds(RunPair, st.floats(0.5, 2), st.floats(0.5, 2), st.booleans()), min_size=3, max_size=40)
@@ -44,11 +44,11 @@ def test_swapped_commands_have_the_inverse_ratio(pairs: list[RunPair]) -> None:
 @given(st.floats(0, 0.05), st.floats(0, 1), st.integers(2, 40), st.integers(0, 99))
 def test_a_linear_drift_cancels(slope_s: float, more_s: float, pairs: int, seed: int) -> None:
     """Each command is first once or more, in any order; B takes `more_s` longer at any time."""
-    order = drawn_order(pairs, seed)
+    order = draw_order(pairs, seed)
     drift = [1 + slope_s * at for at in range(2 * pairs)]
     is_b = [turn != is_a_first for is_a_first in order for turn in (True, False)]
-    same = paired(order, drift)
-    more = paired(order, [time + more_s * late for time, late in zip(drift, is_b, strict=True)])
+    same = pair_runs(order, drift)
+    more = pair_runs(order, [time + more_s * late for time, late in zip(drift, is_b, strict=True)])
     assert difference_of(same).share == pytest.approx(0, abs=1e-9)
     first, second = ([pair.a_s for pair in same if pair.is_a_first == turn] for turn in (True, False))
     mean_a = (sum(first) / len(first) + sum(second) / len(second)) / 2
@@ -95,19 +95,19 @@ def test_difference_of_four_pairs_matches_that_by_hand() -> None:
 
 @given(st.integers(2, 60), st.integers(0, 1_000))
 def test_each_command_is_first_in_half_of_the_pairs(pairs: int, seed: int) -> None:
-    order = drawn_order(pairs, seed)
+    order = draw_order(pairs, seed)
     assert len(order) == pairs
     assert sum(order) == (pairs + 1) // 2
-    assert order == drawn_order(pairs, seed)
+    assert order == draw_order(pairs, seed)
 
 
 def test_seed_determines_the_order() -> None:
-    assert len({drawn_order(20, seed) for seed in range(50)}) == 50
+    assert len({draw_order(20, seed) for seed in range(50)}) == 50
 
 
 def test_pair_without_one_of_its_runs_is_left_out() -> None:
     order = (True, False, True, False)
-    assert paired(order, [1, 2, 3, 4, None, 6, 7]) == [RunPair(1, 2, True), RunPair(4, 3, False)]
+    assert pair_runs(order, [1, 2, 3, 4, None, 6, 7]) == [RunPair(1, 2, True), RunPair(4, 3, False)]
 
 
 _SERIES = 1_000

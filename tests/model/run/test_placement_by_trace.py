@@ -8,7 +8,7 @@ from noisewatch.kernel.tasks.command_threads import CommandLook, ThreadLook
 from noisewatch.kernel.trace.own_threads import TracedThread
 from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.model.run.placement import NOWHERE_ELSE, CpuGroups, Placement
-from noisewatch.model.run.placement_tally import PlacementTally, placed_by_trace
+from noisewatch.model.run.placement_tally import PlacementTally, placement_by_trace
 from tests.kernel.tasks.commands import by_tid, thread_look
 from tests.model.run.places import ALL, TWO_NODES
 
@@ -28,7 +28,7 @@ def _place_by_looks(*moments: list[ThreadLook], used_ns: int | None) -> Placemen
 
 
 def _place_by_trace(looked: Placement, window: TraceWindow) -> Placement:
-    return placed_by_trace(looked, window, CpuGroups(TWO_NODES))
+    return placement_by_trace(looked, window, CpuGroups(TWO_NODES))
 
 
 _THERE_AND_BACK = TracedThread(9, "bench", {1: 60 * _MS, 2: 20 * _MS}, {(1, 2): 3, (2, 1): 3})

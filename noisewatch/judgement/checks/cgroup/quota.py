@@ -18,7 +18,7 @@ from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.kernel.system.release import release_number
 from noisewatch.kernel.tasks.own_process import STAT, Scheduling
 from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.model.interval.interrupt_counts import stood_still
+from noisewatch.model.interval.interrupt_counts import unchanged_reason
 from noisewatch.model.interval.interval import Throttle, uncounted_between
 from noisewatch.text import clean
 from noisewatch.units import describe_count, describe_ns
@@ -299,7 +299,7 @@ def cpu_quota(case: Case) -> Answer:
     if quota != UNLIMITED:
         uncounted = _uncounted(case)
         if uncounted:
-            return graded.unknown(stood_still(f"{uncounted[0].folder}/cpu.stat"))
+            return graded.unknown(unchanged_reason(f"{uncounted[0].folder}/cpu.stat"))
         return too_few.warns(_shared_quota(case, quota), measured=quota)
     return graded.passes("no quota")
 

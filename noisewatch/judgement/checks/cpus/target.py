@@ -364,7 +364,7 @@ def highest_clocks(case: Case) -> Mapping[int, int]:
 
     A CPU whose base frequency matters and is unknown is missing.
     """
-    return case.kept("highest clocks", _highest_clocks)
+    return case.remember("highest clocks", _highest_clocks)
 
 
 def _highest_clocks(case: Case) -> Mapping[int, int]:

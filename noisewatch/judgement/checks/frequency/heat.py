@@ -22,7 +22,7 @@ from noisewatch.kernel.frequency.powercap import FOLDER as POWER_LIMITS
 from noisewatch.kernel.frequency.powercap import PowerLimit
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.model.interval.interval import BY_HEAT, BY_POWER, Interval, Slowdown, slowed_between
+from noisewatch.model.interval.interval import BY_HEAT, BY_POWER, Interval, Slowdown, slowdowns_of
 
 _EVENTS = Limit(
     key="fails", name="throttling events", value=0, unit="events", reason="each one lowers the clock for a while"
@@ -67,7 +67,7 @@ def throttled(case: Case) -> Answer:
     by_path = {path: sum(count or 0 for name, count in counts if name == path) for path in sorted(dict(counts))}
     graded = case.graded(evidence={"events": by_path}).by(_EVENTS, events)
     if events > case.bound(_EVENTS):
-        slowdowns = [slowdown for interval in case.intervals for slowdown in slowed_between(interval) if slowdown.times]
+        slowdowns = [slowdown for interval in case.intervals for slowdown in slowdowns_of(interval) if slowdown.times]
         cpus = frozenset(cpu for slowdown in slowdowns for cpu in slowdown.cpus)
         return graded.fails(_describe_slowdowns(slowdowns), cpus=cpus, fix=_fix(case, slowdowns))
     unreadable = [path for path, count in counts if count is None]
@@ -76,13 +76,13 @@ def throttled(case: Case) -> Answer:
     doubtful = [interval for interval in case.intervals if not _are_uncounted_cores_calm(interval)]
     if doubtful:
         return unknown("thermal interrupts on cores whose throttle counts were not read")
-    counts_power = any(slowdown.by == BY_POWER for interval in case.intervals for slowdown in slowed_between(interval))
+    counts_power = any(slowdown.by == BY_POWER for interval in case.intervals for slowdown in slowdowns_of(interval))
     return graded.passes(f"no throttling by heat{' or power' if counts_power else '; power limits are not counted'}")
 
 
 def _events(interval: Interval) -> dict[str, int | None]:
     """Return the growth of each throttling counter by path; None is unknown."""
-    return {slowdown.path: slowdown.times for slowdown in slowed_between(interval)}
+    return {slowdown.path: slowdown.times for slowdown in slowdowns_of(interval)}
 
 
 def _describe_slowdowns(slowdowns: Collection[Slowdown]) -> str:

@@ -24,7 +24,7 @@ from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
 from noisewatch.kernel.frequency.limits import FrequencyCap, UncoreDomain, cap_path
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import driver_clock_path
-from noisewatch.model.interval.interval import slowed_between
+from noisewatch.model.interval.interval import slowdowns_of
 from noisewatch.patterns import regex
 from noisewatch.units import describe_clock, describe_clocks
 
@@ -228,7 +228,7 @@ def _holder(case: Case) -> tuple[str, Fix | None]:
     """Return what holds the clock down, as far as known, and a fix unless another check has it."""
     if any(voltage.is_low or voltage.was_low for voltage in supply_voltages(case)):
         return "the firmware lowers it for under-voltage", BETTER_SUPPLY
-    by = sorted({slowdown.by for interval in case.intervals for slowdown in slowed_between(interval) if slowdown.times})
+    by = sorted({slowdown.by for interval in case.intervals for slowdown in slowdowns_of(interval) if slowdown.times})
     if by:
         return f"the processor was slowed by {' and '.join(by)} meanwhile", None
     return "something outside the kernel holds it down", Fix(lasting=(ByHand(_BY_HAND),), needs_root=False)

@@ -34,7 +34,7 @@ from noisewatch.kernel.tasks.sessions import QUESTION as SESSIONS
 from noisewatch.kinds import Kind
 from noisewatch.model.idle_probe import BUSY_SHARE
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
-from noisewatch.model.interval.interrupt_counts import stood_still
+from noisewatch.model.interval.interrupt_counts import unchanged_reason
 from noisewatch.model.interval.interval import Interval
 from noisewatch.units import describe_count
 
@@ -448,7 +448,7 @@ def own_load_on_target(case: Case) -> Answer:
         return unknown("noisewatch cannot see itself: /proc shows another PID namespace")
     timed = [pid for pid in observed_pids & after.read_pids if after.by_tid[pid].waited_ns is not None]
     if timed and not interval.own_cpus:
-        return unknown(stood_still(f"/proc/{min(timed)}/schedstat"))
+        return unknown(unchanged_reason(f"/proc/{min(timed)}/schedstat"))
     share_by_cpu = {cpu: interval.own_ns(cpu) / interval.length_ns for cpu in sorted(case.target)}
     worst = max(share_by_cpu.values(), default=0.0)
     evidence = {"own_share_by_cpu": by_cpu(share_by_cpu), "own_share_of_one_cpu": interval.own_cpus}

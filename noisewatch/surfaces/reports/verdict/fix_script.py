@@ -9,7 +9,7 @@ from noisewatch import __version__
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.check import Check
 from noisewatch.judgement.finding_words import full_statement
-from noisewatch.judgement.fixes.fix import Fix, merged_arguments
+from noisewatch.judgement.fixes.fix import Fix, merge_arguments
 from noisewatch.judgement.programs import names_in_fix
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.machine.text import describe_platform
@@ -64,7 +64,7 @@ def fix_script(verdict: Verdict) -> str:
     Comments list the steps that need a reboot, make the fixes permanent, or have to be done by hand.
     """
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
-    arguments = merged_arguments(fix.kernel_arguments for _, fix in fixes)
+    arguments = merge_arguments(fix.kernel_arguments for _, fix in fixes)
     lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
     steps = script_steps((f"{finding.check.id}: {full_statement(finding.answer)}", fix.now) for finding, fix in fixes)
     what = "the rest" if steps else "the fix"
@@ -90,7 +90,7 @@ def undo_script(verdict: Verdict) -> str:
             for finding, fix in reversed(fixes)
             if fix.undo_persist and not fix.undo_files
         ],
-        REMOVE_ARGUMENTS: [merged_arguments(fix.kernel_arguments for _, fix in fixes)],
+        REMOVE_ARGUMENTS: [merge_arguments(fix.kernel_arguments for _, fix in fixes)],
         NOT_UNDONE: [_about(finding, "cannot be undone") for finding, undo in undone if not undo],
     }
     finding_by_removal = {fix.undo_files: finding for finding, fix in fixes if fix.undo_files}  # no command twice

@@ -75,7 +75,7 @@ def test_the_histogram_of_all_cpus_is_the_sum_of_theirs() -> None:
         live.take(Progress(done_s, 5.0, buffers))
         merged = Histogram()
         for gaps in live.by_cpu.values():
-            merged = merged.merged(gaps.histogram)
+            merged = merged.merge(gaps.histogram)
         assert live.together == merged
         for buffer in buffers.values():
             add_gap(buffer, 70_000)
