@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.checks.calibration.noise import why_undecided
+from noisewatch.judgement.checks.calibration.noise import undecided_reason
 from noisewatch.judgement.grading import why_incomplete
 from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of, judged_by_work
@@ -186,7 +186,7 @@ def _worst_sentence(floor: NoiseFloor) -> str:
 
 def _undecided_reason(calibrated: Calibrated, floor: NoiseFloor, budget: Budget) -> str | None:
     """Return in a few words why the check cannot decide on the floor, or None if it can."""
-    if why_undecided(calibrated, "") is None:
+    if undecided_reason(calibrated, "") is None:
         return None
     if calibrated.doubt is not None:
         return calibrated.doubt
