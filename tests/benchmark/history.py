@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from noisewatch.judgement.checks.calibration.history import evenly
+from noisewatch.judgement.checks.calibration.history import thin_evenly
 from noisewatch.judgement.history.development import Development, development_of
 from noisewatch.kinds import Work
 from noisewatch.machine.history_file import machine_key
@@ -141,7 +141,7 @@ def timers(machines: int) -> None:
             entries = timer_entries(rng, days, wave)
             counts = range(len(entries) - _WEEKEND - _A_DAY, len(entries) - _WEEKEND, 12)
             moved_count += any(_is_move_reported(entries[:count]) for count in counts)
-            slower_count += bool(development_of(evenly(entries)).departures)
+            slower_count += bool(development_of(thin_evenly(entries)).departures)
         print(
             f"\n{machines} machines of {days} days, an entry each ten minutes, {wave:.1%} up and down each day\n"
             f"  a move was reported on the last day  {describe_trials(moved_count, machines)}\n"
@@ -151,7 +151,7 @@ def timers(machines: int) -> None:
 
 
 def _is_move_reported(entries: list[Entry]) -> bool:
-    state = development_of(evenly(entries))
+    state = development_of(thin_evenly(entries))
     return bool(state.moves or state.departures or state.drifts)
 
 

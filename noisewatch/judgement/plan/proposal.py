@@ -12,7 +12,7 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import UsageError
 from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.checks.interrupts.devices import delivered_to
+from noisewatch.judgement.checks.interrupts.devices import delivery_cpus
 from noisewatch.judgement.plan.cores import BOOT_CPU, Core, Preferences, choose, cores_of, for_housekeeping, online_of
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.target import Target
@@ -164,18 +164,18 @@ _CANNOT_MOVE_UNKNOWN = "this kernel does not report which interrupts cannot be m
 
 def fixed_irqs_by_cpu(case: Case) -> Mapping[int, int]:
     """Return the number of kernel-managed IRQs by CPU, as far as known."""
-    return Counter(cpu for irq in case.irqs_by_number.values() if irq.is_managed for cpu in delivered_to(irq))
+    return Counter(cpu for irq in case.irqs_by_number.values() if irq.is_managed for cpu in delivery_cpus(irq))
 
 
 def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
     """Return the answer on whether a kernel-managed IRQ is delivered to one of these CPUs."""
     if case.snapshot.irqs is None:
         return case.unread(FOLDER)
-    coming = [irq for irq in case.irqs_by_number.values() if delivered_to(irq) & cpus and irq.kind == Kind.IRQ]
+    coming = [irq for irq in case.irqs_by_number.values() if delivery_cpus(irq) & cpus and irq.kind == Kind.IRQ]
     fixed = [irq for irq in coming if irq.is_managed]
     graded = case.graded(evidence={"irqs": [irq.irq for irq in fixed]})
     if fixed:
-        hit = frozenset().union(*map(delivered_to, fixed)) & cpus
+        hit = frozenset().union(*map(delivery_cpus, fixed)) & cpus
         named = ", ".join(f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in fixed[:_MAX_NAMED])
         more = ", …" if len(fixed) > _MAX_NAMED else ""
         count = describe_count(len(fixed), "interrupt")

@@ -15,7 +15,7 @@ from noisewatch.surfaces.drawing.wraps import wrap
 GROUNDS: Mapping[Ground, str] = {
     Ground.INVALIDATES: "no measurement can be trusted, whatever the effect",
     Ground.EFFECT: "blocks by its measured effect against the budget",
-    Ground.RISK: "a short calibration cannot detect it; in a guest a noise floor within the budget answers it",
+    Ground.RISK: "a short calibration cannot detect it; in a guest a noise floor within the budget answers the check",
 }
 _ASKS_STARTER = "the monitor does not start the benchmark: only settings of the machine count"
 
@@ -82,7 +82,7 @@ def differences(check: Check) -> list[str]:
     """Return severities, limits and exclusions that differ under some profiles."""
     return [
         *(f"{profile}: {severity}" for profile, severity in check.severity_in.items()),
-        *(f"{profile}: not asked, as {reason}" for profile, reason in check.not_asked_in.items()),
+        *(f"{profile}: not asked, because {reason}" for profile, reason in check.not_asked_in.items()),
         *(
             f"{profile}: {limit.key}: {describe_bound(limit, limit.under(profile))}"
             for limit in check.limits
@@ -92,8 +92,8 @@ def differences(check: Check) -> list[str]:
 
 
 def substitutes(check: Check) -> list[str]:
-    """Return notes on what answers for the check if its files cannot be read."""
-    measured = [f"{check.answered_by} measures it and answers instead"] if check.answered_by else []
+    """Return notes on the check that answers instead if this check's files cannot be read."""
+    measured = [f"{check.answered_by} measures the effect and answers instead"] if check.answered_by else []
     is_excused = check.is_hidden_from_guests and check.answered_by is not None
     return measured + (["shared: does not apply in a guest if it is measured"] if is_excused else [])
 

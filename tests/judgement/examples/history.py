@@ -38,7 +38,7 @@ EXAMPLES = [
     Example(_ID, "fail", {Knob.NMI_WATCHDOG: "1\n"}, "changed: kernel.nmi_watchdog: 0 → 1", answers=_SAME),
     Example(_ID, "fail", named="kernel: 5.4.0 → ", answers=_history(_OLD_KERNEL, _OLD_KERNEL, _QUIET)),
     Example(_ID, "pass", named="2 earlier entries", answers=_history(_OLD_KERNEL, _QUIET, _QUIET, accepted=1)),
-    Example(_ID, "unknown", {Knob.NMI_WATCHDOG: "rub bish\n"}, "unknown now: kernel.nmi_watchdog", answers=_SAME),
+    Example(_ID, "unknown", {Knob.NMI_WATCHDOG: "rub bish\n"}, "now unknown: kernel.nmi_watchdog", answers=_SAME),
     Example(_ID, "unknown", named="two machines", answers=_history(_QUIET, doubt="two machines have one id")),
     Example(_ID, "unknown", named="contain no facts", answers=_history({}, {})),
     Example(_ID, "not-applicable", named="no history is kept"),

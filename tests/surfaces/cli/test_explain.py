@@ -115,7 +115,10 @@ def test_the_list_is_grouped_by_area(run: Run) -> None:
 
 
 def test_a_page_shows_what_differs_between_profiles(run: Run) -> None:
-    assert "parallel: not asked, as several threads need load balancing" in run("explain", "target-not-isolated").words
+    assert (
+        "parallel: not asked, because several threads need load balancing"
+        in run("explain", "target-not-isolated").words
+    )
     assert "strict: blocking" in run("explain", "turbo-enabled").words
 
 

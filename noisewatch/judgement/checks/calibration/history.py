@@ -49,8 +49,8 @@ _SPEEDS = (Nature.TIME, Nature.RATE)
     ground=Ground.RISK,
     reads=(_ENTRIES, "hardware, firmware, kernel, settings and surroundings, by name"),
     why=(
-        "Results from before and after a new kernel, microcode or setting are not comparable: TechEmpower suspected "
-        "its frameworks for weeks."
+        "Results from before and after a new kernel, microcode or setting are not comparable: after such a change "
+        "TechEmpower suspected its frameworks for weeks."
     ),
     remedy=f"Measure both sides of a comparison again, or revert the change. {_ACCEPT}",
     sources=("https://github.com/TechEmpower/FrameworkBenchmarks/issues/8397",),
@@ -61,10 +61,10 @@ def machine_changed(case: Case) -> Answer:
     if past is None or not past.is_kept:
         return not_applicable(_NO_HISTORY)
     if not past.usual:
-        return not_applicable(_remembering(past, 0, 1))
+        return not_applicable(_collecting_text(past, 0, 1))
     if past.doubt is not None:
         return unknown(past.doubt)
-    entries = evenly(past.usual)
+    entries = thin_evenly(past.usual)
     usual, now = usual_facts(entries, case.target), facts_of(case.snapshot)
     with_facts = sum(bool(entry.facts) for entry in entries)
     if not any(usual.values()):
@@ -80,7 +80,7 @@ def machine_changed(case: Case) -> Answer:
     if changed:
         return graded.fails("changed: " + "; ".join(difference_words(changed)))
     if hidden:
-        return unknown(f"cannot tell whether these changed, as they are unknown now: {', '.join(hidden)}")
+        return unknown(f"cannot tell whether these facts changed, because they are now unknown: {', '.join(hidden)}")
     if 2 * with_facts < len(entries):
         of_all = _count(len(entries), "earlier entry")
         return unknown(f"no known fact differs from {with_facts} of {of_all}; the others contain no facts")
@@ -90,7 +90,7 @@ def machine_changed(case: Case) -> Answer:
 def _check_of_figures(
     natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str, **about: Any
 ) -> Check:
-    """Return a check that figures of these natures are as usual; it reports the moves for which `is_wrong` is true."""
+    """Create a check of the figures of these natures; it reports the moves for which `is_wrong` returns true."""
     return check(
         area=_AREA,
         severity=Severity.WARNING,
@@ -109,8 +109,8 @@ slower_than_usual = _check_of_figures(
     id="slower-than-usual",
     question="Are the target CPUs as fast as in the earlier calibrations?",
     why=(
-        "A machine that became slower makes every later result look like a regression of the program. If it is slow "
-        "and steady, it passes every other check."
+        "A machine that became slower makes every later result look like a regression of the program. All other "
+        "checks pass on a machine that is slow but steady."
     ),
     remedy=f"{_LOOK}; noisewatch history shows all of it. {_ACCEPT}",
     sources=("https://github.com/conbench/conbench/issues/1412",),
@@ -122,8 +122,8 @@ faster_than_usual = _check_of_figures(
     id="faster-than-usual",
     question="Are the target CPUs no faster than in the earlier calibrations?",
     why=(
-        "If turbo was switched on or a limit was lifted, new results do not compare with earlier ones: a program seems "
-        "to have become faster, and later slower."
+        "If turbo was switched on or a limit was lifted, new results do not compare with earlier ones: a program "
+        "seems to become faster, and later slower again."
     ),
     remedy=f"{_LOOK}; noisewatch history shows all of it. {_ACCEPT}",
     sources=("https://github.com/TechEmpower/FrameworkBenchmarks/issues/9450",),
@@ -135,10 +135,10 @@ noisier_than_usual = _check_of_figures(
     id="noisier-than-usual",
     question="Are the target CPUs as calm as in the earlier calibrations?",
     why=(
-        "Noise may have doubled and still be within the budget: something new runs there, and the smallest detectable "
-        "change has grown."
+        "Noise that has doubled may still be within the budget, but something new runs on these CPUs, and the "
+        "smallest detectable change has grown."
     ),
-    remedy=f"{_LOOK}, and at target-cpus-interrupted. {_ACCEPT}",
+    remedy=f"{_LOOK}, and see target-cpus-interrupted. {_ACCEPT}",
     sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
 )
 
@@ -154,13 +154,13 @@ def _judge(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureMo
         return unknown(why_incomplete(calibrated) or calibrated.doubt or "the calibration gave no prediction")
     earlier = len(development.entries) - 1
     if earlier < LEAST_BEFORE:
-        return not_applicable(_remembering(past, earlier, LEAST_BEFORE))
+        return not_applicable(_collecting_text(past, earlier, LEAST_BEFORE))
     if past.doubt is not None:
         return unknown(past.doubt)
     return _answer(case, development, natures, is_wrong, calm)
 
 
-def _remembering(past: Past, count: int, needed: int) -> str:
+def _collecting_text(past: Past, count: int, needed: int) -> str:
     since = " since the machine was accepted" if past.accepted else ""
     return f"collecting: {count} of {needed} comparable entries{since}"
 
@@ -170,13 +170,14 @@ def _answer(
 ) -> Answer:
     """Return the answer on the figures of these natures: a new level or a drift fails or warns.
 
-    With this number of figures a few differing entries are common: information only, except in profile `strict`.
+    Among so many figures, a few often differ by chance in single entries. Such differences are information only, except
+    in profile `strict`.
     """
     of_these = [figure for figure in Figure if TRAITS[figure].nature in natures]
     measured = development.entries[-1].figures
     judged = [figure for figure in of_these if figure in measured and figure not in development.unjudged]
     if not judged:
-        return unknown(f"not measured both now and in {LEAST_BEFORE} earlier entries: {', '.join(of_these)}")
+        return unknown(f"not in both this calibration and {LEAST_BEFORE} earlier entries: {', '.join(of_these)}")
     departed = [move for move in (*development.departures, *development.drifts) if is_wrong(move)]
     apart = [move for move in development.apart if is_wrong(move) and move.figure in judged]
     modes = [str(alternation) for alternation in development.alternations if alternation.figure in judged]
@@ -191,14 +192,17 @@ def _answer(
         graded = case.graded(evidence=_evidence(apart), severity=weight)
         return graded.warns(text, measured=worst.change, reason=text)
     if missing := [figure for figure in of_these if _is_missing(development, figure)]:
-        return unknown(f"{calm} as far as measured, but most earlier entries also contain: {', '.join(missing)}")
+        return unknown(
+            f"{calm} as far as measured, but this calibration lacks figures of most earlier entries: "
+            f"{', '.join(missing)}"
+        )
     unjudged = [
         figure
         for figure in of_these
         if figure not in judged and any(figure in entry.figures for entry in development.entries)
     ]
     limits = [f"not judged: {', '.join(unjudged)}"] if unjudged else []
-    by = f"{calm}, by {_count(len(development.entries) - 1, 'earlier entry')}"
+    by = f"{calm}, compared with {_count(len(development.entries) - 1, 'earlier entry')}"
     graded = case.graded(evidence={"bimodal": modes} if modes else {})
     return graded.passes("; ".join([calm if modes else by, *modes, *limits]))
 
@@ -240,15 +244,15 @@ _NOW_S = 0.0  # the time of the new entry is never shown: a move began with an e
 
 
 def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) -> Development | None:
-    """Return the development with the new calibration as the newest entry, or None if no entry results."""
+    """Return the development with the new calibration as the newest entry, or None if it yields no entry."""
     from noisewatch.judgement.history.measured import entry_of  # imports all of the noise prediction
 
     entry = entry_of(calibrated, snapshot, _NOW_S, None)
     return development_of((*past.like(entry), entry)) if entry is not None else None
 
 
-def evenly(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Return entries of any target CPUs, thinned like one series: equal times have equal weight."""
+def thin_evenly(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Thin entries of any target CPUs like one series, so equal periods have equal weight."""
     thinning: Thinning[int] = Thinning()
     for number in reversed(range(len(entries))):
         thinning.add(None, entries[number].at_s, entries[number].facts, number)

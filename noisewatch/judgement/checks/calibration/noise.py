@@ -52,10 +52,11 @@ if TYPE_CHECKING:
         ),
     ),
     why=(
-        "The noise that the machine itself adds limits what a benchmark can show here. It is predicted from the gaps "
-        "and the work of the calibration, for each kind of work: a neighbour on the core, in a cache or in memory "
-        "slows each differently. The chance that the samples stay within the budget decides: at least --confidence "
-        "passes, as small a chance fails, and anything between is unknown. Without --work, all kinds must pass."
+        "The noise that the machine itself adds limits what a benchmark can show here. It is predicted from the "
+        "gaps and the work of the calibration, for each kind of work: a neighbour on the core, in a cache or in "
+        "memory slows each differently. The chance that the samples stay within the budget decides: at least "
+        "--confidence passes, at most 1 minus --confidence fails, and anything between is unknown. Without --work, "
+        "all kinds must pass."
     ),
     remedy="Fix the causes in other findings, take longer or more samples, or accept the noise floor with --max-cv.",
     sources=("https://doi.org/10.1109/SC.2010.12",),
@@ -70,7 +71,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
     floor, budget = calibrated.floor, calibrated.budget
     by_work = floors_by_work_of(calibrated) if budget.work is None else None
     if by_work is not None:
-        return _of_any_work(case, calibrated, by_work)
+        return _judge_any_work(case, calibrated, by_work)
     if floor is None or calibrated.is_of_any_work:
         return unknown(why_incomplete(calibrated) or calibrated.doubt or _TOO_LITTLE)
     text = (
@@ -89,7 +90,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, floor.cpu) if cause.has_culprits else (),
         )
-    reason = why_incomplete(calibrated) or why_undecided(calibrated, text)
+    reason = why_incomplete(calibrated) or undecided_reason(calibrated, text)
     if reason is not None:
         return graded.unknown(reason, text)
     return graded.passes(text)
@@ -110,7 +111,7 @@ def _evidence(calibrated: Calibrated, floor: NoiseFloor) -> dict[str, Any]:
     }
 
 
-def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> Answer:
+def _judge_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> Answer:
     """Return the answer for an unknown kind of work: all kinds have to be within the budget."""
     from noisewatch.judgement.noise.dominance import dominating_cause
 
@@ -156,8 +157,8 @@ BECAUSE = "mainly because of "  # precedes the dominating cause of a floor above
 _TOO_LITTLE = "too few measurements: calibrate longer"
 
 
-def why_undecided(calibrated: Calibrated, text: str) -> str | None:
-    """Return why the floor is too uncertain to pass, or None if it passes."""
+def undecided_reason(calibrated: Calibrated, text: str) -> str | None:
+    """Return why the noise floor is too uncertain to pass, or None if it passes."""
     floor, budget = calibrated.floor, calibrated.budget
     if floor is None:
         return _TOO_LITTLE
@@ -187,8 +188,8 @@ _STOLEN_BLOCKS_IN_GUESTS = Limit(
     value=0.05,
     unit="share",
     reason=(
-        "hypervisors steadily took up to 4% in measurements, in each session alike; half of the budget, as elsewhere, "
-        "if the machine itself takes more than the budget"
+        "hypervisors were measured to take up to 4% steadily, in all sessions alike; if the machine itself takes "
+        "more than the budget, half of the budget is the limit in a virtual machine too"
     ),
     of_budget=BLOCKS_AT,
 )
@@ -218,8 +219,8 @@ _WHO = "noisewatch trace, as root with tracefs mounted, names the culprits"
         "half of the budget it blocks."
     ),
     remedy=(
-        "Move the culprits that tasks-on-target and device-interrupts-on-target name to other CPUs; remaining gaps "
-        "come from the hypervisor or the firmware."
+        "See tasks-on-target and device-interrupts-on-target for the culprits, and move these to other CPUs; "
+        "remaining gaps come from the hypervisor or the firmware."
     ),
     sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
     asks_calibration=True,
@@ -258,7 +259,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
         text += f" (allowed: {describe_ns(round(case.bound(_GAP_FAILS)))})"
         culprits = culprits_on(case, worst.cpu)
         unexplained = stolen - sum(culprit.share or 0.0 for culprit in culprits)
-        if is_guest and _from_inside(culprits) <= case.budget.max_cv:
+        if is_guest and _share_of_machine(culprits) <= case.budget.max_cv:
             blocks = case.bound(_STOLEN_BLOCKS_IN_GUESTS)
         is_explained = unexplained <= fails or any(culprit.kind == Kind.QUOTA for culprit in culprits)
         text += "" if is_explained else f"; {unexplained:.2%} unexplained: {_WHO}"
@@ -272,7 +273,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
     return graded.answer(status, text)
 
 
-def _from_inside(culprits: Sequence[Disturbance]) -> float:
+def _share_of_machine(culprits: Sequence[Disturbance]) -> float:
     """Return the share of time taken by the machine itself, without the hypervisor and the firmware."""
     return sum(culprit.share or 0.0 for culprit in culprits if culprit.kind != Kind.OUTSIDE)
 
@@ -307,8 +308,8 @@ _TAIL_PASSES, _TAIL_FAILS = passing_and_failing(
     reads=(f"{MICROBENCHMARK}: interpreted work in blocks of 1 ms",),
     limits=(_MAD_PASSES, _MAD_FAILS, _TAIL_PASSES, _TAIL_FAILS),
     why=(
-        "Work without memory accesses and system calls varies only with the CPU itself: with interruptions, with its "
-        "clock, and with whatever shares its core, which can be a sibling that a virtual machine cannot see."
+        "Work without memory accesses and system calls varies only with the CPU itself: its interruptions, its "
+        "clock, and whatever shares its core, such as a sibling that is invisible to a virtual machine."
     ),
     remedy="Switch off turbo and take the sibling offline; in a virtual machine, ask for a dedicated core.",
     sources=("https://pyperf.readthedocs.io/en/latest/analyze.html",),
@@ -330,14 +331,14 @@ def fixed_work_unsteady(case: Case) -> Answer:
         "median deviation {value:.2%} on CPU {cpu}",
         _TOO_FEW_BLOCKS,
     )
-    return _graver(middle, tail)
+    return _gravest_answer(middle, tail)
 
 
 def _tail_share(figures: CpuFigures) -> float | None:
     return figures.work.tail_share if figures.work is not None else None
 
 
-def _graver(*answers: Answer) -> Answer:
+def _gravest_answer(*answers: Answer) -> Answer:
     order = (Status.PASS, Status.WARN, Status.UNKNOWN, Status.FAIL)
     return max(answers, key=lambda answer: order.index(answer.status) if answer.status in order else -1)
 
@@ -345,7 +346,7 @@ def _graver(*answers: Answer) -> Answer:
 _MEMORY_PASSES, _MEMORY_FAILS = passing_and_failing(
     "median deviation of memory accesses",
     "share",
-    passes=(0.01, "reached with a cache that nothing else uses"),
+    passes=(0.01, "typical if nothing else uses the cache"),
     fails=(0.03, "a neighbour evicts cache lines of the benchmark"),
 )
 
@@ -359,7 +360,7 @@ _MEMORY_PASSES, _MEMORY_FAILS = passing_and_failing(
         "Other CPUs that share the last-level cache or the memory bus slow down memory accesses; no other measurement "
         "shows this."
     ),
-    remedy="Keep the other CPUs of that cache idle, or restrict them to a part of it (resctrl).",
+    remedy="Keep the cache's other CPUs idle, or restrict them to a part of the cache (resctrl).",
     sources=("https://docs.kernel.org/filesystems/resctrl.html",),
     severity_in={MEMORY: Severity.BLOCKING, STRICT: Severity.BLOCKING},
 )
@@ -466,12 +467,12 @@ def effective_frequency_moves(case: Case) -> Answer:
     )
     figures = case.calibrated.complete if case.calibrated is not None else []
     if answer.status == Status.UNKNOWN and figures and not any(figure.effective_khz for figure in figures):
-        return _inferred_from_work(case, answer)
+        return _infer_from_work(case, answer)
     return answer
 
 
-def _inferred_from_work(case: Case, otherwise: Answer) -> Answer:
-    """Pass if interpreted work took a constant time, which proves one clock; else return `otherwise`.
+def _infer_from_work(case: Case, otherwise: Answer) -> Answer:
+    """Return a pass if interpreted work took a constant time, which proves a constant clock; else return `otherwise`.
 
     A varying time proves nothing, as it may have other causes.
     """

@@ -72,7 +72,7 @@ def partition_invalid(case: Case) -> Answer:
 
 
 def _is_contradicted(partition: Partition, isolated: CpuSet) -> bool:
-    """Return whether CPUs of a valid isolated partition are missing among all isolated ones."""
+    """Return whether a valid isolated partition has CPUs that are missing from the list of all isolated CPUs."""
     is_valid = partition.kind == ISOLATED and partition.invalid_reason is None
     return is_valid and not (partition.has or frozenset()) <= isolated
 
@@ -102,9 +102,9 @@ def _dissolve(invalid: list[Partition]) -> Fix:
     reads=("/proc/PID/task/TID/status", f"{CPUS}/isolated"),
     reads_counters=True,
     why=(
-        "Isolated CPUs have no load balancing: threads that may use several CPUs stay on the isolated one where they "
-        "started while others idle, even if their mask includes CPUs that are not isolated (numactl --cpunodebind). "
-        "The threads of a benchmark then compete with each other."
+        "Isolated CPUs have no load balancing: a thread that may use several CPUs stays on the isolated CPU where "
+        "it started, even while others are idle, and even if its mask includes CPUs that are not isolated (numactl "
+        "--cpunodebind). A benchmark's threads then compete with each other."
     ),
     remedy=(
         "Pin each thread to its own CPU, remove isolated CPUs from masks that include others, or use a cgroup "
@@ -158,7 +158,7 @@ def _describe_stuck(threads: list[Task]) -> str:
     allowed, on = format_cpu_list(first.allowed or ()), name_cpus({thread.cpu for thread in threads})
     return (
         f"{len(threads)} thread{'' if is_one else 's'} of {first.name} (pid {first.pid}) may use CPUs {allowed}, but "
-        f"{'shares' if is_one else 'share'} isolated {on}: no load is balanced there"
+        f"{'shares' if is_one else 'share'} isolated {on}, without load balancing"
     )
 
 
@@ -180,5 +180,5 @@ def _spread(crowds: list[list[Task]], stuck: list[list[Task]], isolated: CpuSet)
     ]
     by_hand = ["pin each thread where the benchmark starts it"] if crowds else []
     if stuck:
-        by_hand.append("start the threads with a mask without isolated CPUs (numactl --physcpubind, taskset -c)")
+        by_hand.append("start the threads with a mask that excludes isolated CPUs (numactl --physcpubind, taskset -c)")
     return Fix((Move(tuple(pins)),), tuple(map(ByHand, by_hand)))

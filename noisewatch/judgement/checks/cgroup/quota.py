@@ -32,7 +32,7 @@ _NICE = Limit(
 )
 _WEIGHT = Limit(
     key="weight",
-    name="weight of a cgroup that passes",
+    name="cgroup weight that passes",
     value=1.0,
     unit="of the default",
     reason="other groups get more by default",
@@ -128,8 +128,8 @@ def _is_light(case: Case, weights: CpuWeights, level: CpuWeight) -> bool:
 
 
 def _fix(case: Case, weights: CpuWeights | None) -> Fix:
-    """Return the fix that raises the parent process, usually the shell, and its cgroups; undo restores the values."""
-    actions: list[Action] = _raised_parent(case)
+    """Return the fix, with undo, that gives the parent process (usually the shell) and its cgroups normal priority."""
+    actions: list[Action] = _raise_parent(case)
     for level in weights.levels if weights is not None else ():
         if weights is not None and _is_light(case, weights, level) and not level.is_idle:
             actions.append(write(f"{level.folder}/{weights.file}", weights.default, level.weight))
@@ -141,8 +141,8 @@ def _fix(case: Case, weights: CpuWeights | None) -> Fix:
     return Fix(tuple(actions), (by_hand,))
 
 
-def _raised_parent(case: Case) -> list[Action]:
-    """Return the actions that raise the parent process; none if only this process was lowered.
+def _raise_parent(case: Case) -> list[Action]:
+    """Return the actions that restore the parent process's priority; none if only this process's priority was lowered.
 
     In that case the next process that the shell starts has normal priority.
     """
@@ -253,10 +253,11 @@ _THROTTLED = Limit(
     limits=(_THROTTLED,),
     reads_counters=True,
     why=(
-        "A CPU quota lets a group run until it is used up, then stops it for the rest of the period, usually 100 ms: "
-        "some samples take many times as long. All threads of the group share it: a benchmark's helpers, the shell "
-        "that starts it, and noisewatch, above all while `noisewatch run` watches. Most containers and CI runners have "
-        "one. Inside a container the outer groups are not visible; there the calibration gives the answer."
+        "A CPU quota lets a group run until the quota is used up, then stops the group for the rest of the period, "
+        "usually 100 ms: some samples take many times as long. All threads of the group share the quota: a "
+        "benchmark's helpers, the shell that starts it, and noisewatch, most of all during `noisewatch run`. Most "
+        "containers and CI runners have a quota. Inside a container the outer groups are not visible; there the "
+        "calibration gives the answer."
     ),
     answered_by=FLOOR_CHECK,
     remedy="Lift the CPU limit: docker without --cpus, a Kubernetes pod without a limit, a service without CPUQuota.",
@@ -289,7 +290,7 @@ def cpu_quota(case: Case) -> Answer:
     if cgroup.known_quota_share < needed:
         text = f"may use {cgroup.known_quota_share:g} of {needed} target CPUs ({cgroup.limited_by})"
         return too_few.fails(text, measured=cgroup.known_quota_share)
-    inferred = _looks_throttled(case, graded)
+    inferred = _infer_throttling(case, graded)
     if inferred is not None:
         return inferred
     counts = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
@@ -297,15 +298,15 @@ def cpu_quota(case: Case) -> Answer:
         reasons = [case.why_unknown(*_paths_of_unknown(cgroup)), *_long_stops_text(case)]
         return graded.unknown("; ".join(reasons))
     if quota != UNLIMITED:
-        uncounted = _uncounted(case)
+        uncounted = _uncounted_cgroups(case)
         if uncounted:
             return graded.unknown(unchanged_reason(f"{uncounted[0].folder}/cpu.stat"))
-        return too_few.warns(_shared_quota(case, quota), measured=quota)
+        return too_few.warns(_shared_quota_text(case, quota), measured=quota)
     return graded.passes("no quota")
 
 
 def _paths_of_unknown(cgroup: Cgroup) -> Iterator[str]:
-    """Yield the paths that may hold the reason why the quota is unknown, the likeliest first."""
+    """Yield the files that may be the reason for an unknown quota, the likeliest first."""
     for level in cgroup.levels:
         if level.quota_share is None:
             yield from (f"{level.folder}/{file}" for file in ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"))
@@ -316,7 +317,7 @@ def _paths_of_unknown(cgroup: Cgroup) -> Iterator[str]:
     yield from (MEMBERSHIP, OWN_MOUNTS, MOUNT_ROOTS)
 
 
-def _shared_quota(case: Case, quota: float) -> str:
+def _shared_quota_text(case: Case, quota: float) -> str:
     """Return text for a quota that covers the target CPUs alone, though all threads of the group use it."""
     target, left = len(case.target), quota - len(case.target)
     own = case.interval.own_cpus if case.interval is not None else 0.0
@@ -331,7 +332,7 @@ def _cpus(number: float) -> str:
     return f"{number:g} CPU{'s' if number != 1 else ''}"
 
 
-def _uncounted(case: Case) -> list[CgroupLevel]:
+def _uncounted_cgroups(case: Case) -> list[CgroupLevel]:
     """Return the cgroups whose quota applied to this process although their counters did not advance."""
     return [
         level
@@ -350,8 +351,8 @@ def _throttled_answer(case: Case, throttles: list[Throttle], graded: Graded) -> 
     return graded.fails(text, measured=periods, limit=0, unit="periods", culprits=_culprits(case), fix=fix)
 
 
-def _looks_throttled(case: Case, graded: Graded) -> Answer | None:
-    """Return the failure inferred from stops in the calibration, for a hidden quota, or None without stops."""
+def _infer_throttling(case: Case, graded: Graded) -> Answer | None:
+    """Return the failure if the calibration's stops point to a hidden quota, or None without such stops."""
     culprits = _culprits(case)
     if not culprits:
         return None

@@ -54,7 +54,7 @@ from noisewatch.text import clean
     ),
     why=(
         "The scheduler may place any task on a CPU that is not isolated, at any time. tasks-on-target measures "
-        "whether it did during the sample; isolation prevents it for the whole benchmark."
+        "whether this happened during the sample; isolation prevents it for the whole benchmark."
     ),
     remedy="Make an isolated cgroup partition, or boot with isolcpus.",
     sources=(
@@ -145,7 +145,9 @@ def isolate(case: Case) -> Fix:
 
 _HAS_ISOLATED_PARTITIONS = (6, 1)  # "cgroup/cpuset: Add a new isolated cpus.partition type"
 _KEEPS_PINS = (6, 2)  # "sched: Always preserve the user requested cpumask"
-_PIN_AGAIN = "before Linux 6.2, making or removing the partition resets what taskset has set: pin the threads again"
+_PIN_AGAIN = (
+    "before Linux 6.2, making or removing the partition resets affinities set by taskset: pin the threads again"
+)
 
 FIRST_PROCESS = 1
 INIT = frozenset({FIRST_PROCESS, 2})  # and kthreadd
@@ -168,10 +170,10 @@ _TASK_PASSES, _TASK_SHARE = limits_of_taken("one task")
     limits=(_TASK_PASSES, _TASK_SHARE),
     why=(
         "This measures what isolation is meant to guarantee, and it works without isolation, in containers and "
-        "without root. Unattributed time counts too: short-lived children and processes of other containers disturb a "
-        "benchmark just as much. Sample and calibration are weighted by length. Time that the calibration lost counts "
-        "in full; a task that cannot compete with its loops (SCHED_IDLE, nice 19, a group of low weight) counts with "
-        "the time it got."
+        "without root. Unattributed time counts too: short-lived children and processes of other containers disturb "
+        "a benchmark just as much. Sample and calibration are weighted by length. Time that the calibration lost "
+        "counts in full. A task that cannot compete with the calibration's loops (SCHED_IDLE, nice 19, a group of "
+        "low weight) counts only with the time that it got."
     ),
     remedy=(
         "Stop the task, or move it with taskset; keep services off with AllowedCPUs or an isolated cgroup partition."
@@ -185,8 +187,8 @@ def tasks_on_target(case: Case) -> Answer:
     interval = case.interval
     tasks = [thread for cpu in sorted(case.target) for thread in threads_of(interval, cpu)] if interval else []
     later = threads_while_calibrating(case)
-    many_sampled, many_later = _many(case, interval, tasks), _many(case, case.under_load, later)
-    sightings = _by_effect(case, (*tasks, *many_sampled), (*later, *many_later))
+    many_sampled, many_later = _members_by_crowd(case, interval, tasks), _members_by_crowd(case, case.under_load, later)
+    sightings = _sort_by_effect(case, (*tasks, *many_sampled), (*later, *many_later))
     over = [sighting for sighting in sightings if (sighting.culprit.share or 0) > case.bound(_TASK_SHARE)]
     culprits = tuple(sighting.culprit for sighting in over)
     if culprits:
@@ -194,7 +196,7 @@ def tasks_on_target(case: Case) -> Answer:
         cpus = frozenset(culprit.cpu for culprit in culprits)
         members = many_sampled | many_later
         blamed = tuple(member for sighting in over for member in members.get(sighting.look, (sighting.look,)))
-        movable = _movable(case, blamed)
+        movable = _movable_tasks(case, blamed)
         if movable and blamed[0].tid not in movable:
             text += f"; only {', '.join(f'{task.name} (pid {task.tid})' for task in movable.values())} can be moved"
         graded = case.graded(culprits=culprits).by(_TASK_SHARE, culprits[0].share or 0.0)
@@ -211,23 +213,25 @@ def tasks_on_target(case: Case) -> Answer:
     return _no_task_ran(case, [sighting.culprit for sighting in sightings], interval.after.tasks.by_tid.values())
 
 
-def _many(case: Case, interval: Interval | None, threads: Sequence[Disturbance]) -> dict[Disturbance, Members]:
+def _members_by_crowd(
+    case: Case, interval: Interval | None, threads: Sequence[Disturbance]
+) -> dict[Disturbance, Members]:
     tasks = interval.after.tasks if interval is not None else case.snapshot.tasks
     return many_threads((thread for thread in threads if thread.kind in THREADS), tasks, case.bound(_TASK_SHARE))
 
 
 class _Sighting(NamedTuple):
-    """A thread or a crowd of threads and its effect on a benchmark, from the look in which it ran more."""
+    """A thread or a crowd of threads and its effect on a benchmark, from whichever interval it ran more in."""
 
     culprit: Disturbance
     look: Disturbance
     is_later: bool
 
 
-def _by_effect(case: Case, sampled: Iterable[Disturbance], later: Iterable[Disturbance]) -> list[_Sighting]:
-    """Return each thread or crowd that ran, once, the costliest first.
+def _sort_by_effect(case: Case, sampled: Iterable[Disturbance], later: Iterable[Disturbance]) -> list[_Sighting]:
+    """Return all threads and crowds that ran, without duplicates, the costliest first.
 
-    Threads are matched by id, as they may be renamed.
+    Threads are matched by id, because their names may change.
     """
     looks_by_who: dict[tuple[int, int | None, int | str], tuple[list[Disturbance], list[Disturbance]]] = {}
     for is_later, threads in enumerate((sampled, later)):
@@ -295,14 +299,14 @@ def _describe(culprit: Disturbance) -> str:
 
 
 def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
-    """Return the fix that moves the culprits' threads to the housekeeping CPUs, or None.
+    """Return the fix that moves the culprits' threads to the housekeeping CPUs, or None if none can be moved.
 
     Undo restores the previous affinity. Init is never moved: all processes that the system starts afterwards would
     inherit the pin.
     """
     if not case.housekeeping:
         return None
-    movable, by_hand = _movable(case, culprits), []
+    movable, by_hand = _movable_tasks(case, culprits), []
     if any(not task.is_kernel for task in movable.values()):
         by_hand.append(ByHand(f"for a service: AllowedCPUs={cpu_list_argument(case.housekeeping)} in its unit"))
     fixed = [task.name for task in _culprit_tasks(case, culprits).values() if task.has_deadline]
@@ -313,7 +317,7 @@ def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
     return Fix((move({tid: task.allowed for tid, task in movable.items()}, case.housekeeping),), tuple(by_hand))
 
 
-def _movable(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
+def _movable_tasks(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
     """Return the culprits that taskset can move, by thread id."""
     return {tid: task for tid, task in _culprit_tasks(case, culprits).items() if not task.has_deadline}
 
@@ -321,8 +325,8 @@ def _movable(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
 def _culprit_tasks(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
     """Return the culprits that still exist and may be moved, by thread id.
 
-    Parents of ended processes are left out, and so are other noisewatches with their commands: they measure where they
-    run.
+    Parents of ended processes are left out. Other noisewatch processes and their commands are left out too, because
+    they measure the CPUs that they run on.
     """
     looks = [case.snapshot.tasks, case.under_load.after.tasks if case.under_load is not None else None]
     tasks_by_tid = [look.by_tid for look in reversed(looks) if look is not None]
@@ -357,9 +361,9 @@ class _Fault(Struct, frozen=True):
     reads=(COMMAND_LINE, f"{CPUS}/{{isolated,nohz_full}}", "/proc/config.gz", "/proc/PID/stat of rcuo threads"),
     reads_counters=True,
     why=(
-        "A kernel ignores options that it was built without, or whose lists it rejects, and says so in its log only. "
-        "isolcpus, nohz_full and rcu_nocbs name the CPUs to isolate, irqaffinity names all other CPUs: with a list "
-        "swapped, the isolated CPUs handle all interrupts."
+        "A kernel ignores options that it was built without, or whose lists it rejects, and says so in its log "
+        "only. isolcpus, nohz_full and rcu_nocbs name the CPUs to isolate, irqaffinity names all other CPUs: if a "
+        "list is swapped, the isolated CPUs handle all interrupts."
     ),
     remedy="Correct the options or remove them; a kernel for nohz_full is built with CONFIG_NO_HZ_FULL.",
     sources=(

@@ -1,4 +1,4 @@
-"""Area `target`: the CPUs that share a core, or a last-level cache, with those that the benchmark will run on."""
+"""Area `target`: the CPUs that share a core or a last-level cache with the target CPUs."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def busy_sibling(case: Case) -> Answer:
     foreign = [cpu for cpu in sorted(case.target) if cpu not in (case.snapshot.topology[cpu].siblings or ())]
     if foreign:
         return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not list CPU {foreign[0]} itself")
-    answer = _graver(case, case.siblings, _with_siblings) if case.siblings else _without_siblings(case)
+    answer = _graver_answer(case, case.siblings, _with_siblings) if case.siblings else _without_siblings(case)
     if answer.status != Status.FAIL and case.doubtful_siblings:
         doubtful = name_cpus(case.doubtful_siblings)
         paths = f"{CPUS}/online, {CPUS}/offline"
@@ -121,11 +121,11 @@ def _with_siblings(case: Case) -> Answer:
         culprits=lambda over: tuple(_sibling_culprit(case, cpu) for cpu in sorted(over)),
         fix=fix,
     )
-    return _once_calm(case, worst, answer, fix) if answer.status == Status.PASS else answer
+    return _judge_calm_siblings(case, worst, answer, fix) if answer.status == Status.PASS else answer
 
 
-def _graver(case: Case, neighbours: CpuSet, answer: Callable[[Case], Answer]) -> Answer:
-    """Return the answer for the worse of sample and calibration; for the sample if our own loops ran on neighbours."""
+def _graver_answer(case: Case, neighbours: CpuSet, answer: Callable[[Case], Answer]) -> Answer:
+    """Return the graver answer of sample and calibration, or the sample's if the calibration ran on neighbours."""
     calibrated = case.calibrated.calibration.samples.cpus if case.calibrated is not None else ()
     has_own_loops = any(samples.cpu in neighbours for samples in calibrated)
     return answer(case) if has_own_loops else graver_while_calibrating(case, answer)
@@ -137,8 +137,8 @@ def _busy_on_core(case: Case, cpu: int, busy_by_sibling: Mapping[int, float | No
     return sum(busy_by_sibling.get(sibling) or 0.0 for sibling in (core or frozenset()) | {cpu})
 
 
-def _once_calm(case: Case, worst: float, answer: Answer, fix: Fix) -> Answer:
-    """Return the answer for hardly busy siblings: they pass only if isolated and not in a guest, which cannot tell."""
+def _judge_calm_siblings(case: Case, worst: float, answer: Answer, fix: Fix) -> Answer:
+    """Return a pass for hardly busy siblings only if they are isolated and this is not a guest; else warn."""
     answer = replace(answer, cpus=case.siblings)
     if worst > case.bound(_SIBLING_QUIET) or not case.siblings <= (case.snapshot.isolation.isolated or frozenset()):
         return replace(answer, status=Status.WARN, fix=fix)
@@ -168,7 +168,7 @@ _CACHE_QUIET, _CACHE_BUSY = passing_and_failing(
     "total load of all cache neighbours",
     "CPUs",
     passes=(0.3, "typical for idle services"),
-    fails=(0.9, "one busy neighbour can sweep the cache or saturate the memory bus, however many others idle"),
+    fails=(0.9, "one busy neighbour can sweep the cache or saturate the memory bus, however many others are idle"),
 )
 _SHARED_WORK = (Work.CACHE, Work.MEMORY)  # slowed by a neighbour that takes no CPU time
 _VISIBLE = 0.05  # CPUs; less busy neighbours are not named
@@ -183,10 +183,10 @@ _VISIBLE = 0.05  # CPUs; less busy neighbours are not named
     reads=(f"{CPUS}/cpuN/cache/indexN/shared_cpu_list", "/proc/stat over the sample, and over the calibration"),
     limits=(_CACHE_QUIET, _CACHE_BUSY),
     why=(
-        "Isolation does not separate what CPUs share: the last-level cache, the memory bus, the power budget. Work on "
-        "a neighbour evicts the benchmark's cache lines and lowers its clock. It blocks benchmarks of cache or memory "
-        "work (--work): a steady neighbour made walks through memory 4 to 26% slower in a virtual machine, which the "
-        "CV does not show."
+        "Isolation does not separate what CPUs share: the last-level cache, the memory bus, the power budget. Work "
+        "on a neighbour evicts the benchmark's cache lines and lowers its clock. A failure blocks benchmarks of "
+        "cache or memory work (--work): in a virtual machine a steady neighbour made walks through memory 4 to 26% "
+        "slower, which the CV does not show."
     ),
     remedy="Stop that work, move it to CPUs of another cache, or restrict it to a part of the cache (resctrl).",
     sources=("https://docs.kernel.org/filesystems/resctrl.html", "https://dl.acm.org/doi/10.1145/2749469.2749475"),
@@ -198,23 +198,25 @@ _VISIBLE = 0.05  # CPUs; less busy neighbours are not named
 )
 def busy_cache_neighbour(case: Case) -> Answer:
     if case.snapshot.online.online is None:
-        return _with_weight(case, case.unread(f"{CPUS}/online"))
+        return _weigh(case, case.unread(f"{CPUS}/online"))
     caches = set(cache_neighbourhoods(case).values())
     if None in caches or not caches:
-        return _with_weight(case, unknown(why_no_cache(case, case.target)))
+        return _weigh(case, unknown(why_no_cache(case, case.target)))
     neighbours = [(cache & case.running) - case.target - case.siblings for cache in caches if cache is not None]
     read_caches = {place.last_level_cache for place in case.snapshot.topology.values()}
     what = "last-level cache" if caches <= read_caches else "package (the kernel shows no shared cache)"
-    answer = _graver(case, frozenset().union(*neighbours), partial(_of_neighbours, neighbours=neighbours, what=what))
-    return _with_weight(case, answer)
+    answer = _graver_answer(
+        case, frozenset().union(*neighbours), partial(_judge_neighbours, neighbours=neighbours, what=what)
+    )
+    return _weigh(case, answer)
 
 
-def _with_weight(case: Case, answer: Answer) -> Answer:
-    """Return the answer, blocking if a neighbour slows the benchmark's kind of work."""
+def _weigh(case: Case, answer: Answer) -> Answer:
+    """Return the answer, with severity `blocking` if neighbours slow the benchmark's kind of work."""
     return replace(answer, severity=Severity.BLOCKING) if case.budget.work in _SHARED_WORK else answer
 
 
-def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answer:
+def _judge_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answer:
     interval = case.sample
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(frozenset().union(*neighbours))}
     busy_by_cpu = {cpu: share for cpu, share in busy.items() if share is not None}

@@ -73,8 +73,9 @@ def target_not_tickless(case: Case) -> Answer:
     reads=(COMMAND_LINE, f"{CPUS}/nohz_full", "/proc/PID/task/TID/status of rcuo threads", "/proc/config.gz"),
     reads_counters=True,
     why=(
-        "The kernel frees much of its memory later, in RCU callbacks on the CPU that queued them: in a softirq after "
-        "a tick, hundreds at a time. Callbacks of offloaded CPUs run in rcuo threads, which may use other CPUs."
+        "The kernel frees much of its memory in RCU callbacks, which run later on the CPU that queued them: in a "
+        "softirq after a tick, hundreds at a time. Callbacks of offloaded CPUs run in rcuo threads, which may use "
+        "other CPUs."
     ),
     remedy="Boot with rcu_nocbs for the target CPUs, and pin the rcuo threads to the housekeeping CPUs.",
     sources=(_THREADS_DOC, _OPTIONS_DOC),
@@ -96,7 +97,7 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
         return graded.fails(text, cpus=kept, fix=fix)
     if not can_offload(case):
         return case.unread(PACKED)  # without CONFIG_RCU_NOCB_CPU the option has no effect
-    return _where_threads_run(case, graded)
+    return _judge_offloading(case, graded)
 
 
 def can_offload(case: Case) -> bool | None:
@@ -106,7 +107,7 @@ def can_offload(case: Case) -> bool | None:
 
 
 def _offloaded_cpus(case: Case) -> tuple[CpuSet | None, str]:
-    """Return the CPUs whose RCU callbacks are offloaded, and why they are unknown or none."""
+    """Return the CPUs whose RCU callbacks are offloaded, and the reason if there are none or they are unknown."""
     if _has(case, "RCU_NOCB_CPU") is False:
         return frozenset(), ", this kernel is built without CONFIG_RCU_NOCB_CPU"
     given, options = case.snapshot.isolation.rcu_nocbs, case.snapshot.platform.options
@@ -116,7 +117,7 @@ def _offloaded_cpus(case: Case) -> tuple[CpuSet | None, str]:
     return (given | case.online if is_all else given), ""
 
 
-def _where_threads_run(case: Case, graded: Graded) -> Answer:
+def _judge_offloading(case: Case, graded: Graded) -> Answer:
     """Return the answer on where offloaded RCU callbacks run.
 
     Offloading is not enough: unless the target CPUs are isolated, the rcuo threads may still run on them.
@@ -155,10 +156,10 @@ def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
     severity_in={STRICT: Severity.WARNING},
     reads=(f"{WORKQUEUES}/cpumask", f"{WORKQUEUES}/*/cpumask"),
     why=(
-        "Kernel threads write back to disks, encrypt, and run much deferred driver work on any CPU in this mask. The "
-        "kernel takes isolated CPUs out of it."
+        "Kernel threads write back to disks, encrypt, and run much deferred driver work on any CPU in this mask. "
+        "The kernel excludes isolated CPUs from the mask."
     ),
-    remedy="Write the mask of the housekeeping CPUs there, or boot with workqueue.unbound_cpus.",
+    remedy="Write the mask of the housekeeping CPUs to this file, or boot with workqueue.unbound_cpus.",
     sources=("https://docs.kernel.org/core-api/workqueue.html", _THREADS_DOC),
 )
 def workqueues_on_target(case: Case) -> Answer:
@@ -177,7 +178,7 @@ def workqueues_on_target(case: Case) -> Answer:
 
 
 def confine_work(case: Case, queues: Workqueues) -> Fix | None:
-    """Return the fix that keeps unbound kernel work on the housekeeping CPUs, or None if there are none."""
+    """Return the fix that keeps unbound kernel work on the housekeeping CPUs, or None without housekeeping CPUs."""
     if not case.housekeeping:
         return None
     before = queues.requested or queues.allowed or frozenset()

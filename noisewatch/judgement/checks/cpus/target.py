@@ -39,8 +39,8 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
     reads_counters=True,
     why=(
         "The cpuset of a container or a cgroup partition can narrow a pin silently. The benchmark then runs "
-        "elsewhere, and every other answer is about the wrong CPUs. The initial affinity of a process does not answer "
-        "this: it leaves out isolated CPUs, to which a process can still be pinned."
+        "elsewhere, and every other answer is about the wrong CPUs. A process's initial affinity does not answer "
+        "the question: it excludes isolated CPUs, but processes can still be pinned to them."
     ),
     remedy=(
         "Bring the CPU online, choose others with --cpus, or run where they are allowed: start a container with "
@@ -60,7 +60,7 @@ def target_cpu_unusable(case: Case) -> Answer:
     trial = _worst_trial(case)
     offline = case.target - online.online
     if offline & (trial.granted or frozenset()):
-        return unknown(f"{online.source}: {name_cpus(offline)} not listed, but the kernel pins a process there")
+        return unknown(f"{online.source} does not list {name_cpus(offline)}, but the kernel pins a process there")
     if offline:
         fix = Fix((write_cpus(dict.fromkeys(offline, 1), "online", dict.fromkeys(offline, 0)),))
         text = f"{name_cpus(offline)}: not online"
@@ -90,7 +90,7 @@ def target_cpu_unusable(case: Case) -> Answer:
         allowed = format_cpu_list(trial.granted)
         text = f"pinned to {listed}, but the kernel allows only {allowed}: a cpuset excludes the rest"
         return graded.fails(text, cpus=refused)
-    return graded.passes(f"{listed}: online, and can be pinned to", cpus=case.target)
+    return graded.passes(f"{listed}: online, and a process can be pinned there", cpus=case.target)
 
 
 def _outside_container(case: Case) -> CpuSet:
@@ -228,12 +228,12 @@ def target_cores_differ(case: Case) -> Answer:
     if not case.target:
         return unknown(NO_TARGET)
     alone = case.graded().passes("there is one target CPU")
-    answer = alone if len(case.target) == 1 else _among_targets(case)
-    return (_next_to_others(case) or answer) if answer.status == Status.PASS else answer
+    answer = alone if len(case.target) == 1 else _compare_targets(case)
+    return (_compare_with_others(case) or answer) if answer.status == Status.PASS else answer
 
 
-def _among_targets(case: Case) -> Answer:
-    """Return the answer on how the target CPUs differ from each other."""
+def _compare_targets(case: Case) -> Answer:
+    """Return the answer on differences between the target CPUs."""
     places = {cpu: place for cpu in sorted(case.target) if (place := case.snapshot.topology.get(cpu)) is not None}
     kinds = {cpu: place.kind for cpu, place in places.items() if place.kind is not None}
     designs = {cpu: place.design for cpu, place in places.items() if place.design is not None}
@@ -258,15 +258,15 @@ def _among_targets(case: Case) -> Answer:
             limit, status = (_WORK_DIFFERS, Status.FAIL) if is_grave else (ALIKE, Status.WARN)
             return graded.by(limit, difference).answer(status, text, cpus=weaker)
     if len(designs) < len(case.target) or not strengths:
-        return _by_measurement(case)
+        return _judge_by_measurement(case)
     why_unread = _partly_exported(case, {"design": designs, "rank": _ranks(case)}) or _why_no_base(case, case.target)
     if why_unread is not None:
         return unknown(why_unread)
     return graded.passes(f"{name_cpus(case.target)}: one kind of core", cpus=case.target)
 
 
-def _next_to_others(case: Case) -> Answer | None:
-    """Return the answer if all target CPUs are, or may be, slower than other CPUs of the machine, else None."""
+def _compare_with_others(case: Case) -> Answer | None:
+    """Return the answer if all target CPUs are or may be slower than other CPUs of the machine, else None."""
     topology = case.snapshot.topology
     kinds = {cpu: place.kind if (place := topology.get(cpu)) is not None else None for cpu in case.online | case.target}
     own = {kinds[cpu] for cpu in case.target}
@@ -338,7 +338,7 @@ def _why_no_base(case: Case, cpus: Collection[int]) -> str | None:
 
 
 def _without_base(case: Case) -> CpuSet:
-    """Return the CPUs whose base frequency is unknown and may differ from that of others.
+    """Return the CPUs whose base frequency is unknown and may differ from the others'.
 
     intel_pstate exports it for all CPUs with HWP, since Linux 4.20 (hwp_cpufreq_attrs); it differs with SST-BF.
     """
@@ -362,7 +362,7 @@ def _bases(case: Case) -> dict[int, int]:
 def highest_clocks(case: Case) -> Mapping[int, int]:
     """Return the highest clock (kHz) of each CPU: within its limits and, without turbo, up to its base frequency.
 
-    A CPU whose base frequency matters and is unknown is missing.
+    CPUs whose base frequency matters but is unknown are left out.
     """
     return case.remember("highest clocks", _highest_clocks)
 
@@ -399,8 +399,8 @@ def _strengths(case: Case) -> dict[str, dict[int, int]]:
     return {what: dict(sorted(own.items())) for what, own in strengths.items() if own and len(own) == len(case.target)}
 
 
-def _by_measurement(case: Case) -> Answer:
-    """Return the answer by how long the same work took on each target CPU, as no file contains the kinds of core."""
+def _judge_by_measurement(case: Case) -> Answer:
+    """Compare how long the same work took on each target CPU, because no file contains the kinds of core."""
     if not case.target:
         return unknown(NO_TARGET)
     calibrated = case.calibrated
@@ -445,7 +445,7 @@ def _by_measurement(case: Case) -> Answer:
         "Threads on two nodes, or under two last-level caches, exchange data several times more slowly, and memory is "
         "local to only some of them: thread placement then decides the result."
     ),
-    remedy="Choose CPUs of one shared_cpu_list with --cpus; bind memory with numactl --membind.",
+    remedy="Choose CPUs from one shared_cpu_list with --cpus; bind memory with numactl --membind.",
     sources=("https://docs.kernel.org/admin-guide/mm/numaperf.html", _CPU_LIST_DOC),
     severity_in={STRICT: Severity.BLOCKING},
 )

@@ -23,7 +23,7 @@ from noisewatch.units import describe_clocks
 _CPUFREQ_DOC = "https://docs.kernel.org/admin-guide/pm/cpufreq.html"
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 
-# With these drivers `powersave` is not the slowest clock but the driver's algorithm, the only other governor.
+# With these drivers `powersave` is not the slowest clock, but the driver's own algorithm: the only other governor.
 ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
 
 _MAX_WINDOWS = 3  # frequency ranges that are listed one by one
@@ -241,7 +241,7 @@ _PREFERENCE = "cpufreq/energy_performance_preference"
         "If the hardware chooses the clock (HWP, CPPC), this hint decides how soon it raises the clock, and "
         "whether it ever reaches the maximum."
     ),
-    remedy="Set the preference to performance; governor performance does so too if the driver is active.",
+    remedy="Set the preference to performance; in the driver's active mode, governor performance has the same effect.",
     sources=(_PSTATE_DOC, "https://docs.kernel.org/admin-guide/pm/amd-pstate.html"),
     answered_by="effective-frequency-moves",
     is_hidden_from_guests=True,
@@ -344,7 +344,7 @@ def platform_profile_saves_power(case: Case) -> Answer:
         if Knob.PLATFORM_PROFILE in knobs.absent and case.snapshot.platform.container != NONE:
             return unknown(f"{Knob.PLATFORM_PROFILE}: a container may hide it")
         if Knob.PLATFORM_PROFILE in knobs.absent and Knob.PLATFORM_PROFILES not in knobs.absent:
-            return unknown(f"{Knob.PLATFORM_PROFILE}: missing, but {Knob.PLATFORM_PROFILES} is not")
+            return unknown(f"{Knob.PLATFORM_PROFILE}: missing, although {Knob.PLATFORM_PROFILES} exists")
         return unread(case, Knob.PLATFORM_PROFILE)
     profiles = knobs.text_by_path.get(Knob.PLATFORM_PROFILES)
     choices = (profiles or "").split()

@@ -86,13 +86,13 @@ def _events(interval: Interval) -> dict[str, int | None]:
 
 
 def _describe_slowdowns(slowdowns: Collection[Slowdown]) -> str:
-    """Return text on the target CPUs that heat and each power limit slowed, and how often."""
+    """Return text on how often heat and each kind of power limit slowed which CPUs."""
     texts = []
     for by, whats in ((BY_HEAT, ("core", "package")), (BY_POWER, ("core",)), (BY_POWER, ("package",))):
         matching = [slowdown for slowdown in slowdowns if slowdown.by == by and slowdown.what in whats]
         if matching:
             cpus = frozenset(cpu for slowdown in matching for cpu in slowdown.cpus)
-            texts.append(f"{name_cpus(cpus)} {_by_words(by, whats[0], len(cpus))} {_times(matching)}")
+            texts.append(f"{name_cpus(cpus)} {_cause_text(by, whats[0], len(cpus))} {_times(matching)}")
     return "; ".join(texts)
 
 
@@ -107,7 +107,7 @@ def _fix(case: Case, slowdowns: Iterable[Slowdown]) -> Fix | None:
     return Fix(lasting=(ByHand(words),), needs_root=False)
 
 
-def _by_words(by: str, what: str, cpus: int) -> str:
+def _cause_text(by: str, what: str, cpus: int) -> str:
     if by == BY_HEAT:
         return "throttled by heat"
     return f"slowed by the power limit of {'its' if cpus == 1 else 'their'} {what}"
@@ -119,7 +119,7 @@ def _times(slowdowns: Iterable[Slowdown]) -> str:
 
 
 def _are_uncounted_cores_calm(interval: Interval) -> bool:
-    """Return whether cores beyond the counters that are read had no thermal interrupt, and so were not throttled."""
+    """Return whether the cores whose counters are not read had no thermal interrupt, and so were not throttled."""
     uncounted = interval.after.background.throttling.uncounted
     if not uncounted:
         return True
@@ -276,13 +276,13 @@ _POWER_EXCEEDS = Limit(
     limits=(_POWER_FAILS, _POWER_EXCEEDS),
     why=(
         "Firmware and daemons can lower the long-term limit at run time. A benchmark is then fast while the "
-        "short-term limit lasts, and slower afterwards. A limit above the rated power, or none, lets the processor get "
-        "hotter than its cooling may be made for: under a long load the clock then falls far below the clock that a "
-        "limit at the rated power would hold."
+        "short-term limit lasts, and slower afterwards. A limit above the rated power, or none, lets the processor "
+        "get hotter than its cooling may be made for: under a long load the clock then falls far lower than with a "
+        "limit at the rated power."
     ),
     remedy=(
-        "Lowered: raise the limit in the firmware setup, or stop the daemon that lowered it (such as thermald). Above: "
-        "set it to the rated power, unless a load of some minutes shows that the clock stays."
+        "Lowered: raise the limit in the firmware setup, or stop the daemon that lowered it (such as thermald). "
+        "Above: set it to the rated power, unless the clock holds under some minutes of load."
     ),
     sources=("https://docs.kernel.org/power/powercap/powercap.html",),
     is_hidden_from_guests=True,
@@ -308,7 +308,7 @@ def power_limit_lowered(case: Case) -> Answer:
         return case.unread(*unreadable, POWER_LIMITS)
     if limits.unread is not None:
         return case.unread(limits.unread)
-    in_force = {package: _in_force(shares, package) for package in rated_uw}
+    in_force = {package: _lowest_share(shares, package) for package in rated_uw}
     package = max(in_force, key=lambda package: in_force[package])
     if in_force[package] > case.bound(_POWER_EXCEEDS):
         text = _excess_text(package, in_force[package], rated_uw[package] / 1e6)
@@ -323,8 +323,8 @@ def _share(zone: PowerLimit, rated_uw: int) -> float | None:
     return zone.limit_uw / rated_uw if zone.is_enabled and zone.limit_uw is not None and rated_uw else None
 
 
-def _in_force(shares: Mapping[PowerLimit, float], package: int) -> float:
-    """Return the package's power limit as a share of its rated power: the lowest of its zones, infinite without any."""
+def _lowest_share(shares: Mapping[PowerLimit, float], package: int) -> float:
+    """Return the package's power limit as a share of its rated power: the lowest in force; infinite if none is."""
     return min((share for zone, share in shares.items() if zone.package == package), default=math.inf)
 
 

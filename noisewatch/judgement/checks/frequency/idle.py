@@ -179,7 +179,7 @@ def _name_processes(case: Case, pids: Collection[int]) -> str:
 
 
 def _sleep_bounds_us(own: CpuIdle | None) -> tuple[int, int]:
-    """Return two latency requests (µs): below the first the CPU only spins, at or above the second it may sleep.
+    """Return two limits (µs) of a latency request: below the first the CPU only spins, from the second it may sleep.
 
     They differ if the first state's name or a latency is unknown. Both are 0 if the first state is a sleep.
     """

@@ -64,13 +64,15 @@ def irq_routed_to_target(case: Case) -> Answer:
     counts_by_irq = _device_counts(interrupts)
     unlisted = counts_by_irq.keys() - irqs.by_number.keys()
     used = [irqs.by_number[number] for number in counts_by_irq if number not in unlisted]
-    delivered = _by_count([irq for irq in used if delivered_to(irq) & case.target], counts_by_irq)
+    delivered = _sort_by_count([irq for irq in used if delivery_cpus(irq) & case.target], counts_by_irq)
     fired = _fired_on_target(case)
     leaving = [irq for irq in delivered if fired is not None and irq.irq not in fired and _is_sent_away(case, irq)]
     routed = [irq for irq in delivered if irq not in leaving]
     # Kernel-managed IRQs stay where they are, except for hot-plug, if their CPUs are known.
     may_come = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
-    asked_for = [irq for irq in _by_count(may_come, counts_by_irq) if irq.movable is not False or not irq.effective]
+    asked_for = [
+        irq for irq in _sort_by_count(may_come, counts_by_irq) if irq.movable is not False or not irq.effective
+    ]
     graded = case.graded(
         limit=0,
         unit="IRQs",
@@ -82,7 +84,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     )
     if routed:
         text = f"{len(routed)} of {len(used)} active IRQs are delivered to target CPUs: {_names(routed)}"
-        fix, cpus = steer(case, routed + asked_for), frozenset().union(*map(delivered_to, routed)) & case.target
+        fix, cpus = steer(case, routed + asked_for), frozenset().union(*map(delivery_cpus, routed)) & case.target
         return graded.warns(text, measured=len(routed), cpus=cpus, fix=fix)
     unread_irqs = {irq.irq for irq in used if _is_unread(case, irq)}
     if unlisted or unread_irqs:
@@ -127,9 +129,9 @@ def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
 
 
 def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
-    """Return which device interrupts without a number reached a target CPU, or None: no file exports their affinity.
+    """Return text on device interrupts without an IRQ number on target CPUs, or None. No file exports their affinity.
 
-    These are s390's classes and a hypervisor's single vector, less the counts of numbered rows that are part of them.
+    They are s390's classes and a hypervisor's single vector; interrupts that also count in numbered rows are left out.
     """
     plain = [row for row in interrupts.rows if row.counts is not None and row.irq is None and is_of_a_device(row)]
     parts_by_label = {
@@ -166,25 +168,25 @@ def _device_counts(interrupts: Interrupts) -> dict[int, Sequence[int]]:
     }
 
 
-def _by_count(irqs: list[Irq], counts_by_irq: Mapping[int, Sequence[int]]) -> list[Irq]:
-    """Return the IRQs, the busiest first.
+def _sort_by_count(irqs: list[Irq], counts_by_irq: Mapping[int, Sequence[int]]) -> list[Irq]:
+    """Return the IRQs with the busiest first.
 
     Only these are summed: a large machine has a thousand more, on a thousand CPUs.
     """
     return sorted(irqs, key=lambda irq: -sum(counts_by_irq[irq.irq]))
 
 
-def delivered_to(irq: Irq) -> CpuSet:
-    """Return the CPUs that the IRQ is delivered to, or before Linux 4.15 the requested ones."""
+def delivery_cpus(irq: Irq) -> CpuSet:
+    """Return the CPUs that the IRQ is delivered to or, before Linux 4.15, the requested CPUs."""
     return (irq.allowed if irq.effective is None else irq.effective) or frozenset()
 
 
 def _names(irqs: list[Irq]) -> str:
     named = [f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in irqs[:_LONGEST_LIST]]
-    return ", ".join(named) + (", …" if len(irqs) > _LONGEST_LIST else "") + _unmovable(irqs)
+    return ", ".join(named) + (", …" if len(irqs) > _LONGEST_LIST else "") + _unmovable_text(irqs)
 
 
-def _unmovable(irqs: list[Irq]) -> str:
+def _unmovable_text(irqs: list[Irq]) -> str:
     """Return text on the kernel-managed IRQs, which the commands do not contain; empty if there are none."""
     numbers = sorted(irq.irq for irq in irqs if irq.movable is False)
     if not numbers:
@@ -208,7 +210,7 @@ def steer(case: Case, irqs: list[Irq]) -> Fix | None:
         if irq.movable is not False
     }
     actions = (write_all(listed, before),) if before else ()
-    return Fix(actions, (BootOptions(options), *kept_from_balancer(case)), is_partial=bool(managed and before))
+    return Fix(actions, (BootOptions(options), *balancer_steps(case)), is_partial=bool(managed and before))
 
 
 _RATE = Limit(
@@ -230,9 +232,9 @@ _COST_PASSES, _COST_FAILS = limits_of_taken("device interrupts", "cost-")
     reads=("/proc/interrupts and /proc/softirqs over the sample, and over the calibration",),
     limits=(_RATE, _COST_PASSES, _COST_FAILS),
     why=(
-        "The counts show what really happened, whatever the affinities are, including queues that cannot be moved. "
-        "The time that interrupts take with their softirqs decides (traced, or estimated); their number decides under "
-        "the profiles latency and strict, and warns on isolated CPUs."
+        "Counts show what really happened, whatever the affinities, and include queues that cannot be moved. The "
+        "time of interrupts and their softirqs decides, traced or estimated. Their number decides under the "
+        "profiles latency and strict, and warns on isolated CPUs."
     ),
     remedy="Move the named interrupt; if the kernel manages it, choose other CPUs or boot with isolcpus=managed_irq.",
     sources=("https://docs.kernel.org/filesystems/proc.html", _AFFINITY_DOC),
@@ -256,14 +258,14 @@ def device_interrupts_on_target(case: Case) -> Answer:
         uncounted = (why_softirqs_uncounted(case, window) for window in case.intervals)
         reason = reason or next((why for why in uncounted if why), None)
     interrupts = (culprit for culprit in culprits if culprit.kind == Kind.IRQ)
-    blamed = _records_of(case.irqs_by_number, _too_many(interrupts, rate_by_cpu, case.bound(_RATE)))
+    blamed = _records_of(case.irqs_by_number, _culprits_above(interrupts, rate_by_cpu, case.bound(_RATE)))
     text = "; ".join(
         f"{culprit.name}: {describe_rate(culprit.rate_per_s)} on CPU {culprit.cpu}" for culprit in culprits[:3]
     )
     is_later = max(later.values(), default=0.0) > max(sampled.values(), default=0.0)
     text += f" ({WHEN})" if is_later else ""
     text += "" if is_by_number or not culprits else f", {max(cost_by_cpu.values()):.2%} of its time"
-    text += _unmovable(_records_of(case.irqs_by_number, culprits))
+    text += _unmovable_text(_records_of(case.irqs_by_number, culprits))
     answer = grade_cpus(
         case,
         values,
@@ -316,8 +318,10 @@ def _records_of(irqs: Mapping[int, Irq], culprits: Iterable[Disturbance]) -> lis
     return [irqs[number] for number in sorted(numbers) if number in irqs]
 
 
-def _too_many(culprits: Iterable[Disturbance], rate_by_cpu: Mapping[int, float], bound: float) -> Iterator[Disturbance]:
-    """Yield the most frequent culprits until each CPU is within the limit without them; all if each CPU already is."""
+def _culprits_above(
+    culprits: Iterable[Disturbance], rate_by_cpu: Mapping[int, float], bound: float
+) -> Iterator[Disturbance]:
+    """Yield the most frequent culprits until the rest is within the limit on each CPU; all if everything already is."""
     left = dict(rate_by_cpu)
     allowed = bound if max(left.values(), default=0.0) > bound else 0.0
     for culprit in culprits:
@@ -412,9 +416,9 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})]
     if not bans:
         return passes_if_visible(case, "irqbalance is not running")
-    fix = Fix((run_command("systemctl stop irqbalance", "systemctl start irqbalance"),), (_ban_by_hand(case),))
+    fix = Fix((run_command("systemctl stop irqbalance", "systemctl start irqbalance"),), (_ban_setting(case),))
     for ban in sorted(bans, key=lambda ban: ban.cpus is None):
-        exposed = case.target - (_banned_by_default(case) if ban.cpus is None else ban.cpus)
+        exposed = case.target - (_default_ban(case) if ban.cpus is None else ban.cpus)
         text = f"irqbalance runs (pid {ban.pid}) and may use {name_cpus(exposed)} for interrupts"
         if exposed and ban.cpus is None:
             return case.graded().warns(f"{text}, unless it is configured not to", reason=ban.words, fix=fix)
@@ -434,8 +438,8 @@ class _Ban(NamedTuple):
 
 
 def _ban(case: Case, pid: int) -> _Ban:
-    """Return the ban by the environment of the process or, if unreadable, by its configuration."""
-    irqbalance, by_default = case.snapshot.settings.irqbalance, _banned_by_default(case)
+    """Return the ban set in the process's environment or, if that is unreadable, in its configuration."""
+    irqbalance, by_default = case.snapshot.settings.irqbalance, _default_ban(case)
     path, started_with = environment_of(pid), irqbalance.started_with.get(pid)
     sources = {path: started_with} if started_with is not None else irqbalance.configured
     if sources is None or (started_with is None and case.snapshot.platform.container != NONE):
@@ -452,25 +456,25 @@ def _ban(case: Case, pid: int) -> _Ban:
     return _Ban(pid, by_default if not bans else frozenset.intersection(*bans), words)
 
 
-def _banned_by_default(case: Case) -> CpuSet:
-    """Return the CPUs that irqbalance bans by itself: it ignores partitions."""
+def _default_ban(case: Case) -> CpuSet:
+    """Return the CPUs that irqbalance bans by default; it does not consider cgroup partitions."""
     isolation = case.snapshot.isolation
     return (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())
 
 
-def _ban_by_hand(case: Case) -> ByHand:
+def _ban_setting(case: Case) -> ByHand:
     """Return the setting that adds the target CPUs to irqbalance's automatic ban, which a list would replace."""
     irqbalance = case.snapshot.settings.irqbalance
     sources = [*irqbalance.started_with.values(), *(irqbalance.configured or {}).values()]
-    instead = f" (and no {MASK}, which comes first)" if any(MASK in variables for variables in sources) else ""
-    banned = f"{LIST}={cpu_list_argument(case.target | _banned_by_default(case))}{instead}"
+    instead = f" (and no {MASK}, which has precedence)" if any(MASK in variables for variables in sources) else ""
+    banned = f"{LIST}={cpu_list_argument(case.target | _default_ban(case))}{instead}"
     return ByHand(f"{banned} in /etc/default/irqbalance or /etc/sysconfig/irqbalance")
 
 
-def kept_from_balancer(case: Case) -> tuple[ByHand, ...]:
-    """Return the steps that keep irqbalance from moving IRQs back to target CPUs; none if it is known not to do so."""
+def balancer_steps(case: Case) -> tuple[ByHand, ...]:
+    """Return the steps that keep irqbalance from moving IRQs back to target CPUs; none if it surely will not."""
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})] if case.target else []
-    return () if all(ban.cpus is not None and case.target <= ban.cpus for ban in bans) else (_ban_by_hand(case),)
+    return () if all(ban.cpus is not None and case.target <= ban.cpus for ban in bans) else (_ban_setting(case),)
 
 
 def irq_balancer(case: Case) -> str | None:

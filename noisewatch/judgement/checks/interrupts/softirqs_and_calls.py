@@ -126,7 +126,7 @@ def _softirq_share(interval: Interval, cpu: int) -> float | None:
 
 
 def _unexplained_share(interval: Interval, cpu: int, share: float) -> float:
-    """Return the softirq share less what device interrupts of this CPU may have caused; 0 if it is too few ticks."""
+    """Return the softirq share without the part that device interrupts may have caused; 0 for too few ticks."""
     if share * interval.length_ns < _MIN_TICKS * TICK_NS:
         return 0.0
     return max(0.0, share - explained_ns(interval, cpu, round(share * interval.length_ns)) / interval.length_ns)
@@ -195,7 +195,7 @@ def ipis_on_target(case: Case) -> Answer:
         calm=f"{describe_rate(worst)} at most",
         evidence={
             "rate_per_s_by_cpu": by_cpu(rates),
-            "rate_per_s_by_row": {row.label: _most_on(row, case.target) / interval.seconds for row in calls},
+            "rate_per_s_by_row": {row.label: _highest_count(row, case.target) / interval.seconds for row in calls},
         },
         why_unknown=reason if worst <= case.bound(_CALLS_PASS) else None,
         culprits=lambda over: _of_kind(interval, over, Kind.IPI),
@@ -206,5 +206,5 @@ def _calls_text(worst: float, over: CpuSet, culprits: tuple[Disturbance, ...]) -
     return f"{name_cpus(over)}: up to {describe_rate(worst)}" + (f", mostly {culprits[0].name}" if culprits else "")
 
 
-def _most_on(row: RowCount, cpus: CpuSet) -> int:
+def _highest_count(row: RowCount, cpus: CpuSet) -> int:
     return max((row.count_by_cpu.get(cpu, 0) for cpu in cpus), default=0)

@@ -40,7 +40,10 @@ _MIN_BUSY_NS = 300_000_000  # thirty ticks of 10 ms, the unit of /proc/stat
 _STOPPED, _TICKING = passing_and_failing(
     "timer interrupts of a busy nohz_full CPU",
     "per busy second",
-    passes=(15.0, "the microbenchmark itself wakes up to ten times a second; 6 were measured on a CPU without a tick"),
+    passes=(
+        15.0,
+        "the microbenchmark itself wakes at most ten times a second; 6 times were measured on a CPU without a tick",
+    ),
     fails=(30.0, "the slowest tick comes 100 times a second; with a second task it runs only while both are runnable"),
     is_plural=True,
 )
@@ -65,8 +68,8 @@ _STOPPED, _TICKING = passing_and_failing(
         "is reported but not judged."
     ),
     remedy=(
-        "Let one task run alone on the CPU, set the clock source to tsc, close perf events, and switch the deadline "
-        "server off there, which keeps real-time tasks from starving all others."
+        "Let one task run alone on the CPU, set the clock source to tsc, close perf events, and switch off the "
+        "CPU's deadline server (which keeps real-time tasks from starving all others)."
     ),
     sources=(
         "https://docs.kernel.org/timers/no_hz.html",
@@ -104,7 +107,7 @@ def tick_not_stopped(case: Case) -> Answer:
             text += (
                 f"; the deadline server, which has {reserved} of {name_cpus(servers)} in each period, may cause them"
             )
-        fix = _without_server(servers) if servers else None
+        fix = _switch_off_server(servers) if servers else None
         return graded.by(_TICKING, worst).answer(status, text, cpus=ticking, fix=fix, severity=Severity.WARNING)
     reason = why_incomplete(calibrated) or _why_unmeasured(case, interval, frozenset(rates) - frozenset(rate_by_cpu))
     if reason is not None:
@@ -118,8 +121,8 @@ def tick_not_stopped(case: Case) -> Answer:
     return graded.passes(text, measured=judged, limit=limit, unit="per busy second")
 
 
-def _without_server(runtime_ns_by_cpu: Mapping[int, int]) -> Fix:
-    """Return a partial fix for the tick: it removes one of several possible causes, as the real one is not visible."""
+def _switch_off_server(runtime_ns_by_cpu: Mapping[int, int]) -> Fix:
+    """Return a partial fix for the tick: it removes one of several possible causes; the real cause is not visible."""
     off = write_all(0, {runtime_path(cpu): str(ns) for cpu, ns in runtime_ns_by_cpu.items()})
     return Fix((off,), (ByHand("again after each boot"),), is_partial=True)
 
@@ -164,7 +167,7 @@ def _why_tickless(case: Case, interval: Interval) -> str | None:
     others = case.target - (case.snapshot.isolation.nohz_full or frozenset())
     still = frozenset(cpu for cpu in others if not ticks.get(cpu) and not _was_idle(interval, cpu))
     return (
-        f"{INTERRUPTS}: no timer interrupted {name_cpus(still)}, though not nohz_full and not known to be idle"
+        f"{INTERRUPTS}: no timer interrupted {name_cpus(still)}, although not nohz_full and not known to be idle"
         if still
         else None
     )
@@ -286,7 +289,7 @@ def _sums(disturbances: Iterable[Disturbance], value: Callable[[Disturbance], fl
 
 
 def _judge(case: Case, rates: Mapping[int, float], costs: Mapping[int, float], answer: Answer) -> Answer:
-    """Return the answer with its deciding value, and as a blocking failure if that is too high.
+    """Return the answer with the value that decides, and as a blocking failure if the value is too high.
 
     The rate decides if rates count, unless the cost alone fails.
     """

@@ -235,8 +235,8 @@ _UNBOUND = frozenset({"default", "local"})
         "differs from run to run."
     ),
     remedy=(
-        "Start the benchmark with `noisewatch run --membind auto`, or with numactl --membind; or allow its cgroup only "
-        "the node (cpuset.mems)."
+        "Start the benchmark with `noisewatch run --membind auto`, or with numactl --membind; or restrict its "
+        "cgroup to the node (cpuset.mems)."
     ),
     sources=(
         "https://docs.kernel.org/admin-guide/mm/numa_memory_policy.html",
@@ -258,7 +258,7 @@ def memory_from_other_nodes(case: Case) -> Answer:
     if unplaced:
         return case.unread(NODES, f"{CPUS}/cpu{min(unplaced)}")
     if len(own) > 1:
-        return not_applicable(f"the target CPUs lie in several nodes, {format_cpu_list(own)} (target-cpus-far-apart)")
+        return not_applicable(f"the target CPUs are on several nodes, {format_cpu_list(own)} (target-cpus-far-apart)")
     allowed = settings.own.allowed_memory_nodes
     if allowed is None:
         return case.unread(STATUS)
@@ -267,7 +267,7 @@ def memory_from_other_nodes(case: Case) -> Answer:
 
 def _judge(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | None) -> Answer:
     """Return the answer by the nodes that the cpuset allows, restricted by the memory policy."""
-    location = f"{name_cpus(case.target)} in node {format_cpu_list(own)}"
+    location = f"{name_cpus(case.target)} on node {format_cpu_list(own)}"
     graded = case.graded(
         evidence={
             "target_nodes": sorted(own),
@@ -292,7 +292,7 @@ def _describe_policy(usable: CpuSet, policy: MemoryPolicy, own: CpuSet) -> str:
         nodes = f"node{'' if len(usable) == 1 else 's'} {format_cpu_list(usable)}"
         return f"memory from {nodes}, not bound to any {advice}"
     listed = f"{policy.mode}:{format_cpu_list(policy.nodes)}"
-    return f"memory by the inherited policy {listed} {advice}"
+    return f"memory follows the inherited policy {listed} {advice}"
 
 
 def _nodes_of_target(case: Case) -> tuple[CpuSet, CpuSet]:

@@ -51,7 +51,7 @@ _SCANNED = Limit(
 @check(
     id="memory-reclaimed",
     area=Area.MEMORY,
-    question="Is enough memory free that the kernel reclaims none?",
+    question="Is enough memory free that the kernel need not reclaim any?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
     severity_in={STRICT: Severity.BLOCKING},
@@ -101,7 +101,7 @@ _MOVED = Limit(
     name="pages scanned by compaction",
     value=0,
     unit="pages",
-    reason="each page that moves is unmapped meanwhile",
+    reason="each page is unmapped while it moves",
 )
 
 

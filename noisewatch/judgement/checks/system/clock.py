@@ -56,9 +56,9 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
         "milliseconds. The kernel falls back to them when it finds the processor's counter unstable."
     ),
     remedy=(
-        "Find out in the kernel log why the processor's counter was given up, then select it again. If it is not among "
-        "the available clock sources, the kernel refuses it: fix the cause of its instability or, in a virtual "
-        "machine, have the host expose an invariant TSC."
+        "Find out in the kernel log why the kernel gave up the processor's counter, then select it again. If it is "
+        "not among the available clock sources, the kernel refuses it: fix the cause of its instability or, in a "
+        "virtual machine, have the host expose an invariant TSC."
     ),
     sources=(
         "https://docs.kernel.org/timers/timekeeping.html",
@@ -233,8 +233,8 @@ _STEP = Limit(
     reads=(f"{OFFSETS}: CLOCK_REALTIME and CLOCK_BOOTTIME",),
     limits=(_STEP,),
     why=(
-        "A time daemon that steps the clock (at its start, or after a virtual machine was resumed) falsifies each "
-        "duration that is taken by the time of day. A suspend stops everything, and CLOCK_MONOTONIC with it."
+        "A time daemon that steps the clock (at its start, or after a virtual machine was resumed) falsifies "
+        "durations that are measured by the time of day. A suspend stops everything, and CLOCK_MONOTONIC with it."
     ),
     remedy="Time with CLOCK_MONOTONIC; wait until the clock is synchronized (chronyc waitsync); prevent suspends.",
     sources=(
@@ -354,7 +354,7 @@ def _compare(case: Case, comparison: ClockComparison) -> Answer:
         return undecided.unknown(f"{ratio_text}: measured too briefly to resolve {limit:.1%}")
     if not _is_confirmed(ratios, limit):
         ratio_text = f"{first.deviation:+.2%} against {comparison.reference}"
-        return undecided.unknown(f"{ratio_text}, but not a moment later: that clock may have been set")
+        return undecided.unknown(f"{ratio_text}, but not a moment later: the other clock may have been set")
     speed = "fast" if first.deviation > 0 else "slow"
     return graded.fails(f"{measured:.1%} too {speed} against {comparison.reference}", severity=Severity.BLOCKING)
 

@@ -38,8 +38,8 @@ _NS_PER_MS = 1_000_000
     reads=(f"{DISKSTATS} over the sample",),
     limits=(_BUSY_PASSES, _BUSY_FAILS),
     why=(
-        "Programs that read or write now compete with a benchmark that does so too, evict its cached files, and cause "
-        "disk interrupts. The share is the time during which any request was in flight."
+        "Programs that read or write now compete with a benchmark that does so too, evict its cached files, and "
+        "cause disk interrupts. The busy share is the time during which any request was in flight."
     ),
     remedy="Find the program (iotop, pidstat -d) and stop it; run sync to write pending data.",
     sources=("https://docs.kernel.org/admin-guide/iostats.html",),

@@ -103,11 +103,11 @@ def _ago(age_s: float) -> str:
 
 _SETTLED = Limit(
     key="fails",
-    name="uptime below which it fails",
+    name="uptime below which the check fails",
     is_least=True,
     value=300.0,
     unit="seconds",
-    reason="after booting services start, caches fill and jobs run",
+    reason="services start, caches fill and jobs run after a boot",
 )
 
 
@@ -118,7 +118,7 @@ _SETTLED = Limit(
     severity=Severity.WARNING,
     reads=(UPTIME,),
     limits=(_SETTLED,),
-    why="For minutes after booting services start, updates run, huge pages are made and the machine heats up.",
+    why="In the minutes after a boot, services start, updates run, huge pages are made and the machine heats up.",
     remedy="Wait.",
     sources=("https://docs.kernel.org/filesystems/proc.html", "https://github.com/softdevteam/krun"),
 )
@@ -230,7 +230,7 @@ def machine_checks(case: Case) -> Answer:
     if corrected:
         text = f"{corrected} interrupts for corrected errors"
         return graded.warns(text, measured=corrected, limit=0, unit="interrupts")
-    polled_often = [interval for interval in case.intervals if _most_polls(interval) > _polls_expected(case, interval)]
+    polled_often = [interval for interval in case.intervals if _most_polls(interval) > _expected_polls(case, interval)]
     if polled_often:
         polls, seconds = _most_polls(polled_often[0]), polled_often[0].seconds
         text = f"the kernel polled for errors {polls} times in {seconds:.0f} s on one CPU"
@@ -254,8 +254,8 @@ def _most_polls(interval: Interval) -> int:
     return max((count for row in rows if row.label == _POLLS for count in row.count_by_cpu.values()), default=0)
 
 
-def _polls_expected(case: Case, interval: Interval) -> float:
-    """Return how often a CPU is expected to be polled for machine checks when there are no errors."""
+def _expected_polls(case: Case, interval: Interval) -> float:
+    """Return how often the kernel polls a CPU for machine checks in the interval if there are no errors."""
     set_s = case.snapshot.settings.knobs.integer(Knob.MACHINE_CHECK_INTERVAL)
     return 1 + interval.seconds / (set_s if set_s is not None and set_s > 0 else _POLL_EVERY_S)
 

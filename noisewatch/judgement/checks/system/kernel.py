@@ -140,7 +140,7 @@ _SPARES_ISOLATED_SINCE = (6, 5)
     limits=(_STATISTICS_INTERVAL,),
     why=(
         "On each CPU whose memory counters have changed, a kernel thread folds them into the global ones, once a "
-        "second by default, and preempts the benchmark for it. Since Linux 6.5 isolated CPUs are spared."
+        "second by default, and preempts the benchmark. Since Linux 6.5 isolated CPUs are spared."
     ),
     remedy="Lengthen the update interval.",
     sources=(_VM_DOC, "https://git.kernel.org/torvalds/c/be5e015d107d"),

@@ -103,7 +103,7 @@ def background_job_runs(case: Case) -> Answer:
     interval = case.sample
     runs_by_kind = _known_runs(case, interval)
     share_by_kind = {kind: _share(interval, runs) for kind, runs in runs_by_kind.items()}
-    near = _judged_elsewhere(case)
+    near = _cpus_judged_elsewhere(case)
     far = max(
         (_share(interval, (run for run in runs if run.cpu not in near)) for runs in runs_by_kind.values()), default=0.0
     )
@@ -117,10 +117,10 @@ def background_job_runs(case: Case) -> Answer:
         status = Status.FAIL if far > case.bound(_WORKS) else Status.WARN
         stoppable = [kind for kind in visible if kind not in _NEVER_STOPPED]
         fix = _halt(case, interval, [run for kind in stoppable for run in runs_by_kind[kind]])
-        why_not = _why_unseen(case, interval) if status == Status.WARN else None
+        why_not = _unseen_reason(case, interval) if status == Status.WARN else None
         graded = graded.by(_WORKS, max(visible.values()))
         return graded.answer(status, text, reason=why_not, culprits=culprits, fix=fix)
-    why_not = _why_unseen(case, interval)
+    why_not = _unseen_reason(case, interval)
     if why_not is not None:
         return graded.unknown(why_not)
     largest = max(share_by_kind.values(), default=0.0)
@@ -147,7 +147,7 @@ def _program(interval: Interval, run: TaskRun) -> str:
     return run.name
 
 
-def _judged_elsewhere(case: Case) -> CpuSet:
+def _cpus_judged_elsewhere(case: Case) -> CpuSet:
     """Return the CPUs whose load another check judges."""
     if uncached(case):
         return case.target | case.siblings
@@ -188,7 +188,7 @@ def _halt(case: Case, interval: Interval, runs: list[TaskRun]) -> Fix | None:
     return Fix((run_command(f"kill -STOP {pids}", f"kill -CONT {pids}"),)) if pids else None
 
 
-def _why_unseen(case: Case, interval: Interval) -> str | None:
+def _unseen_reason(case: Case, interval: Interval) -> str | None:
     before = interval.before.tasks
     if before is None or not before.is_complete:
         return "not all processes were read at the start of the sample"

@@ -55,7 +55,10 @@ _MAX_CULPRITS = 5
     ground=Ground.EFFECT,
     reads=("/proc/stat and /proc/schedstat over the sample", "/proc/PID/task/TID/schedstat"),
     limits=(_BUSY_PASSES, _BUSY_FAILS),
-    why=("Other work on the CPU will share it with the benchmark; averages over the machine or over a minute hide it."),
+    why=(
+        "Other work on a target CPU will compete with the benchmark; averages over the machine or over a minute "
+        "hide such work."
+    ),
     remedy="Stop or move the culprits that tasks-on-target and device-interrupts-on-target name.",
     sources=("https://docs.kernel.org/filesystems/proc.html",),
     asks_rates=True,
@@ -161,12 +164,12 @@ def pressure_stall(case: Case) -> Answer:
     full = {name: stalls[name].full or 0.0 for name in ("memory", "io")}
     some = {name: stall.some or 0.0 for name, stall in stalls.items()}
     worst = max(some, key=lambda name: some[name])
-    text = f"tasks waited for {worst} {_of_the_time(some[worst])}"
+    text = f"tasks waited for {worst} {_time_share_text(some[worst])}"
     if full["memory"] > case.bound(_FULL_FAILS):
-        text = f"all tasks waited for memory {_of_the_time(full['memory'])}"
+        text = f"all tasks waited for memory {_time_share_text(full['memory'])}"
         return graded.by(_FULL_FAILS, full["memory"]).fails(text, severity=Severity.BLOCKING)
     if full["io"] > case.bound(_FULL_FAILS):
-        text = f"all tasks waited for io {_of_the_time(full['io'])}"
+        text = f"all tasks waited for io {_time_share_text(full['io'])}"
         return graded.by(_FULL_FAILS, full["io"]).fails(text)
     if some[worst] > case.bound(_STALL_FAILS):
         return graded.by(_STALL_FAILS, some[worst]).fails(text)
@@ -181,7 +184,7 @@ def pressure_stall(case: Case) -> Answer:
     return graded.by(_STALL_FAILS, some[worst]).answer(status, text)
 
 
-def _of_the_time(share: float) -> str:
+def _time_share_text(share: float) -> str:
     """Return the share as text, at most 100%: counters and the interval's clock are not read at once."""
     return f"{min(share, 1.0):.1%} of the time"
 
@@ -245,11 +248,11 @@ def hypervisor_steal(case: Case) -> Answer:
         calm="no steal",
         evidence=evidence,
         why_unknown=reason,
-        culprits=lambda over: _stealing(case, over) if is_over_limit else (),
+        culprits=lambda over: _steal_culprits(case, over) if is_over_limit else (),
     )
 
 
-def _stealing(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
+def _steal_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
     """Return the hypervisor's share on each CPU, from the worse of sample and calibration."""
     disturbances = [
         disturbance
@@ -307,7 +310,7 @@ def other_cpus_busy(case: Case) -> Answer:
     interval = case.sample
     if case.snapshot.online.online is None:
         return case.unread(f"{CPUS}/online")
-    others = _beyond_the_caches(case)
+    others = _cpus_beyond_caches(case)
     if not others:
         return case.graded().passes("all other CPUs share a cache or a core with a target CPU; other checks judge them")
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(others)}
@@ -329,7 +332,7 @@ def other_cpus_busy(case: Case) -> Answer:
     return graded.passes(text)
 
 
-def _beyond_the_caches(case: Case) -> CpuSet:
+def _cpus_beyond_caches(case: Case) -> CpuSet:
     """Return the other CPUs without those in the target's caches, if these caches are all known."""
     if uncached(case):  # other checks may not judge the CPUs that share a cache
         return case.running - case.target - case.siblings

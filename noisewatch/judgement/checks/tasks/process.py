@@ -33,7 +33,8 @@ _FULL = 2
     reads=(Knob.ADDRESS_RANDOMISATION, PERSONALITY),
     why=(
         "Speed depends on where code, stack and heap are placed. With a fixed layout all runs share the same luck, "
-        "and a change that merely moves code looks like an improvement; with random layouts, many runs average it out."
+        "and a change that merely moves code looks like an improvement; with random layouts, many runs average the "
+        "effect out."
     ),
     remedy=(
         "Leave randomization on, and start the program many times. For a fixed layout, as when counting instructions, "
@@ -136,7 +137,7 @@ _SPACE = ("Max address space", "Max data size")
         "A CPU time limit kills a long run; a memory limit makes allocations fail. With an unlimited stack the kernel "
         "lays out memory bottom-up, unlike on most machines."
     ),
-    remedy="Change them with ulimit in the shell that starts the benchmark: `ulimit -t unlimited -v unlimited`.",
+    remedy="Change the limits with ulimit in the shell that starts the benchmark: `ulimit -t unlimited -v unlimited`.",
     sources=("https://man7.org/linux/man-pages/man2/getrlimit.2.html",),
     asks_starter=True,
 )

@@ -30,7 +30,7 @@ from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.drawing.colours import painted_row
 from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, opened_output, width
-from noisewatch.surfaces.reports.run.formats import ReportOptions, opened_report
+from noisewatch.surfaces.reports.run.formats import ReportOptions, open_run_report
 from noisewatch.text import printable
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace,
     elif is_series:
         progress = RunProgress(options.runs * len(options.commands), arguments.color)
     try:
-        with recorded_to(arguments.record, machine) as recorder, opened_report(report_options, progress) as report:
+        with recorded_to(arguments.record, machine) as recorder, open_run_report(report_options, progress) as report:
             try:
                 series = run_series(machine, options, report.listener, recorder)
             finally:

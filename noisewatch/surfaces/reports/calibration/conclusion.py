@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.checks.calibration.noise import why_undecided
+from noisewatch.judgement.checks.calibration.noise import undecided_reason
 from noisewatch.judgement.grading import why_incomplete
 from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of, judged_by_work
@@ -19,7 +19,7 @@ from noisewatch.surfaces.reports.calibration.gaps import GapsShown
 from noisewatch.units import describe_chance, describe_ns, share_text
 
 _LONGER = "calibrate longer (--duration)"
-_NO_LONGER = 1.005  # a ratio of times
+_NO_LONGER = 1.005  # ratio of times; a worst sample below it is not mentioned
 _NOTHING = 1e-4  # a CV too small to show in a benchmark
 _MOSTLY = 0.5  # of the time in gaps
 
@@ -27,7 +27,7 @@ _MOSTLY = 0.5  # of the time in gaps
 class Conclusion(Struct, frozen=True):
     """The conclusion of a calibration, with the status of the check of the noise floor.
 
-    `sentence` is the main one. `worst` is on the worst single sample, `helps` on what would help; both may be empty.
+    `sentence` is the main sentence. `worst` describes the worst single sample, and `helps` a remedy; both may be empty.
     """
 
     status: Status
@@ -119,8 +119,9 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
     chain, dense = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT))
     if chain is not None and dense is not None and _differs(dense, chain, margin):
         return (
-            "Throughput work is slowed, latency work is not: the cause shares the core, as a busy sibling or another "
-            "virtual machine does (--cpus of another core, no SMT; --workload for your own command)."
+            "Throughput work is slowed, latency work is not: the cause shares the core, such as a busy sibling or "
+            "another virtual machine (--cpus chooses another core, or switch SMT off; --workload measures your own "
+            "command)."
         )
     of_memory = [work for work in (Work.CACHE, Work.MEMORY) if work in floors]
     slower = [work for work in of_memory if dense is not None and _differs(floors[work], dense, margin)]
@@ -133,7 +134,7 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
 
 
 def _differs(floor: NoiseFloor, other: NoiseFloor, margin: float) -> bool:
-    """Return whether `floor` has another cause of noise than `other`, beyond chance.
+    """Return whether `floor` differs from `other` by more than chance, and so has another cause of noise.
 
     Both floors are from the same calibration, so the margin for drift between calibrations is taken out.
     """
@@ -185,8 +186,8 @@ def _worst_sentence(floor: NoiseFloor) -> str:
 
 
 def _undecided_reason(calibrated: Calibrated, floor: NoiseFloor, budget: Budget) -> str | None:
-    """Return in a few words why the check cannot decide on the floor, or None if it can."""
-    if why_undecided(calibrated, "") is None:
+    """Return briefly why the check cannot decide on the floor, or None if it can."""
+    if undecided_reason(calibrated, "") is None:
         return None
     if calibrated.doubt is not None:
         return calibrated.doubt

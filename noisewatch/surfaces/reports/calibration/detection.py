@@ -58,7 +58,7 @@ def _samples(calibrated: Calibrated) -> str:
 
 
 def _size(share: float) -> str:
-    """Return `1.3%` or `0.21%`: two digits, rounded up, as a smaller change cannot be detected; at least `0.01%`."""
+    """Return `1.3%` or `0.21%`: two digits, at least `0.01%`, rounded up because no smaller change can be detected."""
     least = max(share, _LEAST)
     step = 10.0 ** (math.floor(math.log10(least)) - 1)
     return share_text(math.ceil(least / step - _ROUNDED) * step)
@@ -69,7 +69,7 @@ def _requested_text(share: float) -> str:
 
 
 def _smaller_than(share: float) -> float | None:
-    """Return the next of 1, 2, 5, 10 … that is at most half of the share; None below `_LEAST`."""
+    """Return the largest round share (1, 2 or 5 times a power of ten) up to half of `share`; None below `_LEAST`."""
     half = share / 2 * (1 + _ROUNDED)
     if half < _LEAST:
         return None

@@ -1,8 +1,7 @@
 """The gaps of some CPUs for pictures: lengths, causes, totals, names, and a histogram by length.
 
 The histogram has bars on a fixed logarithmic axis, split by cause. A bar's height is the logarithm of its number of
-gaps; its parts are the causes' shares of them. Even a single gap fills a cell, so that its cause is visible without
-colour.
+gaps; its parts are the causes' shares of them. Even a single gap fills a cell, so its cause is visible without colour.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def cause_of(kind: Kind) -> GapClass:
 
 
 class CauseTotal(Struct, frozen=True):
-    """All gaps of one cause: their number, and their share of the time in which gaps were looked for."""
+    """All gaps of one cause: their number, and their share of the measured time."""
 
     cause: GapClass
     count: int
@@ -71,10 +70,10 @@ class GapsShown(Struct, frozen=True, kw_only=True):
     """Gaps to be drawn. Lengths are in ns; None is unknown. Without gaps there are no percentiles."""
 
     counts: Mapping[tuple[int, GapClass], int] = {}  # by length and cause
-    looked_s: float  # the time for which gaps were looked for, summed over all CPUs
+    looked_s: float  # measured time, summed over all CPUs
     totals: Sequence[CauseTotal] = ()
     unplaced: int = 0  # gaps that were only counted because the buffer was full
-    share: float | None = None  # of the time that gaps were looked for
+    share: float | None = None  # lost to gaps, of the measured time
     percentiles: Mapping[str, float] = {}
     longest_ns: float | None = None
     unknown_because: str | None = None  # why causes were not traced
@@ -88,7 +87,7 @@ class GapsShown(Struct, frozen=True, kw_only=True):
 
     @property
     def main_cause(self) -> tuple[GapClass, float] | None:
-        """The cause of most of the time in gaps, with its part of that time; None if it is unknown."""
+        """The cause of most of the time in gaps, with its part of the time in gaps; None if the cause is unknown."""
         total = max(self.totals, key=lambda total: total.share or 0.0, default=None)
         if total is None or not total.share or total.cause is UNKNOWN or not self.share:
             return None
@@ -142,7 +141,7 @@ def _totals(gaps: Sequence[tuple[int, GapClass]], spun_ns: int) -> list[CauseTot
 def _names(calibrated: Calibrated, cpus: set[int], spun_ns: int) -> tuple[list[tuple[str, float | None]], bool]:
     """Return culprits, costliest first, with their shares of time, and whether they are only suspects.
 
-    Culprits are from the trace. Without a trace, suspects are what ran on the CPUs meanwhile, without shares.
+    Culprits are from the trace. Without a trace they are suspects: whatever ran on the CPUs meanwhile, without shares.
     """
     attribution = calibrated.attribution
     traced = [

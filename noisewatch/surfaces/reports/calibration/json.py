@@ -100,8 +100,8 @@ def describe_floors(calibrated: Calibrated, floors: Sequence[NoiseFloor]) -> lis
 def describe_noise(calibrated: Calibrated | None) -> dict[str, Any]:
     """Return all keys on the noise floor; all are null without a calibration.
 
-    They are the noise floor by sample length, also for each kind of work on its worst CPU and for interruptions alone,
-    the chance of staying within the budget, and the widening of the intervals for drift.
+    The keys are: the noise floor by sample length (also for each kind of work on its worst CPU, and for interruptions
+    alone), the chance of staying within the budget, and the widening of the intervals for drift.
     """
     if calibrated is None:
         return dict.fromkeys(_OF_NOISE)
@@ -171,7 +171,7 @@ def _under_load(result: CalibratedTarget, loaded: CalibratedUnderLoad) -> UnderL
 def _comparison(
     names: tuple[str, str], sides: Sequence[Calibrated], measured: Sequence[tuple[Calibration, CpuSet]]
 ) -> CalibrationComparisonPart:
-    """Return the comparison of two sides, with the times and gaps that were measured on the CPUs of each."""
+    """Return the comparison of two sides, with the times and gaps measured on each side's CPUs."""
     compared = compare(*sides)
     return CalibrationComparisonPart(
         work=_side_by_side(names, [work_times(*side) for side in measured]),

@@ -52,7 +52,7 @@ _WITH_ALL = 100  # least columns with the interval, the worst sample and whisker
 
 
 class CalibrationPicture(Struct, frozen=True):
-    """All that is drawn of a calibration that has ended; computed once, and drawn at any size."""
+    """The parts of a finished calibration's picture; computed once, and drawn at any size."""
 
     calibrated: Calibrated
     gaps: GapsShown
@@ -68,7 +68,7 @@ class CalibrationPicture(Struct, frozen=True):
 def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Draw the picture in at most `height` rows of at most `width` columns.
 
-    With little room the conclusion has precedence over the rest; with much room a table of the CPUs is added.
+    If there is little room, the conclusion has precedence; if there is much, a table of the CPUs is added.
     """
     calibrated = picture.calibrated
     framed = is_framed(width, height + 2)
@@ -254,7 +254,7 @@ def _speed_facts(worst: CpuFigures) -> list[tuple[str, str, str]]:
 
 
 def _cpu_rows(calibrated: Calibrated, width: int, max_rows: int, glyphs: Glyphs) -> list[Row]:
-    """Return a row for each CPU that fits, most time lost first; no row for a single CPU."""
+    """Return a row for each CPU that fits, those that lost the most time first; no row if there is only one CPU."""
     ordered = sorted(calibrated.complete, key=lambda figures: -(figures.stolen_share or 0.0))
     if len(ordered) < 2 or max_rows < 3:
         return []

@@ -24,7 +24,7 @@ from noisewatch.surfaces.reports.calibration.text import (
     cause_lines,
     cpu_lines,
     headline,
-    how_measured,
+    method_lines,
     note_lines,
     settling_line,
 )
@@ -39,7 +39,7 @@ WIDTH = 120  # columns of reports that are not shown in a terminal
 
 def sections_of(result: CalibratedTarget, width: int, glyphs: Glyphs) -> list[Section]:
     """Return the report as two sections: a headline with the picture, and the details."""
-    settling = [] if result.settling is None else folded([settling_line(result.settling), ""], width)
+    settling = [] if result.settling is None else fold_sentences([settling_line(result.settling), ""], width)
     contrast = contrast_of(result)
     if contrast is None:
         calibrated = result.calibrated
@@ -62,7 +62,9 @@ def opening_rows(calibrated: Calibrated, width: int, glyphs: Glyphs) -> list[Row
 def detail_lines(calibrated: Calibrated, width: int) -> list[str]:
     """Return the details: samples needed, each CPU, how it was measured, notes, and the culprits."""
     calibration = calibrated.calibration
-    lines = folded([*cpu_lines(calibration, width), "", *how_measured(calibration), *note_lines(calibrated)], width)
+    lines = fold_sentences(
+        [*cpu_lines(calibration, width), "", *method_lines(calibration), *note_lines(calibrated)], width
+    )
     detection = detect_lines(calibrated, calibrated.budget.detect, width)
     more = [*lines, *_work_lines(calibrated, width), *cause_lines(calibrated, width)]
     return [*detection, "", *more] if detection else more
@@ -78,13 +80,13 @@ def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
     work = worst.interpreted
     chart = work_chart(work.start_ns, work.length_ns, min(width, WIDTH), _CHART_ROWS)
     return (
-        ["", *folded([f"how long each piece of the interpreted work took on CPU {worst.cpu}"], width), *chart]
+        ["", *fold_sentences([f"how long each block of interpreted work took on CPU {worst.cpu}"], width), *chart]
         if chart
         else []
     )
 
 
-def folded(lines: Iterable[str], width: int) -> list[str]:
+def fold_sentences(lines: Iterable[str], width: int) -> list[str]:
     """Fold sentences at the width; table rows, recognized by their double blanks, stay whole."""
     return [part for line in lines for part in ([line] if "  " in line else wrap_all([line], width, min_width=40))]
 
@@ -104,7 +106,7 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
     busy = Side.of(f"{target} under load", loaded.calibrated, "under load")
 
     def remarks_on(comparison: Comparison) -> list[str]:
-        """If the comparison is in doubt, only settings can show that CPUs are not isolated."""
+        """Return remarks on isolation and load. If the comparison is in doubt, isolation is judged by settings only."""
         isolation = isolation_remark(loaded, comparison) if loaded.not_isolated or not doubt else ""
         return [isolation, load_remark(loaded)]
 
@@ -112,7 +114,7 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
 
 
 def _unquiet_remark(calibrated: Calibrated) -> str:
-    """Return why the comparison with a load proves nothing; an empty text if the CPUs were quiet before it."""
+    """Return why the comparison with a load proves nothing; an empty text if the CPUs were quiet before the load."""
     noisy = noisy_cpus(calibrated)
     if not noisy:
         return ""
@@ -159,4 +161,4 @@ def contrast_detail_lines(contrast: Contrast, width: int) -> list[str]:
     lines = [contrast.first.name, *detection, ""] if detection else []
     for side in (contrast.first, contrast.second):
         lines += [side.name, *cpu_lines(side.calibrated.calibration, width), ""]
-    return folded([*lines, *how_measured(contrast.first.calibrated.calibration)], width)
+    return fold_sentences([*lines, *method_lines(contrast.first.calibrated.calibration)], width)

@@ -58,7 +58,7 @@ class Side(Struct, frozen=True):
 
     @property
     def work_ns(self) -> list[float]:
-        """The sorted times (ns) of the pieces of interpreted work, or of the workload's runs."""
+        """The sorted times (ns) of the blocks of interpreted work, or of the workload's runs."""
         return sorted(
             work_times(self.calibrated.calibration, frozenset(figures.cpu for figures in self.calibrated.complete))
         )
@@ -70,7 +70,7 @@ class Contrast(Struct, frozen=True):
     first: Side
     second: Side
     comparison: Comparison
-    headlines: tuple[str, ...]  # from the whole to the shortest
+    headlines: tuple[str, ...]  # from the longest to the shortest
     sentences: tuple[str, ...]
     is_proof: bool
 
@@ -281,7 +281,7 @@ def _ratio_bar(ratio: float | None, room: int) -> str:
 def mirrored_rows(
     names: tuple[str, str], sides: tuple[GapsShown, GapsShown], width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
-    """Draw both sides' names, a row for each stretch of the axis, and a title, in at most `height` rows.
+    """Draw both sides' names, a row for each range of lengths, and a title, in at most `height` rows.
 
     The list is empty if they do not fit.
     """
@@ -315,7 +315,7 @@ def _axis_texts_row(left: str, middle: str, right: str, room: int, style: Style)
 
 
 def _counts(gaps: GapsShown, edges: Sequence[float]) -> list[Counter[GapClass]]:
-    """Count the gaps of each stretch by cause; gaps shorter than the first edge count in the first stretch."""
+    """Count the gaps of each range of lengths by cause; gaps shorter than the first edge count in the first range."""
     counts: list[Counter[GapClass]] = [Counter() for _ in edges]
     for (length_ns, cause), count in gaps.counts.items():
         number = max(sum(edge <= length_ns for edge in edges) - 1, 0)
@@ -324,7 +324,7 @@ def _counts(gaps: GapsShown, edges: Sequence[float]) -> list[Counter[GapClass]]:
 
 
 def _bar(counts: Counter[GapClass], room: int, power: int, glyphs: Glyphs) -> Row:
-    """Draw a bar from the axis outwards, split by the shares of its causes, with the number of gaps behind it."""
+    """Draw a bar from the axis outwards, split by the shares of its causes, followed by the number of gaps."""
     total = counts.total()
     if not total:
         return []

@@ -57,7 +57,7 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 
 def note_lines(calibrated: Calibrated) -> list[str]:
-    """Return notes that are needed to read the noise floor, and the CPUs that are left out of it."""
+    """Return notes that are needed to read the noise floor, and name the CPUs left out of it."""
     missing = [f"{name_cpus(calibrated.unpredicted)}: too little was measured"] if calibrated.unpredicted else []
     missing += [f"CPU {cpu} left out: {trouble}" for cpu, trouble in calibrated.troubles.items()]
     if not calibrated.floors:
@@ -85,7 +85,7 @@ def headline(calibration: Calibration, target: CpuSet) -> str:
     return f"noisewatch calibrate · {name_cpus(target)} · {calibration.seconds:.1f} s · {samples.core} core{work}"
 
 
-def how_measured(calibration: Calibration) -> list[str]:
+def method_lines(calibration: Calibration) -> list[str]:
     """Return lines on the limits of the measurement: shortest gap, scheduling, memory locking, compiled core."""
     samples = calibration.samples
     scheduler = "real-time (SCHED_FIFO)" if samples.is_realtime else "normal (SCHED_OTHER)"

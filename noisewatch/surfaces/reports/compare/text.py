@@ -22,7 +22,7 @@ _NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
 
 
 def answer_of(comparison: SideComparison) -> str:
-    """Return one line: the number of differences, those that block, and the number of figures that are too noisy."""
+    """Return one line: the number of differences, the blocking ones, and the number of figures that are too noisy."""
     counts = (
         (len(comparison.facts), "fact"),
         (len(comparison.findings), "check"),
@@ -46,14 +46,14 @@ def _blocking_words(comparison: SideComparison) -> str:
         return "no blocking differences"
     if comparison.undecided:
         return (
-            f"blocking differences unknown, as one or both sides have no answer: "
+            "blocking differences unknown, because one or both sides have no answer: "
             f"{describe_names(comparison.undecided, _MOST_BLOCKING)}"
         )
-    return "blocking differences unknown: nothing that blocks is known on both sides"
+    return "blocking differences unknown: no check or figure that can block is known on both sides"
 
 
 def _blind_words(comparison: SideComparison) -> Iterator[str]:
-    """Yield `5 of 15 figures are too noisy to tell`, of the figures of all CPUs together, unless the sides differ."""
+    """Yield `5 of 15 figures are too noisy to tell` unless the sides differ; figures of single CPUs do not count."""
     blind = sum(figure.cpu is None for figure in comparison.blind_figures)
     if blind and comparison.outcome != Outcome.DIFFERENT:
         yield f"{blind} of {_compared_figures(comparison)} {'are' if blind != 1 else 'is'} too noisy to tell"
@@ -174,7 +174,7 @@ def _least(ratio: float) -> str:
 
 
 def alone_sentences(comparison: SideComparison) -> Iterator[str]:
-    """Yield a sentence for each side on parts that only it has, and one on parts that neither has."""
+    """Yield a sentence for each side on parts known only there, and one on parts unknown on both sides."""
     for when, alone in (("before", comparison.only_before), ("after", comparison.only_after)):
         parts = list(_alone_parts(alone))
         if parts:

@@ -64,7 +64,7 @@ def _listed_names(names: Sequence[str]) -> str:
 
 
 def _remarks(fleet: Fleet) -> Iterator[str]:
-    """Yield remarks that precede the rows."""
+    """Yield the remarks above the rows."""
     reasons = [(reason, count) for reason, count in named_reasons(fleet) if count > 1][:_MOST_REASONS]
     if reasons:
         yield "most often: " + ", ".join(f"{reason} ({count} hosts)" for reason, count in reasons)
@@ -73,7 +73,10 @@ def _remarks(fleet: Fleet) -> Iterator[str]:
         yield f"reported, but {verb} not expected: {_listed_names(fleet.unexpected)}"
     if fleet.perhaps_two:
         names = _listed_names(fleet.perhaps_two)
-        yield f"not stable by an older report in another folder: {names}; if that is another machine, rename its file"
+        yield (
+            f"not stable in an older report in another folder: {names}; if the report is another machine's, rename "
+            "its file"
+        )
     if fleet.passed_over:
         yield f"{describe_count(fleet.passed_over, 'older report')} of these hosts ignored"
 
@@ -140,7 +143,7 @@ def _outlier(outlier: OutOfLine) -> str:
 
 
 def _no_outlier_sentence(fleet: Fleet) -> str:
-    """Return a sentence with the number of compared hosts: the others must not be taken for inconspicuous ones."""
+    """Return a sentence with the number of compared hosts, so nobody takes the others for inconspicuous."""
     if fleet.compared:
         return f"no figure is {_RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
     return f"figures not compared: fewer than {LEAST_MACHINES} machines of one kind (CPU model, kernel, hypervisor)"

@@ -32,7 +32,7 @@ _NEWEST = 20
 _MOST_OTHERS = 4  # sets of CPUs
 _MAKES_ONE = "noisewatch preflight --history makes one"
 _ACCEPT = "to accept it: noisewatch history accept"
-_BACKWARDS = "the clock was set back between entries, which are listed in the order in which they were made"
+_BACKWARDS = "the clock was set back between entries; they are listed in the order of their creation"
 _STEADY = f"no move found: no change lasted {LEAST_AT_A_LEVEL} entries and exceeded their spread"
 CHARTED = (Figure.LATENCY, Figure.NOISE_10MS)
 ROWS = 4
@@ -80,7 +80,7 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
         yield f"remembering: {count} of {LEAST_BEFORE} entries, after which the next one is judged"
     else:
         yield from _development(development, width)
-    yield from hanging(_left_out(view, development), width)
+    yield from hanging(_left_out_text(view, development), width)
     if view.past.damaged:
         yield from hanging(damage_words(view.past.damaged), width)
     if any(later.at_s < earlier.at_s for earlier, later in pairwise(development.entries)):
@@ -105,8 +105,8 @@ def _acceptance(acceptance: Acceptance) -> str:
     return f"accepted{when}: {acceptance.why}" if acceptance.why else f"accepted{when}"
 
 
-def _left_out(view: HistoryView, development: Development) -> str:
-    """Return which entries of the file are not compared."""
+def _left_out_text(view: HistoryView, development: Development) -> str:
+    """Return text on the file's entries that are not compared."""
     past = view.past
     parts = [
         f"{_entries(past.thinned_out, 'older ')}, thinned out evenly over time" if past.thinned_out else "",
@@ -119,7 +119,7 @@ def _left_out(view: HistoryView, development: Development) -> str:
 
 
 def _other_entries(past: Past, newest: Entry) -> list[str]:
-    """Return the number of entries of other CPUs (and the option for them), of another core, and without figures."""
+    """Return counts of the other entries, by CPUs (with the option for them) and core, and of those without figures."""
     counts = Counter((entry.cpus, entry.core) for entry in past.usual if entry.figures)
     del counts[newest.cpus, newest.core]
     bare = sum(not entry.figures for entry in past.usual)
@@ -256,7 +256,7 @@ def _row(heights: Sequence[int | None], from_below: int, ramp: str) -> str:
 
 
 def _dates(entries: Sequence[Entry], wide: int, columns: int) -> list[str]:
-    """Return the days of the first and the last entry, below these entries, or as a range if these are too close."""
+    """Return the dates of the first and the last entry below them, or as a range if there is too little room."""
     first, last = (describe_minute(entry.at_s)[:_DAY] for entry in (entries[0], entries[-1]))
     between = len(entries) - len(first) - len(last)
     days = f"{first}{' ' * between}{last}" if between >= _LEAST_BETWEEN else f"{first} to {last}"

@@ -1,4 +1,4 @@
-"""A description of this machine to edit (`show --format machine`), which `preflight --machine` takes.
+"""A description of this machine to edit (`show --format machine`), for `preflight --machine`.
 
 It requires the facts on which results of a benchmark depend and which machines of a pool share. Other facts are
 comments, to be uncommented if required.
@@ -34,17 +34,19 @@ _HEAD = """\
 _WHY: Mapping[FactClass, str] = {
     FactClass.IDENTITY: "Results depend on the processor first. The board of a cloud's machine is its instance type.",
     FactClass.HARDWARE: "The same name with other hardware is the usual reason why runners of one pool differ.",
-    FactClass.KERNEL: "Updates are accepted; older kernels are not, as they schedule and mitigate differently.",
+    FactClass.KERNEL: "Updates are accepted. Older kernels are not: they schedule and mitigate differently.",
     FactClass.SETTINGS: "Settings that change results by some percent. Preflight judges many more by itself.",
     FactClass.SURROUNDINGS: "A hypervisor takes time, and hides the other load of its machine.",
 }
 _WHY_NOT: Mapping[FactClass, str] = {
-    FactClass.FIRMWARE: "Not checked, as each update would be another machine. `noisewatch history` shows updates.",
-    FactClass.KERNEL: "Not checked, as an update may change them.",
+    FactClass.FIRMWARE: (
+        "Not checked, because each update would make it another machine. `noisewatch history` shows updates."
+    ),
+    FactClass.KERNEL: "Not checked, because an update may change them.",
     FactClass.SETTINGS: "Not checked. Some of these belong to one tuning, or to these target CPUs.",
 }
 _REMOVE = "Remove a # to check it:"
-_REMARKS = {"memory": f"{KEPT_BACK:.0%} less is accepted, as firmware and kernel keep some"}
+_REMARKS = {"memory": f"{KEPT_BACK:.0%} less is accepted, because firmware and kernel keep some"}
 _BARE = regex(r"[A-Za-z0-9_-]+")
 _KNOBS = {knob_name(knob) for knob in Knob}
 
@@ -68,7 +70,7 @@ def _table(of_class: FactClass, facts: Mapping[str, str | None], case: Case) -> 
     others = {name: value for name, value in others.items() if value != NONE or name not in _KNOBS}
     if others:
         yield f"# {_WHY_NOT.get(of_class, 'Not checked.')} {_REMOVE}"
-        yield from (f"# {_exactly(name, value)}" for name, value in others.items())
+        yield from (f"# {_exact_line(name, value)}" for name, value in others.items())
     unknown = [name for name, value in facts.items() if value is None and name not in _KNOBS]
     yield from (printable(f"# unknown here: {name} ({why_unread(case, of_class, name)})") for name in unknown)
 
@@ -83,52 +85,52 @@ def _toml_string(text: str) -> str:
     return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in quoted)
 
 
-def _exactly(name: str, value: str) -> str:
+def _exact_line(name: str, value: str) -> str:
     """Return a line that requires this value; decimal numbers are not quoted."""
     is_number = value.isascii() and value.isdecimal() and str(int(value)) == value
     return f"{_key(name)} = {value if is_number else _toml_string(value)}"
 
 
-def _unless_none(name: str, value: str) -> str | None:
-    """Return a line that requires the value, or None if it is "none".
+def _line_unless_none(name: str, value: str) -> str | None:
+    """Return a line that requires the value, or None if the value is "none".
 
     Facts such as memory modules without their driver may only be unreported here, so other machines need not match.
     """
-    return None if value == NONE else _exactly(name, value)
+    return None if value == NONE else _exact_line(name, value)
 
 
-def _at_least(name: str, value: str) -> str:
+def _at_least_line(name: str, value: str) -> str:
     remark = f"  # {_REMARKS[name]}" if name in _REMARKS else ""
     return f"{_key(name)} = {{ {AT_LEAST} = {_toml_string(shown(name, value))} }}{remark}"
 
 
-def _series(name: str, value: str) -> str | None:
+def _series_line(name: str, value: str) -> str | None:
     """Return a line that requires this kernel series or a later one, or None for an unknown release.
 
-    For a candidate of the first release of a series, the line requires that candidate.
+    For a release candidate of the series' first release, the line requires that candidate or a later release.
     """
     number = release_number(value)
     if number is None:
         return None
     series = f"{number[0]}.{number[1]}"
     is_of_series = WantedFact(FactClass.KERNEL, name, at_least=series).is_met_by(value)
-    return _at_least(name, series if is_of_series else value)
+    return _at_least_line(name, series if is_of_series else value)
 
 
-def _clock(name: str, value: str) -> str | None:
+def _clock_line(name: str, value: str) -> str | None:
     """Return a line that requires this clock or a faster one; None if CPUs differ.
 
-    The clock is rounded down, as machines of one kind differ by some kHz.
+    The clock is rounded down, because machines of one kind differ by some kHz.
     """
     khz = parse_frequency(value)
-    return None if khz is None or khz < 1e4 else _at_least(name, f"{math.floor(khz / 1e4) / 100:g} GHz")
+    return None if khz is None or khz < 1e4 else _at_least_line(name, f"{math.floor(khz / 1e4) / 100:g} GHz")
 
 
 _ASKED: Mapping[str, Callable[[str, str], str | None]] = {
-    **dict.fromkeys(("CPU model", "board", "stepping", "CPUs present", "packages", "nodes"), _exactly),
-    **dict.fromkeys(("caches", "memory modules"), _unless_none),
-    "memory": _at_least,
-    "kernel": _series,
-    "highest clock": _clock,
-    **dict.fromkeys(("SMT", "turbo", "governor", "frequency driver", "clock source", "virtual machine"), _exactly),
+    **dict.fromkeys(("CPU model", "board", "stepping", "CPUs present", "packages", "nodes"), _exact_line),
+    **dict.fromkeys(("caches", "memory modules"), _line_unless_none),
+    "memory": _at_least_line,
+    "kernel": _series_line,
+    "highest clock": _clock_line,
+    **dict.fromkeys(("SMT", "turbo", "governor", "frequency driver", "clock source", "virtual machine"), _exact_line),
 }

@@ -68,8 +68,10 @@ def text_of_snapshot(snapshot: Snapshot, width: int, topic: Topic = Topic.ALL, i
     if topic in (Topic.ALL, Topic.IRQS):
         sections.append(_irq_tables(snapshot, width, is_whole))
     faults = {path: why for path, why in snapshot.reason_by_path.items() if why != NO_SUCH_FILE}
-    sections.append(_unreadable(faults, width, is_whole))
-    sections.append(_not_exported([path for path in snapshot.reason_by_path if path not in faults], width, is_whole))
+    sections.append(_unreadable_text(faults, width, is_whole))
+    sections.append(
+        _not_exported_text([path for path in snapshot.reason_by_path if path not in faults], width, is_whole)
+    )
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -112,8 +114,8 @@ def _pattern(path: str) -> str:
     return _NUMBER.sub("N", path)
 
 
-def _not_exported(paths: Sequence[str], width: int, is_whole: bool) -> str:
-    """Return the files that this kernel or machine does not have."""
+def _not_exported_text(paths: Sequence[str], width: int, is_whole: bool) -> str:
+    """Return text on the files that this kernel or machine does not have; empty without any."""
     first_by_pattern = {_pattern(path): path for path in reversed(paths)}
     shown = [printable(path) for path in reversed(first_by_pattern.values())]
     if not shown:
@@ -124,8 +126,8 @@ def _not_exported(paths: Sequence[str], width: int, is_whole: bool) -> str:
     return "\n".join(wrap(sentence, width, "", "  "))
 
 
-def _unreadable(reasons: Mapping[str, str], width: int, is_whole: bool) -> str:
-    """Return the files that could not be read, grouped by reason unless `is_whole`, in the order of reading."""
+def _unreadable_text(reasons: Mapping[str, str], width: int, is_whole: bool) -> str:
+    """Return text on the files that could not be read, in reading order; grouped by reason unless `is_whole`."""
     alike = grouped(reasons.items(), lambda fault: (_pattern(fault[0]), fault[1]))
     if not alike:
         return ""
@@ -242,7 +244,7 @@ def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
 
 
 def cpus_of(sets: Sequence[CpuSet | None]) -> str:
-    """Return the union of the CPU sets; unknown if any set is."""
+    """Return the union of the CPU sets, or None if any set is unknown."""
     readable = [cpu_set for cpu_set in sets if cpu_set is not None]
     return brief(frozenset().union(*readable)) if len(readable) == len(sets) else UNKNOWN
 
@@ -458,7 +460,7 @@ def count(value: int | None) -> str:
 
 
 def between(values: Iterable[int | None], word: Callable[[int | None], str]) -> str:
-    """Format the least and the largest value: `2.893-2.894`; unknown if any value is."""
+    """Format the least and the largest value: `2.893-2.894`; `?` if any value is unknown."""
     all_values = list(values)
     if not all_values or None in all_values:
         return UNKNOWN

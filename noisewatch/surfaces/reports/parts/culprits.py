@@ -89,7 +89,7 @@ def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:
 
 
 def interruption_lines(stretches: Iterable[Interruption], width: int) -> list[str]:
-    """Return a table of interruptions: stretches that other tasks or interrupts had without a break."""
+    """Return a table of interruptions: periods in which other tasks or interrupts ran without a break."""
     rows = [
         ["", _at(stretch.start_ns), describe_ns(stretch.length_ns), parts_in_words(stretch.parts)]
         for stretch in stretches

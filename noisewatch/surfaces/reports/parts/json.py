@@ -26,7 +26,7 @@ def describe_machine(snapshot: Snapshot) -> MachinePart:
 
 
 def describe_facts(snapshot: Snapshot, identifies: bool = False) -> FactsPart:
-    """Return the key `facts`: the facts by class and name, by which machines are compared.
+    """Return the key `facts`, which is used to compare machines: the facts by class and name.
 
     As in a recording, the host's name is left out unless `identifies`. Of the kernel's command line, a snapshot keeps
     only the options that matter to noise.

@@ -23,7 +23,7 @@ from noisewatch.surfaces.drawing.tables import (
 from noisewatch.surfaces.drawing.text_row import Row, Style
 from noisewatch.surfaces.drawing.wraps import Kept, hanging, wrap, wrap_after
 
-_LEAST_WRAPPED = 30  # columns of a last column that is wrapped next to the others
+_LEAST_WRAPPED = 30  # least columns of the last column, if it is wrapped
 
 
 class Table(Struct, frozen=True):

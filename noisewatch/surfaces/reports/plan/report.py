@@ -66,7 +66,7 @@ def plan_remarks(plan: Plan, form: str) -> Iterator[str]:
     yield from _replaced_options(plan)
     if plan.why_no_partition is not None:
         yield one_line(plan.why_no_partition)
-    yield from (f"left out: {option}" for option in _left_out(plan))
+    yield from (f"left out: {option}" for option in _left_out_steps(plan))
     yield from (f"unknown: {one_line(check_reason)}" for check_reason in _unknown_checks(plan))
 
 
@@ -137,7 +137,7 @@ def _permanent_steps(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
         )
     if not arguments and not plan.steps.lasting:
         yield f"{_INDENT}nothing to do, as far as is known"
-    notes = [*_boot_notes(plan), *(f"left out: {omission}" for omission in _left_out(plan))]
+    notes = [*_boot_notes(plan), *(f"left out: {omission}" for omission in _left_out_steps(plan))]
     for note in notes:
         yield from _wrap(note, options.width, _INDENT, _INDENT)
 
@@ -195,7 +195,7 @@ def _replaced_options(plan: Plan) -> Iterator[str]:
         yield one_line(f"The command line already has {name}={value}: replace it.")
 
 
-def _left_out(plan: Plan) -> Iterator[str]:
+def _left_out_steps(plan: Plan) -> Iterator[str]:
     """Yield the steps that this kernel does not support, or that have no command, by the id of their check."""
     for check, why in plan.steps.left_out.items():
         yield one_line(f"{check}: {why}")
@@ -215,7 +215,7 @@ def _script(plan: Plan) -> str:
         "For good: append this to the kernel command line, and reboot.": [steps.kernel_arguments],
         "Of these options:": list(_boot_notes(plan)) if steps.kernel_arguments else [],
         "To make the rest permanent:": [f"{step.check.id}: {step.fix.persist}" for step in steps.lasting],
-        "Left out:": list(_left_out(plan)),
+        "Left out:": list(_left_out_steps(plan)),
         "Unknown, and so left out:": list(_unknown_checks(plan)),
         "To run the benchmark:": [f"{line.about}: {line.command}" for line in plan.start_lines],
     }

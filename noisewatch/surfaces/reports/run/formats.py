@@ -64,7 +64,7 @@ class ReportOptions(Struct, frozen=True):
 
     @property
     def effective_form(self) -> str:
-        """The requested format, or else that of the file's extension."""
+        """The requested format, or else the format of the file's extension."""
         return self.form or (LINES if self.output is not None and self.output.endswith(".jsonl") else TEXT)
 
     @property
@@ -127,7 +127,7 @@ def _for_terminal(form: str, options: SeriesOptions, color: str) -> SeriesOption
 
 
 @contextmanager
-def opened_report(options: ReportOptions, shown: RunListener) -> Iterator[RunReport]:
+def open_run_report(options: ReportOptions, shown: RunListener) -> Iterator[RunReport]:
     """Yield the report with all its files open.
 
     Raise UsageError, before a command runs, if a file cannot be written.
@@ -139,9 +139,9 @@ def opened_report(options: ReportOptions, shown: RunListener) -> Iterator[RunRep
         has_summary = not options.is_single and not options.is_printed and form != TEXT
         summary = stack.enter_context(opened_output(None)) if has_summary else None
         if form == LINES:
-            from noisewatch.surfaces.reports.run.receipt import kept_receipt  # most runs keep none
+            from noisewatch.surfaces.reports.run.receipt import open_receipt  # most runs keep none
 
-            keeper = stack.enter_context(kept_receipt(options.output, shown, options.identifies))
+            keeper = stack.enter_context(open_receipt(options.output, shown, options.identifies))
             yield RunReport(options, shown, keeper, None, summary)
         else:
             output = None if options.is_silent else stack.enter_context(opened_output(options.output))

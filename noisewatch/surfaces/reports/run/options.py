@@ -13,7 +13,7 @@ PRINTED = (None, "-")  # paths of standard output
 
 
 class SeriesOptions(Struct, frozen=True):
-    """The options of a report. With `identifies`, it has the commands' arguments and folders of this host.
+    """The options of a report. With `identifies`, the report includes the commands' arguments and this host's folders.
 
     `results` are the runs of a results file that the command wrote, if one was read. With `is_gated`, the exit status
     depends on the verdict. `in_colour` and `in_unicode` describe the terminal.

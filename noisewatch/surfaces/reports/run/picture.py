@@ -105,8 +105,8 @@ def mark_of_run(standing: RunStanding, glyphs: Glyphs) -> Piece:
     return mark_of(standing, glyphs.has_braille), STYLES[standing]
 
 
-def plotted_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale, glyphs: Glyphs) -> list[Row]:
-    """Draw the runs in one row per row of the time scale, longest times first, as wide as all columns."""
+def plot_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale, glyphs: Glyphs) -> list[Row]:
+    """Draw the runs in a row for each row of the time scale, longest times first; each row spans all columns."""
     cells: dict[tuple[int, int], RunStanding] = {}
     for run in shown:
         cell = scale.row_of(run.seconds), places.column_of(run.place)
@@ -201,8 +201,8 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
     rows: list[Row] = []
     for panel, bars in zip(panels, histograms, strict=True):
         title = _title(panel, letter_of(series, panel[0].command), width, glyphs)
-        rows.append(_with_heading(title, left + 2 + places.columns, width))
-        plotted = _with_labels(labels, plotted_rows(panel, scale, places, glyphs), left)
+        rows.append(_add_heading(title, left + 2 + places.columns, width))
+        plotted = _add_labels(labels, plot_rows(panel, scale, places, glyphs), left)
         rows += _side_by_side(plotted, bars, left + 2 + places.columns) if is_side_by_side else plotted
     rows += _axis(shown, places, left, lane_rows(culprits, shown, places, width - left - 2, glyphs))
     if places.is_shared:
@@ -211,7 +211,7 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
         rows.append([(note, "faint")])
     if not is_side_by_side:
         for bars in histograms:
-            rows += [[], *_with_labels(labels, bars, left)]
+            rows += [[], *_add_labels(labels, bars, left)]
     return rows_for(rows, glyphs.has_braille)
 
 
@@ -229,14 +229,14 @@ def _title(panel: Sequence[RunShown], letter: str, width: int, glyphs: Glyphs) -
     return cut(row, width)
 
 
-def _with_heading(title: Row, begin: int, width: int) -> Row:
+def _add_heading(title: Row, begin: int, width: int) -> Row:
     """Append the histogram's heading to the title, if it fits."""
     gap = begin + _GAP + 1 - length(title)
     fits = gap >= _GAP and begin + len(_HOW_MANY) + _GAP < width and width >= _LEAST_SIDE_BY_SIDE
     return [*title, (" " * gap, "plain"), (_HOW_MANY, "faint")] if fits else title
 
 
-def _with_labels(labels: Sequence[str], rows: Sequence[Row], left: int) -> list[Row]:
+def _add_labels(labels: Sequence[str], rows: Sequence[Row], left: int) -> list[Row]:
     return [[(f"{label:>{left}} │", "faint"), *row] for label, row in zip(labels, rows, strict=True)]
 
 
@@ -305,7 +305,7 @@ def lane_rows(
     for culprit in list(culprits)[:_MOST_LANES]:
         columns = {column_by_number[number] for number in culprit.numbers if number in column_by_number}
         if columns:
-            rows += _lane(columns, _fitted_name(culprit, min(_MOST_NAME, width)), width, glyphs)
+            rows += _lane(columns, _fit_name(culprit, min(_MOST_NAME, width)), width, glyphs)
     return rows
 
 
@@ -321,7 +321,7 @@ def _lane(columns: Collection[int], name: str, width: int, glyphs: Glyphs) -> li
     return [[(" " * first, "plain"), (signs, "grave")], [(name, "strong")]]
 
 
-def _fitted_name(culprit: RunCulprit, max_width: int) -> str:
+def _fit_name(culprit: RunCulprit, max_width: int) -> str:
     name = printable(culprit.name)
     return name if text_width(name) <= max_width else fitted(name, max_width - 1).rstrip() + "…"
 
@@ -378,11 +378,11 @@ class SeriesProgress:
         whole = [[count, self._marks(marks, times, in_unicode), rest, self._count_pieces()] for marks, times in _SHAPES]
         short = [[count, self._marks(marks, 0, in_unicode), rest] for marks in (5, 1)]
         room = width - (_LEAST_WHO if who else 0)
-        row = next((row for row in map(_joined_rows, whole) if length(row) <= room), None)
+        row = next((row for row in map(_join_rows, whole) if length(row) <= room), None)
         if row is not None:
-            row = cut(_joined_rows([row, who]), width)
+            row = cut(_join_rows([row, who]), width)
         else:
-            row = next((row for row in map(_joined_rows, short) if length(row) <= width), cut(count, width))
+            row = next((row for row in map(_join_rows, short) if length(row) <= width), cut(count, width))
         return rows_for([row], in_unicode)[0]
 
     def _marks(self, max_marks: int, times: int, in_unicode: bool) -> Row:
@@ -401,10 +401,10 @@ class SeriesProgress:
             for standing in gravest_first
             if self._counts[standing]
         ]
-        return _joined_rows([[piece] for piece in pieces])
+        return _join_rows([[piece] for piece in pieces])
 
 
-def _joined_rows(parts: Sequence[Row]) -> Row:
+def _join_rows(parts: Sequence[Row]) -> Row:
     row: Row = []
     for part in parts:
         if part:

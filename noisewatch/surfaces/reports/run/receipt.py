@@ -458,7 +458,7 @@ class ReceiptKeeper(RunListener):
 
 
 @contextmanager
-def kept_receipt(path: str | None, shown: RunListener, identifies: bool) -> Iterator[ReceiptKeeper]:
+def open_receipt(path: str | None, shown: RunListener, identifies: bool) -> Iterator[ReceiptKeeper]:
     """Open the file at `path`, or standard output, before a command runs, and yield the receipt's keeper.
 
     Raise UsageError if the file cannot be opened, or standard output is closed.

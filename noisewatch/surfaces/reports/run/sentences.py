@@ -91,21 +91,21 @@ def doubt_words(series: SeriesStatistics, numbers: Sequence[int]) -> list[str]:
 
 
 def difference_words(difference: MeanDifference, a: str = "A", b: str = "B") -> str:
-    """Return how much more time `b` takes than `a`, with the interval.
+    """Return how much more or less time `b` takes than `a`, with the interval.
 
     If no difference is shown, the sentence has the smallest difference that could have been shown.
     """
     if difference.interval is None or difference.smallest_shown is None:
         return (
-            f"{b} took {_more_or_less(difference.share)} time than {a} in {_pairs(difference)}: too few to tell "
-            f"(at least {FEWEST_PAIRS} pairs are needed, with each command first in one)"
+            f"{b} took {_more_or_less(difference.share)} time than {a} in {_pairs(difference)}: too few to tell (at "
+            f"least {FEWEST_PAIRS} pairs are needed, and each command must be first in at least one)"
         )
     at = f"{CONFIDENCE:.0%} interval, {_pairs(difference)}"
     if difference.is_shown:
         return f"{b} takes {_more_or_less(difference.share)} time than {a} ({_from_to(difference.interval)}: {at})"
     return (
-        f"no difference shown: {b} takes between {_from_to(difference.interval, ' and ')} time than {a} ({at}); "
-        f"one below {share_text(difference.smallest_shown)} may be missed"
+        f"no difference shown: {b} takes between {_from_to(difference.interval, ' and ')} time than {a} ({at}); a "
+        f"difference below {share_text(difference.smallest_shown)} may be missed"
     )
 
 
@@ -155,7 +155,8 @@ def variance_words(parts: VarianceParts) -> str:
         return f"{varies}; the machine explains {machine}: the rest, {rest}, is {_OF_PROGRAM}, or was not watched"
     if parts.explained == Explained.ORDER:
         return (
-            f"{varies}; the machine explains {machine}: the rest depends on the time of a run, so not on {_OF_PROGRAM}"
+            f"{varies}; the machine explains {machine}: the rest depends on when a run took place, so not on "
+            f"{_OF_PROGRAM}"
         )
     if parts.explained == Explained.MACHINE:
         return f"{varies}, no more than the machine alone may cause ({machine}): nothing points to the program"
@@ -172,9 +173,11 @@ def selection_words(selected: SelectedByCause) -> str:
         return counts
     if selected.of_all is None:
         ends = " or ".join(["failed"] * bool(selected.failed_statuses) + ["was cut short"] * bool(selected.cut_short))
-        return f"{counts}: no result, as {'each' if selected.count > 1 else 'the'} run {ends}"
+        return f"{counts}: no result, because {'each' if selected.count > 1 else 'the'} run {ends}"
     share = selected.undisturbed / selected.count
-    return f"{counts}: no result, as {share_text(share)} is too few (minimum {share_text(selected.min_undisturbed)})"
+    return (
+        f"{counts}: no result, because {share_text(share)} is too few (minimum {share_text(selected.min_undisturbed)})"
+    )
 
 
 def count_words(selected: Sequence[SelectedByCause]) -> str:
@@ -260,7 +263,7 @@ _Key = TypeVar("_Key")
 _WHY = {
     PlacementFault.NODES: "threads moved between memory nodes",
     PlacementFault.CORES: "threads moved between kinds of cores",
-    PlacementFault.MEMORY: "memory came from other nodes than that of the target CPUs",
+    PlacementFault.MEMORY: "memory came from nodes other than the target CPUs'",
     PlacementFault.STACKED: "threads shared a CPU while another one was free",
     PlacementFault.MOVING: "its one busy thread moved between CPUs",
 }
@@ -336,15 +339,15 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
         counts = f"{undisturbed} of {describe_count(conclusion.pairs, 'pair')} undisturbed"
         minimum = f"(minimum {share_text(series.options.min_undisturbed)})"
         too_few = f"{counts} {'is' if undisturbed == 1 else 'are'} too few {minimum}"
-        return [f"{' and '.join(names)}: no result, as {too_few}"]
-    which = "" if conclusion.difference is not None else "; all pairs count here, as none was undisturbed"
+        return [f"{' and '.join(names)}: no result, because {too_few}"]
+    which = "" if conclusion.difference is not None else "; all pairs count here, because none was undisturbed"
     if series.options.is_aa:
         return [against_itself_words(difference) + which, SAME_LAYOUT]
     return [difference_words(relative_to_second(difference), *reversed(names)) + which]
 
 
 def left_sentences(series: RunSeries) -> list[str]:
-    """Return the processes left running, for the first runs only, as later ones usually leave the same."""
+    """Return the processes left running, for the first runs only: later runs usually leave the same processes."""
     clauses = [words for judged in series.repetitions if (words := left_words(judged.repetition)) is not None]
     left = len(clauses) - _MOST_LEFT
     return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did so"] if left > 0 else [])]
@@ -385,7 +388,7 @@ def _name_runs(numbers: list[int]) -> str:
 
 
 def machine_sentences(conclusion: RunConclusion) -> list[str]:
-    """Return a sentence if the machine's speed changed during the series, or if that is unknown; else none."""
+    """Return a sentence if the machine's speed changed during the series, or may have changed; else an empty list."""
     change, unknown = conclusion.speed_change, conclusion.change_unknown
     if change is not None and change.is_too_much:
         return [
@@ -481,7 +484,7 @@ def _placement_remarks(placement: Placement) -> Iterator[str]:
         )
     outside = [cpu for cpu, ns in placement.ns_by_cpu().items() if cpu not in placement.target and ns > 0]
     if outside:
-        yield f"it also ran on {name_cpus(outside)}, not a target CPU: it chose its CPUs itself"
+        yield f"it also ran outside the target CPUs, on {name_cpus(outside)}: it chose its CPUs itself"
     memory = placement.memory
     if memory.share is None or memory.size_bytes is None:
         yield f"memory on other nodes: unknown ({memory.reason})"

@@ -175,7 +175,7 @@ def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: b
     if topic == VERDICT:
         parts = [
             "\n".join([*wrap(heading, width, _INDENT, keep="hyphens", min_width=_NARROWEST), items_of(items, width)])
-            for heading, items in _by_ground(CATALOGUE)
+            for heading, items in _lines_by_ground(CATALOGUE)
         ]
         page += "\n" + section_of(_BY_GROUND, "\n\n".join(parts), width, in_colour) + "\n"
     return page
@@ -190,21 +190,21 @@ def markdown_of_topic(topic: str, of_area: Sequence[Check]) -> str:
 def _table_of_grounds() -> str:
     rows = [
         (code(check.id), cell(check.ground or ""), cell(_where_it_blocks(check)), cell(check.question))
-        for check in with_ground(CATALOGUE)
+        for check in checks_by_ground(CATALOGUE)
     ]
     return table(("check", "ground", "blocks", "question"), rows)
 
 
-def _by_ground(checks: Iterable[Check]) -> Iterator[tuple[str, list[str]]]:
+def _lines_by_ground(checks: Iterable[Check]) -> Iterator[tuple[str, list[str]]]:
     """Yield each ground with its checks, and the profiles in which these block."""
     checks = list(checks)
     for ground, words in GROUNDS.items():
-        listed = [check for check in with_ground(checks) if check.ground == ground]
+        listed = [check for check in checks_by_ground(checks) if check.ground == ground]
         yield f"{ground}: {words}", [f"`{check.id}` ({_where_it_blocks(check)})" for check in listed]
 
 
-def with_ground(checks: Iterable[Check]) -> list[Check]:
-    """Return the checks that can block, by ground."""
+def checks_by_ground(checks: Iterable[Check]) -> list[Check]:
+    """Return the checks that can block, sorted by ground."""
     checks = list(checks)
     return [check for ground in GROUNDS for check in checks if check.ground == ground]
 
@@ -245,7 +245,9 @@ def describe_topic(topic: str, checks: Sequence[Check]) -> dict[str, Any]:
         "sections": [{"heading": section.heading, "text": section.markdown} for section in page.sections],
         "sources": [{"text": source.text, "url": source.url} for source in page.sources],
         "checks": list(dict.fromkeys([*named, *(check.id for check in checks if check.area == topic)])),
-        "grounds": {ground: [check.id for check in with_ground(checks) if check.ground == ground] for ground in GROUNDS}
+        "grounds": {
+            ground: [check.id for check in checks_by_ground(checks) if check.ground == ground] for ground in GROUNDS
+        }
         if topic == VERDICT
         else None,
     }
@@ -271,7 +273,7 @@ def section_of(heading: str, body: str, width: int, in_colour: bool) -> str:
 
 def items_of(texts: Iterable[str], width: int) -> str:
     """Return a list of wrapped items."""
-    return "\n".join(_wrapped_with_code(text, width, f"{_INDENT}- ") for text in texts)
+    return "\n".join(_wrap_with_code(text, width, f"{_INDENT}- ") for text in texts)
 
 
 def _heading(text: str, width: int, in_colour: bool) -> str:
@@ -280,7 +282,7 @@ def _heading(text: str, width: int, in_colour: bool) -> str:
 
 
 def _body(blocks: Iterable[TopicBlock], width: int) -> str:
-    """Return paragraphs, pieces of code and whole lists, with blank lines between them."""
+    """Return paragraphs, code blocks and whole lists, with blank lines between them."""
     parts: list[str] = []
     for kind, group in groupby(blocks, lambda block: block.kind):
         texts = [block.text for block in group]
@@ -289,18 +291,18 @@ def _body(blocks: Iterable[TopicBlock], width: int) -> str:
         elif kind == BlockKind.CODE:
             parts += [textwrap.indent(text, 2 * _INDENT) for text in texts]
         else:
-            parts += [_wrapped_with_code(text, width, _INDENT) for text in texts]
+            parts += [_wrap_with_code(text, width, _INDENT) for text in texts]
     return "\n\n".join(parts)
 
 
 def _sources(sources: Iterable[TopicSource], width: int) -> Iterator[str]:
     for number, source in enumerate(sources, 1):
         first = f"{_INDENT}[{number}] "
-        yield _wrapped_with_code(source.text, width, first)
+        yield _wrap_with_code(source.text, width, first)
         yield " " * len(first) + source.url
 
 
-def _wrapped_with_code(text: str, width: int, first: str) -> str:
+def _wrap_with_code(text: str, width: int, first: str) -> str:
     """Wrap the text without breaking short code, or between a source number and the word before it."""
     further = " " * len(first)
     return "\n".join(wrap_around(text, width, _KEPT, first, further, min_width=_NARROWEST, longest=width // 2))

@@ -55,7 +55,7 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
     if followed.trace is None:
         disturbances = [disturbance for cpu in followed.target for disturbance in followed.other_culprits(cpu)]
     culprits_by_remedy: dict[Remedy, str] = {}
-    for together in _grouped_by_remedy(disturbances):
+    for together in _group_by_remedy(disturbances):
         culprits_by_remedy.setdefault(common_remedy(together, followed.case, followed.at_work), _name_all(together))
     steps = [
         (f"{culprits}: {remedy.said}", commands_of(remedy.fix))
@@ -64,7 +64,7 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
     return ["", *text_of_section(Section("fixes", steps=steps), width)] if steps else []
 
 
-def _grouped_by_remedy(disturbances: Iterable[Disturbance]) -> list[list[Disturbance]]:
+def _group_by_remedy(disturbances: Iterable[Disturbance]) -> list[list[Disturbance]]:
     """Group culprits by process, and unattributed time of all CPUs as one; the costliest group first."""
     groups: dict[object, list[Disturbance]] = defaultdict(list)
     for number, disturbance in enumerate(sorted(disturbances, key=lambda disturbance: -(disturbance.stolen_ns or 0))):

@@ -63,7 +63,7 @@ def fix_script(verdict: Verdict) -> str:
 
     Comments list the steps that need a reboot, make the fixes permanent, or have to be done by hand.
     """
-    fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
+    fixes = [(finding, fix) for finding in _fixable_findings(verdict) if (fix := finding.answer.fix) is not None]
     arguments = merge_arguments(fix.kernel_arguments for _, fix in fixes)
     lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
     steps = script_steps((f"{finding.check.id}: {full_statement(finding.answer)}", fix.now) for finding, fix in fixes)
@@ -82,7 +82,7 @@ def fix_script(verdict: Verdict) -> str:
 
 def undo_script(verdict: Verdict) -> str:
     """Return the script that restores the values that were read, in reverse order."""
-    fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
+    fixes = [(finding, fix) for finding in _fixable_findings(verdict) if (fix := finding.answer.fix) is not None]
     undone = [(finding, fix.undo) for finding, fix in reversed(fixes) if fix.now]
     comments = {
         "If these were made permanent:": [
@@ -117,7 +117,7 @@ def _names(verdict: Verdict, fixes: Iterable[tuple[Finding, Fix]]) -> dict[int, 
     return {pid: name for _, fix in fixes for pid, name in names_in_fix(fix, verdict.case)}
 
 
-def _fixable(verdict: Verdict) -> Iterator[Finding]:
+def _fixable_findings(verdict: Verdict) -> Iterator[Finding]:
     """Yield the failures and warnings that have a fix, the gravest first; no fix twice."""
     yielded = set()
     for finding in [*verdict.failures, *verdict.warnings]:

@@ -1,7 +1,7 @@
 """The verdict in Markdown, to paste into an issue: faults with culprits and fixes, the rest folded away.
 
 Names from the machine are shown unchanged, but not as markup: a sentence with anything that could be markup becomes a
-code span, in which there are neither mentions nor links.
+code span, which has neither mentions nor links.
 """
 
 from __future__ import annotations

@@ -35,6 +35,6 @@ def describe_trouble(message: str) -> str:
 
 
 def _line(line: str) -> str:
-    """Return the text as ASCII, in which a byte is a character, cut to the most bytes allowed."""
+    """Return the text in ASCII, so a character is a byte, cut to the largest number of bytes allowed."""
     text = printable(line).encode("ascii", "replace").decode()
     return (text if len(text) <= _MOST_BYTES else text[: _MOST_BYTES - 3] + "...") + "\n"

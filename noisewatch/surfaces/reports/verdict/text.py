@@ -1,9 +1,9 @@
 """The verdict as text: on one screen, or with -v in full, with the verdict in the last line.
 
 The brief report has the blocking causes, the open ones, the warnings in a line, and the basis of the verdict. It fits
-24 rows of 80 columns: causes are shortened, the last ones first, until they fit. A command is shown whole or not at
-all, to be copied; a longer one counts as the rows that it takes in a terminal. The full report precedes the
-same last lines with all causes and steps, all checks at a glance, and each finding.
+24 rows of 80 columns: causes are shortened, the last ones first, until they fit. Commands are shown whole or not at
+all, so they can be copied; a long command counts as the rows that it takes in a terminal. The full report shows all
+causes and steps, all checks at a glance, and each finding, above the same last lines.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from noisewatch.text import printable
 from noisewatch.units import describe_count
 
 _ROWS, _WIDTH = 24, 80
-_MOST_CAUSES = 3  # causes of which more than the title is shown
+_MOST_CAUSES = 3  # causes shown with more than their title
 _TITLE_ROWS = 2
 _OPEN_ROWS = (3, 2, 1)  # by level
 _GAP = 2
@@ -74,19 +74,19 @@ def brief_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOption
     width = max(options.width, NARROWEST)
     rows = _ROWS * max(_WIDTH, width) // min(width, _WIDTH) if width < _WIDTH else _ROWS
     room = rows - _rows_of([*above, *below], width) - 1
-    body = _fitted_causes(deciding_causes, verdict.case, room - 2, options)
+    body = _fit_causes(deciding_causes, verdict.case, room - 2, options)
     return [*above, *(["", *body] if body else []), "", *below]
 
 
 def head_lines(verdict: Verdict, options: RenderOptions) -> list[str]:
     """Return the verdict with the target CPUs, and a remark if the commands are for another machine."""
     word = verdict.verdict.upper()
-    first, *more = wrapped(f"{word}   {headline(verdict)}", options.width, 0, len(word) + 3)
+    first, *more = wrap_indented(f"{word}   {headline(verdict)}", options.width, 0, len(word) + 3)
     remark = remark_on_commands(verdict)
-    return [of_outcome(first, word, options), *more, *(wrapped(remark, options.width, 0) if remark else [])]
+    return [paint_outcome(first, word, options), *more, *(wrap_indented(remark, options.width, 0) if remark else [])]
 
 
-def of_outcome(line: str, word: str, options: RenderOptions) -> str:
+def paint_outcome(line: str, word: str, options: RenderOptions) -> str:
     """Return the line with the verdict's word in its colour."""
     return line.replace(word, painted(word, _MEANINGS[word]), 1) if options.in_colour else line
 
@@ -94,7 +94,7 @@ def of_outcome(line: str, word: str, options: RenderOptions) -> str:
 def basis_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
     """Return the warnings by cost, the detectable change, where to find the rest, and the basis of the verdict."""
     width = options.width
-    lines = [part for line in _sentences(verdict, causes) for part in wrapped(line, width, 1)]
+    lines = [part for line in _sentences(verdict, causes) for part in wrap_indented(line, width, 1)]
     lines += _detection(verdict.case, width)
     warnings = warnings_of(causes, verdict.case)
     if warnings is not None:
@@ -107,7 +107,7 @@ def basis_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOption
     lines += _details(verdict, causes, options)
     configured_by = verdict.case.rules.configured_by
     lines += [f" with options of {printable(configured_by)}"] if configured_by is not None else []
-    return [*lines, *wrapped(_basis(verdict), width, 1, 3)]
+    return [*lines, *wrap_indented(_basis(verdict), width, 1, 3)]
 
 
 def _detection(case: Case, width: int) -> list[str]:
@@ -146,7 +146,7 @@ def _details(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) 
     both, alone = f"{line}    why: {command}", f" {'why':<{_LABEL}}{command}"
     if options.is_verbose:
         return [alone]
-    return [both] if len(both) <= options.width else [*wrapped(line.strip(), options.width, 1, 3), alone]
+    return [both] if len(both) <= options.width else [*wrap_indented(line.strip(), options.width, 1, 3), alone]
 
 
 def _options_of(verdict: Verdict) -> str:
@@ -190,13 +190,13 @@ def _join_items(start: str, items: Sequence[str], width: int) -> list[str]:
         piece = item + ("  ·  " if index < len(items) - 1 else "")
         length = indent + len(line)
         if length + len(piece.rstrip()) > width and line.strip() and (index or length + 10 > width):
-            lines += wrapped(line.rstrip(), width, indent, further)
+            lines += wrap_indented(line.rstrip(), width, indent, further)
             indent, line = further, ""
         line += piece
-    return [*lines, *wrapped(line.rstrip(), width, indent, further)]
+    return [*lines, *wrap_indented(line.rstrip(), width, indent, further)]
 
 
-def _fitted_causes(causes: Sequence[Cause], case: Case, room: int, options: RenderOptions) -> list[str]:
+def _fit_causes(causes: Sequence[Cause], case: Case, room: int, options: RenderOptions) -> list[str]:
     """Return the causes in as much detail as fits, and the number of causes that do not fit."""
     width = max(options.width, NARROWEST)
     levels = [0 if at < _MOST_CAUSES else _MOST_STEPS for at in range(len(causes))]
@@ -233,7 +233,7 @@ def _brief_cause(number: int, cause: Cause, case: Case, level: int, options: Ren
 
 def _title_lines(text: str, limits: str | None, width: int, margin: int) -> list[str]:
     """Return the title in at most two rows, with the limits at the end of its last row if they fit there."""
-    lines = _cut(wrapped(text, width, margin), _TITLE_ROWS, width)
+    lines = _cut(wrap_indented(text, width, margin), _TITLE_ROWS, width)
     if limits is None:
         return lines
     end = f"({limits})"
@@ -241,7 +241,7 @@ def _title_lines(text: str, limits: str | None, width: int, margin: int) -> list
         room = min(width, _WIDTH) - len(lines[-1])
         lines[-1] += " " * max(room - len(end), _GAP) + end
     elif len(lines) < _TITLE_ROWS:
-        lines += wrapped(end, width, margin)
+        lines += wrap_indented(end, width, margin)
     return lines
 
 
@@ -259,9 +259,9 @@ def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> lis
     """Return the commands and advice of this level of detail."""
     tries = tries_of(cause, case)
     if tries:
-        return wrapped_options(f"{TRY:<{STEP}}", tries, width, margin)
+        return wrap_options(f"{TRY:<{STEP}}", tries, width, margin)
     if cause.way is not None:
-        return _cut(wrapped(checks_of(cause), width, margin, margin + STEP), _OPEN_ROWS[level], width)
+        return _cut(wrap_indented(checks_of(cause), width, margin, margin + STEP), _OPEN_ROWS[level], width)
     steps = steps_against(cause) if not is_one_line(cause) else []
     has_now = any(name == NOW for name, _ in steps)
     shown_labels = {0: {NOW, UNDO, TRY}, 1: {NOW, UNDO, TRY}, 2: {NOW, TRY}}[level] | (set() if has_now else {FOR_GOOD})
@@ -278,11 +278,11 @@ def _step_lines(steps: Iterable[tuple[str, str]], margin: int, width: int) -> li
     lines: list[str] = []
     for name, line in steps:
         step = f"{name:<{STEP}}{line}"
-        lines += wrapped_around_commands(step, width, margin, margin + STEP) if name == TRY else [" " * margin + step]
+        lines += wrap_around_commands(step, width, margin, margin + STEP) if name == TRY else [" " * margin + step]
     return lines
 
 
-def wrapped_options(start: str, options: Sequence[str], width: int, margin: int) -> list[str]:
+def wrap_options(start: str, options: Sequence[str], width: int, margin: int) -> list[str]:
     """Return `try   --calibration auto   or   --samples 60`, with no option broken."""
     lines, line = [], f"{' ' * margin}{start}"
     for index, option in enumerate(options):
@@ -305,12 +305,12 @@ _ESCAPE = regex(r"\x1b\[[\d;]*m")
 _COMMAND = regex(r"sudo(?: [-\w./=,]*[-\w/=])+|noisewatch [a-z]+(?: [a-z]+(?:-[a-z]+)+| --?[-\w]+(?: [\w,./-]*\w)?)*")
 
 
-def wrapped_around_commands(text: str, width: int, indent: int, further: int) -> list[str]:
+def wrap_around_commands(text: str, width: int, indent: int, further: int) -> list[str]:
     """Wrap the text, with lines after the first indented by `further`; a command is never broken."""
     return wrap_around(printable(text), width, _COMMAND, " " * indent, " " * further, min_width=NARROWEST)
 
 
-def wrapped(text: str, width: int, indent: int, further: int | None = None) -> list[str]:
+def wrap_indented(text: str, width: int, indent: int, further: int | None = None) -> list[str]:
     """Wrap the text, with lines after the first indented by `further`; there is at least one line."""
     first = " " * indent
     following = first if further is None else " " * min(further, max(width, NARROWEST) // 2)
@@ -325,8 +325,8 @@ _MOST_CULPRITS = 5
 def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format text`, wrapped at the width; commands are not wrapped, to be copied.
 
-    It fits a terminal of 24 rows. A verbose report precedes it with all details of causes and checks, so that both end
-    in the same lines; a quiet report consists of the last line.
+    It fits a terminal of 24 rows. A verbose report shows all details of causes and checks above the same last lines. A
+    quiet report is only the last line.
     """
     causes = causes_of(verdict)
     lines = (
@@ -337,7 +337,7 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
         else brief_lines(verdict, causes, options)
     )
     summary = summary_of_verdict(verdict, options.exit_status, causes)
-    return "\n".join([*lines, of_outcome(summary, verdict.verdict.upper(), options)]) + "\n"
+    return "\n".join([*lines, paint_outcome(summary, verdict.verdict.upper(), options)]) + "\n"
 
 
 def _verbose_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> Iterator[str]:
@@ -349,13 +349,13 @@ def _verbose_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOpt
         f"{name_cpus(target.cpus)} ({target.chosen_by})",
         measured(verdict),
     )
-    yield from wrapped(" · ".join(about), options.width, 0)
+    yield from wrap_indented(" · ".join(about), options.width, 0)
     yield from _to_do(verdict, causes, options)
     yield from _all_checks(verdict, options)
     yield from _all_findings(verdict, causes, options)
     yield ""
     for line in _calibration_lines(verdict, options.width):
-        yield from [line] if "  " in line else wrapped(line, options.width, 0)
+        yield from [line] if "  " in line else wrap_indented(line, options.width, 0)
     yield ""
 
 
@@ -373,29 +373,29 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, options: Re
     items = cause.findings[0].answer.items if is_one_line(cause) else ()
     title = cause.findings[0].answer.said if items else title_of(cause, verdict.case)
     title += f" ({cause.findings[0].check.id})" if is_one_line(cause) else ""
-    first, *more = wrapped(title, options.width, margin)
+    first, *more = wrap_indented(title, options.width, margin)
     shown = painted_mark(cause.gravity, options.in_unicode, options.in_colour)
     yield f"{number:>{margin - 3}} {shown} {first.strip()}"
     yield from more
     for item in items:
-        yield from wrapped(item, options.width, margin + 2, margin + 4)
+        yield from wrap_indented(item, options.width, margin + 2, margin + 4)
     if is_one_line(cause) and not tries_of(cause, verdict.case):
         return
     culprits = culprits_text(cause, title)
     if culprits is not None:
-        yield from wrapped(f"{'who':<{STEP}}{culprits}", options.width, margin, margin + STEP)
+        yield from wrap_indented(f"{'who':<{STEP}}{culprits}", options.width, margin, margin + STEP)
     tries = tries_of(cause, verdict.case)
     if tries:
-        yield from wrapped_options(f"{TRY:<{STEP}}", tries, options.width, margin)
+        yield from wrap_options(f"{TRY:<{STEP}}", tries, options.width, margin)
     yield from _step_lines(steps_against(cause), margin, options.width)
-    yield from wrapped(checks_of(cause), options.width, margin, margin + STEP)
+    yield from wrap_indented(checks_of(cause), options.width, margin, margin + STEP)
 
 
 def _all_checks(verdict: Verdict, options: RenderOptions) -> Iterator[str]:
     """Yield one character for each check, and the meaning of the characters."""
     findings = verdict.findings
     by_area = marks_by_area((finding.check.area, finding.gravity(verdict.is_strict)) for finding in findings)
-    yield from ["", *wrapped(f"ALL {len(findings)} CHECKS   {counts(verdict)}", options.width, 0, 2)]
+    yield from ["", *wrap_indented(f"ALL {len(findings)} CHECKS   {counts(verdict)}", options.width, 0, 2)]
     drawn = painted_row if options.in_colour else plain_row
     for row in grid(by_area, max(options.width - 2, NARROWEST), options.in_unicode):
         yield f"  {drawn(row)}".rstrip()
@@ -456,14 +456,14 @@ def _describe(findings: list[Finding], verdict: Verdict, options: RenderOptions)
         else answer.reason
     )
     names = ", ".join(merged.check.id for merged in findings)
-    first, *more = wrapped(f"{names} ({finding.weight})", options.width, len(_INDENT))
+    first, *more = wrap_indented(f"{names} ({finding.weight})", options.width, len(_INDENT))
     status_text = label(finding, verdict)
     is_painted = options.in_colour and finding.status in _COLOURED_STATUSES
     status = painted(status_text, style_of_label(status_text)) if is_painted else status_text
     lines = [f"{status}{' ' * (len(_INDENT) - len(status_text))}{first.strip()}", *more]
-    lines += wrapped(text or "", options.width, len(_INDENT))
+    lines += wrap_indented(text or "", options.width, len(_INDENT))
     for item in answer.items:
-        lines += wrapped(item, options.width, len(_INDENT) + 2, len(_INDENT) + 4)
+        lines += wrap_indented(item, options.width, len(_INDENT) + 2, len(_INDENT) + 4)
     if finding.answered_by:
         lines.append(f"{_INDENT}answered by {finding.answered_by}")
     culprits = [_INDENT + culprit_line(culprit) for culprit in unnamed_culprits(finding, text or "")]

@@ -79,7 +79,7 @@ def test_figures_of_an_entry_do_not_depend_on_the_budget() -> None:
 def test_a_machine_as_usual_passes() -> None:
     verdict = _judged(_past(20))
     assert _statuses(verdict) == ["pass"] * 3
-    assert "by 20 earlier entries" in finding(verdict, _SLOWER).answer.said
+    assert "compared with 20 earlier entries" in finding(verdict, _SLOWER).answer.said
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,8 @@ def test_a_usual_figure_that_was_not_measured_now_is_unknown() -> None:
     verdict = _judged_without_memory(_past(20))
     assert _statuses(verdict) == ["unknown", "unknown", "pass"]
     reason = finding(verdict, _SLOWER).answer.reason or ""
-    assert "as fast as usual as far as measured, but most earlier entries also contain: memory walk, memory" in reason
+    assert "as fast as usual as far as measured, but this calibration lacks figures of most earlier" in reason
+    assert "entries: memory walk, memory" in reason
     moved = _judged_without_memory([*_past(20, LATENCY=0.9), *_past(3)])
     assert finding(moved, _SLOWER).status == "fail", "although memory is unknown"
 
@@ -261,7 +262,8 @@ def test_a_figure_that_few_entries_have_is_named_as_not_judged() -> None:
         answer = finding(verdict, _SLOWER).answer
         assert answer.status == "pass"
         assert (
-            answer.said == "as fast as usual, by 20 earlier entries; not judged: memory walk, memory walk (slowest CPU)"
+            answer.said
+            == "as fast as usual, compared with 20 earlier entries; not judged: memory walk, memory walk (slowest CPU)"
         )
 
 
@@ -276,4 +278,4 @@ def test_facts_that_most_entries_lack_are_unknown() -> None:
 
 def test_figures_that_no_earlier_entry_has_are_unknown() -> None:
     entries = [replace(entry, figures={Figure.LONG_GAPS: 1e-3}) for entry in _past(20)]
-    assert "not measured both now and in 5 earlier entries" in str(finding(_judged(entries), _SLOWER).answer.reason)
+    assert "not in both this calibration and 5 earlier entries" in str(finding(_judged(entries), _SLOWER).answer.reason)

@@ -40,4 +40,6 @@ def test_threads_that_are_stuck_on_an_isolated_cpu_are_moved_to_their_other_cpus
     assert fix is not None
     assert fix.now == 'for n in 900 901; do sudo taskset -pc 1 "$n"; done'
     assert fix.undo == 'for n in 900 901; do sudo taskset -pc 1-3 "$n"; done'
-    assert fix.persist == "start the threads with a mask without isolated CPUs (numactl --physcpubind, taskset -c)"
+    assert (
+        fix.persist == "start the threads with a mask that excludes isolated CPUs (numactl --physcpubind, taskset -c)"
+    )

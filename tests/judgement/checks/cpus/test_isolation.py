@@ -100,7 +100,7 @@ def test_the_fix_notes_where_a_partition_resets_affinities(release: str, control
     }
     fix = answered("target-not-isolated", files).fix
     assert fix is not None
-    assert ("resets what taskset has set" in (fix.persist or "")) is resets
+    assert ("resets affinities set by taskset" in (fix.persist or "")) is resets
 
 
 def test_linux_before_6_1_has_no_isolated_partitions_to_propose() -> None:

@@ -31,4 +31,4 @@ def test_a_list_of_banned_cpus_names_those_of_the_automatic_ban_as_well() -> Non
     machine = WrittenMachine(quiet_files() | files, quiet_files(3.0) | files, answers=ANSWERS)
     fix = finding_on(machine, "irqbalance-may-move-irqs", frozenset({1})).answer.fix
     assert fix is not None
-    assert "IRQBALANCE_BANNED_CPULIST=1-3 (and no IRQBALANCE_BANNED_CPUS, which comes first)" in (fix.persist or "")
+    assert "IRQBALANCE_BANNED_CPULIST=1-3 (and no IRQBALANCE_BANNED_CPUS, which has precedence)" in (fix.persist or "")

@@ -54,7 +54,7 @@ _PROFILES = [
     Example("platform-profile-saves-power", "unknown", {Knob.PLATFORM_PROFILE: "custom\n"}, "'custom'"),
     Example("platform-profile-saves-power", "not-applicable", gone=(Knob.PLATFORM_PROFILE, Knob.PLATFORM_PROFILES)),
     Example("platform-profile-saves-power", "unknown", gone=(Knob.PLATFORM_PROFILE,), is_copy=True),
-    Example("platform-profile-saves-power", "unknown", gone=(Knob.PLATFORM_PROFILE,), named="choices is not"),
+    Example("platform-profile-saves-power", "unknown", gone=(Knob.PLATFORM_PROFILE,), named="choices exists"),
     Example(
         *("platform-profile-saves-power", "unknown", {"/.dockerenv": ""}, "may hide it"),
         gone=(Knob.PLATFORM_PROFILE,),

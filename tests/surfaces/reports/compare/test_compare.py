@@ -42,7 +42,7 @@ def test_document_does_not_differ_from_itself(compare: Compare, document: object
     assert "→" not in ran.out
 
 
-_OPEN = "no difference found; blocking differences unknown, as one or both sides have no answer: "
+_OPEN = "no difference found; blocking differences unknown, because one or both sides have no answer: "
 _NOISY = "2 of 13 figures are too noisy to tell"
 
 
@@ -161,7 +161,7 @@ def test_result_is_unknown_if_no_blocking_check_was_asked(compare: Compare) -> N
     unasked = verdict(finding(_BUSY, "ignored", reason="--ignore"))
     ran = compare(unasked, unasked)
     assert ran.status == 3
-    assert "nothing that blocks is known on both sides" in ran.words
+    assert "no check or figure that can block is known on both sides" in ran.words
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_blocking_check_on_one_side_only_makes_the_result_unknown(
     whole, cut = verdict(common, finding(_BUSY, status, severity)), verdict(common)
     for ran in (compare(whole, cut), compare(cut, whole)):
         assert ran.status == exit_status
-        assert (f"as one or both sides have no answer: {_BUSY}" in ran.words) == bool(exit_status)
+        assert (f"because one or both sides have no answer: {_BUSY}" in ran.words) == bool(exit_status)
 
 
 def test_verdict_without_checks_makes_the_result_unknown(compare: Compare) -> None:
@@ -195,7 +195,7 @@ def test_calibration_missing_on_one_side_makes_the_result_unknown(compare: Compa
     document = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
     ran = compare(document, {**document, "calibration": None})
     assert ran.status == 3
-    assert "as one or both sides have no answer: figures" in ran.words
+    assert "because one or both sides have no answer: figures" in ran.words
 
 
 def test_json_matches_its_schema(compare: Compare, run: Run) -> None:

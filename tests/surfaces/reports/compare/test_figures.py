@@ -76,9 +76,9 @@ def test_slow_cpu_that_is_too_noisy_makes_the_result_unknown(compare: Compare, s
         document["calibration"]["cpus"][7]["latency_work"] |= {"median_ns": 1e6 * by, "mad_share": 0.15}
     ran = compare(before, after)
     assert ran.status == status
-    assert ("as one or both sides have no answer: latency work on CPU 7 (too noisy to compare)" in ran.words) == bool(
-        status
-    )
+    assert (
+        "because one or both sides have no answer: latency work on CPU 7 (too noisy to compare)" in ran.words
+    ) == bool(status)
 
 
 def test_different_sets_of_cpus_are_compared_by_their_means_only(compare: Compare) -> None:
@@ -167,7 +167,7 @@ def test_figures_unknown_on_one_or_both_sides_make_the_result_unknown(
     ran = compare(before, after)
     assert ran.status == 3
     answer, before_sides, _ = ran.words.partition(" before: ")
-    _, is_open, names = answer.partition("as one or both sides have no answer: ")
+    _, is_open, names = answer.partition("because one or both sides have no answer: ")
     assert is_open
     assert unknown in names + before_sides
 
@@ -266,7 +266,7 @@ def test_run_times_are_compared_even_if_speeds_are_of_different_cores(compare: C
     assert "speeds not compared: measured by the core native before, python after" in ran.words
     ran = compare(calibration(), after)
     assert ran.status == 3
-    assert "as one or both sides have no answer: speeds, " in ran.words
+    assert "because one or both sides have no answer: speeds, " in ran.words
 
 
 def test_change_under_load_only_is_found(compare: Compare) -> None:

@@ -106,7 +106,7 @@ def test_host_in_the_baseline_only_is_shown_with_its_last_report(run: Run, fleet
 
 
 def test_hosts_whose_older_report_may_be_of_another_machine_are_named(run: Run, fleet: Path) -> None:
-    note = "not stable by an older report in another folder: web4; if that is another machine, rename its file"
+    note = "not stable in an older report in another folder: web4; if the report is another machine's, rename its file"
     assert note in run("fleet", fleet).words
     assert note in run("fleet", fleet, "--format", "markdown").words
     assert run("fleet", fleet, "--format", "json").json["perhaps_two_machines"] == ["web4"]

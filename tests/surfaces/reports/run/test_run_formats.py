@@ -122,7 +122,7 @@ def test_github_has_a_summary_and_a_warning_for_each_run_that_was_not_undisturbe
 def test_github_report_of_many_runs_keeps_to_the_limit_of_annotations() -> None:
     report = render("github", written_series(*[disturbed_by("hog")] * 40))
     assert any("run 40" in text for text in read_github(report))
-    assert any("no result, as 0% is too few" in text for text in read_github(report))
+    assert any("no result, because 0% is too few" in text for text in read_github(report))
     assert len(report.splitlines()) == 11
 
 
@@ -140,7 +140,7 @@ def test_github_shows_errors_only_if_the_step_fails(changes: dict[str, int], is_
 def test_unknown_gate_is_not_an_error_for_github() -> None:
     report = render_series("github", written_series(UNKNOWN, UNKNOWN), SeriesOptions(is_gated=True))
     assert "::error" not in report
-    assert "no result, as 0% is too few" in report.replace("%25", "%")
+    assert "no result, because 0% is too few" in report.replace("%25", "%")
 
 
 def test_markdown_of_many_runs_is_short_enough_to_be_pasted() -> None:

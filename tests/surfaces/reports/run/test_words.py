@@ -106,12 +106,12 @@ def _difference(share: float, half: float) -> MeanDifference:
         (
             _difference(0.002, 0.01),
             "no difference shown: new takes between 0.8% less and 1.2% more time than old (95% interval, 25 pairs); "
-            "one below 1.4% may be missed",
+            "a difference below 1.4% may be missed",
         ),
         (
             difference_of([RunPair(1, 1.5, True)]),
             "new took 50% more time than old in 1 pair: too few to tell "
-            "(at least 3 pairs are needed, with each command first in one)",
+            "(at least 3 pairs are needed, and each command must be first in at least one)",
         ),
     ],
 )
@@ -154,8 +154,8 @@ def test_comparison_of_a_command_with_itself_states_the_detectable_difference() 
         (
             [1 + number / 100 for number in range(20)],
             Bounds(0.002, 0.004),
-            "varies 5.4% between processes; the machine explains 0.2% to 0.4%: the rest depends on the time of a run, "
-            "so not on the program (layout, hash seeds, allocation)",
+            "varies 5.4% between processes; the machine explains 0.2% to 0.4%: the rest depends on when "
+            "a run took place, so not on the program (layout, hash seeds, allocation)",
         ),
         (
             [1.0, 1.02] * 2,
@@ -179,7 +179,7 @@ def test_selection_lists_undisturbed_and_all_runs_or_the_reason_for_no_result() 
     ]
     few = select_by_cause(_FOUR, [True, False, None, False], 0.8)
     assert selection_words(few) == (
-        "1 of 4 runs undisturbed, 2 disturbed, 1 unknown: no result, as 25% is too few (minimum 80%)"
+        "1 of 4 runs undisturbed, 2 disturbed, 1 unknown: no result, because 25% is too few (minimum 80%)"
     )
     failures = {
         "3 failed (status 1)": ((1, 1, 1), 0),
@@ -189,9 +189,12 @@ def test_selection_lists_undisturbed_and_all_runs_or_the_reason_for_no_result() 
     reasons = ["failed", "was cut short", "failed or was cut short"]
     for (counts, (statuses, cut)), reason in zip(failures.items(), reasons, strict=True):
         none = select_by_cause([], [], 0.5, statuses, cut)
-        assert selection_words(none) == f"0 of {none.count} runs undisturbed, {counts}: no result, as each run {reason}"
+        assert (
+            selection_words(none)
+            == f"0 of {none.count} runs undisturbed, {counts}: no result, because each run {reason}"
+        )
     alone = select_by_cause([], [], 0.5, (1,), 0)
-    assert selection_words(alone) == "0 of 1 run undisturbed, 1 failed (status 1): no result, as the run failed"
+    assert selection_words(alone) == "0 of 1 run undisturbed, 1 failed (status 1): no result, because the run failed"
     none = select_by_cause(_FOUR, [None] * 4, 0.8)
     assert selection_rows(none) == [("all runs", "1.235 s ± 0.013 s (4 runs, CV 1.05%)")]
 
@@ -286,7 +289,7 @@ def test_threads_pinned_by_spread_are_counted() -> None:
 
 def test_cpus_outside_of_the_target_are_listed() -> None:
     placement = placed([thread_look(9, 7, 5)], places=ONE_NODE, target=frozenset({2, 3}))
-    assert "it also ran on CPU 7, not a target CPU" in placement_lines(placement)[-1]
+    assert "it also ran outside the target CPUs, on CPU 7" in placement_lines(placement)[-1]
 
 
 def test_advice_is_a_line_for_the_shell() -> None:
