@@ -59,7 +59,7 @@ def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOpti
 
 
 def history_path(arguments: Namespace) -> Path | None:
-    """Return the path of the history, or None if calibrations are not to be remembered. Raise UsageError."""
+    """Return the path of the history, or None without --history. Raise UsageError."""
     if arguments.history is None:
         return None
     return Path(arguments.history) if arguments.history else usual_path()
@@ -86,7 +86,7 @@ class ReportOutput:
         self._output.write(content)
 
     def write_text(self, text: str) -> None:
-        """Write a report for people; to standard output in ASCII, if its encoding has nothing else."""
+        """Write a report for people, in ASCII if standard output has no other characters."""
         self._output.write(encoded(text, self._path))
 
     def write_json(self, described: object) -> None:
@@ -104,7 +104,7 @@ def opened_report(arguments: Namespace) -> Iterator[ReportOutput]:
 
 @contextmanager
 def recorded_to(path: str | None, machine: Machine) -> Iterator[Machine]:
-    """Yield the machine, and record all its reads to `path`, unless None. Raise UsageError if it cannot be written."""
+    """Yield the machine and, if `path` is given, record all its reads there. Raise UsageError if it is not writable."""
     if path is None:
         yield machine
         return

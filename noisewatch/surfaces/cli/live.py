@@ -21,7 +21,7 @@ _WAITING_REMARK_S = 10.0
 
 
 class _LivePicture:
-    """The progress of a calibration, drawn to standard error, as standard output is for the report."""
+    """The progress of a calibration, drawn to standard error; standard output is for the report."""
 
     def __init__(self, color: str) -> None:
         from noisewatch.operations.calibrate import LiveGaps  # most commands do not calibrate
@@ -92,7 +92,7 @@ class TerminalListener:
         self._picture(progress)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """Print the reasons to wait if they change, but not too often; on a terminal the progress line has them."""
+        """Show the reasons to wait in the progress line; without a terminal print changed reasons, but rarely."""
         now_s = time.monotonic()
         if reasons != self._waits_for and now_s >= self._next_remark_s and not sys.stderr.isatty():
             self.on_remark(f"waiting for {reasons} ({left_s:.0f} s left)")

@@ -12,7 +12,7 @@ from noisewatch.surfaces.output import width
 
 
 def run(arguments: Namespace) -> int:
-    """Print the differences. Return 0 if no difference blocks, 1 if one does, 3 if that is unknown."""
+    """Print the differences. Return 0 if none blocks, 1 if one blocks, 3 if it is unknown whether one blocks."""
     with opened_report(arguments) as report:
         comparison = compare_files(arguments.before, arguments.after, _judge_recording)
         report.write(_render(comparison, arguments.format, report.in_unicode))

@@ -100,7 +100,7 @@ def _glyphs(arguments: Namespace, colours: str | None = None) -> Glyphs:
 
 
 def machine_access(arguments: Namespace) -> MachineAccess:
-    """Return how the monitor's overlays open the machine, and their preflight options."""
+    """Return the functions with which the monitor's overlays open the machine and get their preflight options."""
     from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 
     machine, allowed = machine_options(arguments), allowed_now()

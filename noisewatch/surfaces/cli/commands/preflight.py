@@ -99,7 +99,7 @@ def _show_options(arguments: Namespace) -> int:
 def status_if_unknown(arguments: Namespace, lock: Lock | None) -> int | None:
     """Return the exit status of an unknown verdict, or None for the default.
 
-    If a requested lock is not ours, the status is never that of a pass.
+    If the requested lock is not ours, `--on-unknown pass` has no effect.
     """
     if arguments.on_unknown == PASS:
         return 0 if lock is None or lock.is_ours else None
@@ -107,7 +107,7 @@ def status_if_unknown(arguments: Namespace, lock: Lock | None) -> int | None:
 
 
 def preflight_options(arguments: Namespace) -> PreflightOptions:
-    """Return the options of the command line and the configuration file. Raise UsageError for unknown names."""
+    """Return the options of the command line and the options file. Raise UsageError for unknown names."""
     return PreflightOptions(
         machine=machine_options(arguments),
         sample_s=arguments.sample,
@@ -120,7 +120,7 @@ def preflight_options(arguments: Namespace) -> PreflightOptions:
 
 
 def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOptions:
-    """Return the options of a preflight in the monitor: its machine and CPUs, with the rules of the options file.
+    """Return the options of the monitor's preflight: the monitor's machine and CPUs, the options file's rules.
 
     Each preflight reads the file again, as a new command would. Raise UsageError.
     """
@@ -129,7 +129,7 @@ def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOption
 
 
 class _Script(Struct, frozen=True):
-    """A script's destination, and the name of the function in `fix_script` that makes it from a verdict."""
+    """The destination of a script, and the name of the `fix_script` function that makes the script from a verdict."""
 
     output: BinaryIO
     is_printed: bool
@@ -150,7 +150,7 @@ def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
     paths = [path for path in (arguments.output, arguments.record) if path is not None]
     paths += [path for path, _ in requested]
     if len(set(paths)) < len(paths):
-        raise UsageError("--output, --record, --fix-script, --undo-script: two of them have the same destination")
+        raise UsageError("--output, --record, --fix-script and --undo-script need different files")
     if any(path == _PRINTED for path, _ in requested) and arguments.output is not None:
         raise UsageError("--output: a printed script replaces the report; give the script a FILE")
     with ExitStack() as stack:
