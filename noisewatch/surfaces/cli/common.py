@@ -15,7 +15,7 @@ from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.machines import MachineOptions, require_free
 from noisewatch.surfaces.cli.options import MAX_AUTO_S
 from noisewatch.surfaces.cli.values import AS_LONG_AS_NEEDED
-from noisewatch.surfaces.output import encoded, opened_output, takes_colour, takes_unicode
+from noisewatch.surfaces.output import encoded, open_output, takes_colour, takes_unicode
 
 if TYPE_CHECKING:
     from noisewatch.judgement.noise.budget import Budget
@@ -96,14 +96,14 @@ class ReportOutput:
 
 
 @contextmanager
-def opened_report(arguments: Namespace) -> Iterator[ReportOutput]:
+def open_report(arguments: Namespace) -> Iterator[ReportOutput]:
     """Yield the report's destination, opened before the measurement. Raise UsageError if it cannot be written."""
-    with opened_output(arguments.output) as output:
+    with open_output(arguments.output) as output:
         yield ReportOutput(output, arguments.output, arguments.color)
 
 
 @contextmanager
-def recorded_to(path: str | None, machine: Machine) -> Iterator[Machine]:
+def recording_to(path: str | None, machine: Machine) -> Iterator[Machine]:
     """Yield the machine and, if `path` is given, record all its reads there. Raise UsageError if it is not writable."""
     if path is None:
         yield machine
@@ -111,7 +111,7 @@ def recorded_to(path: str | None, machine: Machine) -> Iterator[Machine]:
     require_free(path)
     from noisewatch.operations.record import recorded  # imports the sampler, needed only here
 
-    with opened_output(path) as sink, recorded(machine, sink) as source:
+    with open_output(path) as sink, recorded(machine, sink) as source:
         yield source
 
 

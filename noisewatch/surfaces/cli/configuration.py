@@ -216,7 +216,7 @@ def _read_file(path: Path) -> _OptionsFile | None:
     return None if own is None else _OptionsFile(path, text, own, ("tool", "noisewatch"))
 
 
-def text_of_options(arguments: Namespace) -> str:
+def options_text(arguments: Namespace) -> str:
     """Return a table of all preflight options with their values and origins (command line, options file, default)."""
     from_file, from_words = _values_set_by([PREFLIGHT, *arguments.configured_words]), _values_set_by(arguments.words)
     rows = [("OPTION", "VALUE", "FROM")]

@@ -9,7 +9,7 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from noisewatch.surfaces.drawing.colours import painted_row, plain_row
+from noisewatch.surfaces.drawing.colours import paint_row, plain_row
 from noisewatch.surfaces.output import AUTO, can_move_cursor, encoding_of, in_colour
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class _LivePicture:
         if self._can_move and lines >= _MIN_LINES:
             glyphs = glyphs_for(encoding_of(sys.stderr), os.environ.get("TERM", ""))
             rows = live_rows(self._live, columns - 1, lines - 2, glyphs)
-            self._draw([painted_row(row) if self._in_colour else plain_row(row) for row in rows])
+            self._draw([paint_row(row) if self._in_colour else plain_row(row) for row in rows])
         else:
             self._draw([progress_line(self._live, columns - 1)])
 

@@ -12,7 +12,7 @@ from noisewatch.integrations import integrations
 from noisewatch.program import named_for_root, started_by
 from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.drawing.tables import align
-from noisewatch.surfaces.output import opened_output, print_answer
+from noisewatch.surfaces.output import open_output, print_answer
 from noisewatch.text import printable
 
 _SCRIPT, _EXECUTABLE = "#!", 0o111
@@ -71,7 +71,7 @@ def _write_file(target: Path, text: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{target.parent}: {system_reason(error)}") from error
-    with opened_output(str(target)) as output:
+    with open_output(str(target)) as output:
         output.write(text.encode())
     if text.startswith(_SCRIPT):
         mode = target.stat().st_mode

@@ -25,11 +25,11 @@ from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.results import MarkedResults, mark_results, refuse_same_file
 from noisewatch.operations.run.series import RunSeries, run_series
 from noisewatch.surfaces.cli.command_options import CALIBRATION_S, default_runs
-from noisewatch.surfaces.cli.common import machine_options, recorded_to
+from noisewatch.surfaces.cli.common import machine_options, recording_to
 from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options import FAIL, PASS
-from noisewatch.surfaces.drawing.colours import painted_row
-from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, opened_output, width
+from noisewatch.surfaces.drawing.colours import paint_row
+from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, open_output, width
 from noisewatch.surfaces.reports.run.formats import ReportOptions, opened_report
 from noisewatch.text import printable
 
@@ -106,7 +106,7 @@ class RunProgress(TerminalListener):
         if self._progress is not None:
             in_unicode = is_utf8(sys.stderr)
             row = self._progress.row(max(_columns() - _MARGIN, 1), in_unicode, waits_for)
-            line = painted_row(row, in_colour(sys.stderr, self._color))
+            line = paint_row(row, in_colour(sys.stderr, self._color))
             print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
     def _clear(self) -> None:
@@ -180,7 +180,7 @@ def _print_results(marked: MarkedResults, filtered: str | None) -> bool:
         return True
     try:
         refuse_same_file(marked.file.path, filtered)
-        with opened_output(filtered) as output:
+        with open_output(filtered) as output:
             if filtered.endswith(".gz"):
                 with gzip.open(output, "wb") as packed:
                     marked.write_undisturbed(cast(BinaryIO, packed))
@@ -277,7 +277,7 @@ def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace,
     elif is_series:
         progress = RunProgress(options.runs * len(options.commands), arguments.color)
     try:
-        with recorded_to(arguments.record, machine) as recorder, opened_report(report_options, progress) as report:
+        with recording_to(arguments.record, machine) as recorder, opened_report(report_options, progress) as report:
             try:
                 series = run_series(machine, options, report.listener, recorder)
             finally:

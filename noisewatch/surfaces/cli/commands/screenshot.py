@@ -20,7 +20,7 @@ from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.cli.commands.monitor import machine_access
 from noisewatch.surfaces.cli.common import machine_options, report_damage
 from noisewatch.surfaces.cli.parser import did_you_mean
-from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.output import open_output
 from noisewatch.surfaces.picture import THEMES, Still, animated_svg, png_of, svg_of_lines
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
     width, height = _parse_size(arguments.size)
     keys = _parse_keys(arguments.keys)
     with ExitStack() as stack:
-        outputs = {name: stack.enter_context(opened_output(name)) for name in arguments.files}
+        outputs = {name: stack.enter_context(open_output(name)) for name in arguments.files}
         svg = asyncio.run(_draw(arguments, keys, width, height))
         for name, output in outputs.items():
             output.write(png_of(svg) if Path(name).suffix.lower() == ".png" else svg.encode())
