@@ -19,10 +19,10 @@ _MOST_SUMMARY_BYTES = 1024 * 1024  # of a step's file; GitHub rejects longer fil
 
 
 @contextmanager
-def opened_output(path: str | None) -> Iterator[BinaryIO]:
-    """Yield the file to write to, opened before any measuring; the file at `path` appears only on success.
+def open_output(path: str | None) -> Iterator[BinaryIO]:
+    """Yield a writable file for standard output (None, `-`) or for `path`, which appears there only on success.
 
-    Other than regular files (a pipe, /dev/stderr) are written directly. Raise UsageError if it cannot be written.
+    Pipes and devices, such as /dev/stderr, are written directly. Raise UsageError if the file cannot be written.
     """
     if path == "":
         raise UsageError("--output '': no file name")
@@ -45,7 +45,7 @@ def opened_output(path: str | None) -> Iterator[BinaryIO]:
 
 
 def drop_unwritable(stream: TextIO | None) -> None:
-    """Redirect a stream that cannot be written to /dev/null, else the interpreter's flush exits with status 120."""
+    """Redirect an unwritable stream to /dev/null; otherwise the interpreter's last flush would exit with status 120."""
     if stream is None:
         return
     try:
@@ -57,14 +57,14 @@ def drop_unwritable(stream: TextIO | None) -> None:
 
 def print_answer(text: str) -> None:
     """Print the text, with `?` for characters that the encoding lacks. Raise UsageError if it cannot be written."""
-    with opened_output(None) as output:
+    with open_output(None) as output:
         output.write(text.encode(sys.stdout.encoding or "utf-8", "replace"))
 
 
-def fill_step_summary(render_markdown: Callable[[int], str]) -> str | None:
-    """Append Markdown to the file that GitHub shows below a workflow's step; return an error message, or None.
+def append_step_summary(render_markdown: Callable[[int], str]) -> str | None:
+    """Append Markdown to the summary file of a GitHub workflow's step; return an error message, or None.
 
-    $GITHUB_STEP_SUMMARY names the file. `render_markdown` takes the largest number of bytes that fit.
+    $GITHUB_STEP_SUMMARY names the file. `render_markdown` gets the number of bytes that still fit into it.
     https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#adding-a-job-summary
     """
     path = os.environ.get("GITHUB_STEP_SUMMARY")
@@ -164,9 +164,9 @@ def is_utf8(stream: TextIO) -> bool:
 
 
 def encoding_of(stream: TextIO) -> str:
-    """Return the encoding of a stream, or ASCII if the name of the user's locale is not a UTF-8 one.
+    """Return the encoding of a stream, or ASCII if the name of the user's locale does not contain UTF-8.
 
-    Python itself writes UTF-8 in the locales C and POSIX, and in locales that are not installed (PEP 538, PEP 540).
+    Python itself also writes UTF-8 in the locales C and POSIX, and in uninstalled locales (PEP 538, PEP 540).
     """
     locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or "UTF-8"  # Python itself sets LC_CTYPE
     is_python_sure = not sys.flags.utf8_mode or any(name in os.environ for name in ("PYTHONUTF8", "PYTHONIOENCODING"))

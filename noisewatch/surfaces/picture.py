@@ -46,7 +46,7 @@ _TONES_ON_PAPER: Mapping[int, str] = {
 
 
 class Look(Struct, frozen=True):
-    """The look of a piece of text; colours are `#rrggbb`. `background` is None if it is the picture's."""
+    """The look of a piece of text. Colours are `#rrggbb`; a `background` of None is the picture's own."""
 
     colour: str
     background: str | None = None
@@ -132,7 +132,7 @@ def _mix(colour: str, other: str, share: float) -> str:
 
 
 def _for_paper(rgb: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a colour for paper that is as far from white as the given one is from black."""
+    """Return a colour that is as far from white as the given colour is from black."""
     hue, lightness, saturation = colorsys.rgb_to_hls(*(value / 255 for value in rgb))
     return tuple(round(value * 255) for value in colorsys.hls_to_rgb(hue, 1 - lightness, saturation))
 
@@ -178,7 +178,7 @@ _FILLED = frozenset("".join((*_THIN_LINES, *_THICK_LINES, *_ROUND_CORNERS, *_QUA
 
 
 def kind_of_shape(character: str) -> str | None:
-    """Return how the character is drawn: `fill`, `dots`, or a shade such as `░`; None if the font draws it."""
+    """Return the shape that draws the character: `fill`, `dots`, or a shade such as `░`; None if the font draws it."""
     if character in SHADES:
         return character
     if character in _FILLED:
@@ -187,7 +187,7 @@ def kind_of_shape(character: str) -> str | None:
 
 
 def path_of(text: str, column: int, top: int) -> str:
-    """Return the SVG path of a run of characters of one kind that begins at `column`; `top` is the row's upper edge."""
+    """Return the SVG path of characters of one kind that begin at `column`; `top` is the row's upper edge."""
     parts = []
     x = column * CELL_WIDTH
     for is_skyline, run in groupby(text, lambda character: character in _LOWER):
@@ -218,7 +218,7 @@ def _skyline(blocks: list[str], x: int, top: int) -> str:
 
 
 def _repeat(character: str, count: int, x: int, top: int) -> str:
-    """Return `count` copies of a character; one that spans its cell's width becomes a single piece."""
+    """Return the path of `count` copies of a character; copies that span their cells' width become one shape."""
     if character in "─━":
         thickness = _THIN if character == "─" else _THICK
         return _box(x, top + _MIDDLE_Y - thickness / 2, count * CELL_WIDTH, thickness)
@@ -253,7 +253,7 @@ def _part(eighths: tuple[int, int, int, int], x: int, top: int, count: int) -> s
 
 
 def _lines(sides: str, thickness: int, x: int, top: int) -> str:
-    """Return lines from the middle to the sides; two opposite lines become one."""
+    """Return lines from the middle of the cell to its sides; two opposite lines become one."""
     half = thickness / 2
     left, right = ("l" in sides), ("r" in sides)
     up, down = ("u" in sides), ("d" in sides)
@@ -301,7 +301,7 @@ _WORDS = regex(r"[^ ]+(?: {1,2}[^ ]+)*")
 
 
 class Element(Struct, frozen=True):
-    """A piece of a picture: a path, or a text with its place. Elements with `is_behind` are drawn first."""
+    """An element of a picture: a path, or a text with its position. Elements with `is_behind` are drawn first."""
 
     name: str  # the CSS class
     path: str = ""
@@ -342,7 +342,7 @@ def svg_of_lines(lines: Sequence[Line], columns: int, title: str, theme: Theme =
     """Draw the lines as in a terminal of `columns` columns; equal lines make equal bytes."""
     classes = Classes()
     elements = [element for row, line in enumerate(lines) for element in elements_of(line, row, theme, classes)]
-    return framed(drawn(elements), columns, len(lines), title, theme, classes.css())
+    return svg_file(draw_elements(elements), columns, len(lines), title, theme, classes.css())
 
 
 def elements_of(line: Line, row: int, theme: Theme, classes: Classes) -> Iterator[Element]:
@@ -362,7 +362,7 @@ def elements_of(line: Line, row: int, theme: Theme, classes: Classes) -> Iterato
                 yield Element(classes.shape(look.colour, kind), path)
 
 
-def drawn(elements: Iterable[Element]) -> str:
+def draw_elements(elements: Iterable[Element]) -> str:
     """Return the elements as SVG; paths of one class are merged."""
     paths: dict[tuple[bool, str], list[str]] = defaultdict(list)
     texts = []
@@ -375,7 +375,7 @@ def drawn(elements: Iterable[Element]) -> str:
     return "".join([*(f'<path class="{name}" d="{"".join(path)}"/>\n' for (_, name), path in behind_first), *texts])
 
 
-def framed(body: str, columns: int, rows: int, title: str, theme: Theme, css: str) -> str:
+def svg_file(body: str, columns: int, rows: int, title: str, theme: Theme, css: str) -> str:
     """Return the whole SVG file, with a title bar if it fits."""
     is_titled = columns >= _LEAST_TITLED
     top = _MARGIN // 2 + _BAR_HEIGHT if is_titled else _MARGIN
@@ -416,7 +416,7 @@ def _pieces(line: Line, theme: Theme) -> Iterator[tuple[int, str, Look]]:
 
 
 def _parts(text: str, column: int) -> Iterator[tuple[int, str, str | None]]:
-    """Yield column, text and kind of each run of shapes, and of words with single gaps between them."""
+    """Yield column, text and kind of each run of shapes, and of each run of words with gaps of at most two blanks."""
     for kind, group in groupby(text, kind_of_shape):
         part = "".join(group)
         if kind is not None:
@@ -427,7 +427,7 @@ def _parts(text: str, column: int) -> Iterator[tuple[int, str, str | None]]:
 
 
 def png_of(svg: str) -> bytes:
-    """Return the picture as PNG; equal pictures make equal bytes. Raise UsageError without its library or font."""
+    """Return the picture as PNG; equal pictures make equal bytes. Raise UsageError if a library or font is missing."""
     try:
         import resvg_py
     except ImportError as error:
@@ -450,7 +450,7 @@ class Still(Struct, frozen=True):
 
 
 def animated_svg(stills: Sequence[Still], columns: int, title: str, theme: Theme = DARK) -> str:
-    """Return an SVG that shows the stills in a loop; equal stills make equal bytes. Raise ValueError for no stills."""
+    """Return an SVG that loops through the stills; equal stills make equal bytes. Raise ValueError without stills."""
     if not stills:
         raise ValueError("no frame to draw")
     classes = Classes()
@@ -459,7 +459,7 @@ def animated_svg(stills: Sequence[Still], columns: int, title: str, theme: Theme
     by_pattern = _by_pattern(stills, theme, classes)
     for is_behind in (True, False):
         for shown, elements in by_pattern.items():
-            body = drawn(element for element in elements if element.is_behind is is_behind)
+            body = draw_elements(element for element in elements if element.is_behind is is_behind)
             if body and all(shown):
                 layers.append(body)
             elif body:
@@ -467,7 +467,7 @@ def animated_svg(stills: Sequence[Still], columns: int, title: str, theme: Theme
                 layers.append(f'<g class="a {name}">\n{body}</g>\n')
     rows = max(len(still.lines) for still in stills)
     css = classes.css() + _keyframes(patterns, [still.seconds for still in stills])
-    return framed("".join(layers), columns, rows, title, theme, css)
+    return svg_file("".join(layers), columns, rows, title, theme, css)
 
 
 def _by_pattern(stills: Sequence[Still], theme: Theme, classes: Classes) -> dict[_Shown, list[Element]]:
@@ -497,7 +497,7 @@ def _keyframes(patterns: dict[_Shown, str], seconds: Sequence[float]) -> str:
 
 
 def _changes(shown: _Shown) -> Iterator[tuple[int, str]]:
-    """Yield the frames at which an element changes, with `visible` or `hidden`."""
+    """Yield the first frame, and all in which an element appears or disappears, with `visible` or `hidden`."""
     for number, is_shown in enumerate(shown):
         if number == 0 or is_shown != shown[number - 1]:
             yield number, "visible" if is_shown else "hidden"

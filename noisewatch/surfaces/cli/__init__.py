@@ -82,7 +82,7 @@ def report_internal_error(kind: type[BaseException], error: BaseException, trace
 
 
 def _report_trouble(message: str, status: int, named_format: Format | None) -> int:
-    """Return the exit status of the format's consumer; print the message for consumers that read standard output."""
+    """Return the exit status that the format's consumer expects; also print the message if the consumer reads it."""
     if named_format is not None and named_format.prints_trouble:
         with suppress(NoisewatchError, BrokenPipeError):  # standard output itself may be the cause
             print_answer(named_format.describe_trouble(message))

@@ -16,11 +16,11 @@ MONITOR, RUN = "monitor", "run"
 
 
 def parse_arguments(argv: Sequence[str]) -> Namespace:
-    """Parse the command line, with defaults from the configuration file. Raise UsageError."""
+    """Parse the command line, with defaults from the options file. Raise UsageError."""
     parser, commands = build_parsers()
     try:
         arguments, unknown = parser.parse_known_args(argv)
-    except UsageError:  # perhaps about the value of a misspelt option, which argparse takes for an argument
+    except UsageError:  # the cause may be a misspelt option: argparse takes the word after it for an argument
         _refuse_misspelt_options(parser, commands, argv)
         raise
     if unknown:  # argparse itself would show the usage of the whole command line
@@ -34,7 +34,7 @@ def parse_arguments(argv: Sequence[str]) -> Namespace:
 
 
 def _refuse_misspelt_options(parser: Parser, commands: Mapping[str, Parser], argv: Sequence[str]) -> None:
-    """Raise UsageError for the first word that looks like an option of noisewatch, but is none."""
+    """Raise UsageError for the first word that looks like an option of noisewatch, but is not one."""
     own = list(takewhile(lambda word: word != "--", argv))
     before = list(takewhile(lambda word: word not in commands, own))
     parser.refuse_unknown(before)
@@ -46,7 +46,7 @@ def _refuse_misspelt_options(parser: Parser, commands: Mapping[str, Parser], arg
 def _apply_options_file(
     parser: ArgumentParser, command: ArgumentParser, arguments: Namespace, argv: Sequence[str]
 ) -> Namespace:
-    """Parse the command line again, after the configuration file has set the defaults."""
+    """Parse the command line again, with defaults from the options file; without a file return `arguments`."""
     from noisewatch.surfaces.cli.configuration import configure
 
     configured = configure(command, arguments.config)
@@ -59,7 +59,7 @@ def _apply_options_file(
 
 
 def command_named_in(words: Sequence[str]) -> str | None:
-    """Return the command in a command line, which may be invalid: the first word that is a command's name, or None."""
+    """Return the first word that is a command's name, or None; the command line may be invalid."""
     return next((word for word in words if word in COMMANDS), None)
 
 

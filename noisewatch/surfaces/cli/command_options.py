@@ -1,4 +1,4 @@
-"""The options of each command; `help.py` has summaries and examples, `options.py` the options that several share."""
+"""The options of each command. Summaries and examples are in `help.py`, shared options in `options.py`."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ def _fill_preflight(parser: ArgumentParser) -> None:
         report.value(f"{name} FILE", what, const="-")
     length = report.exclusive()
     add_verbose(length, "show the result of every check (text)")
-    add_quiet(length, "print only errors, and the last line of the text, with the verdict")
+    add_quiet(length, "print only errors and the verdict, the last line of the text")
     status = titled(parser, "exit status")
     status.flag("--strict", what="treat warnings and unknowns as failures: unstable")
     add_on_unknown(
         status,
-        "exit status of an unknown verdict: fail = 1, pass = 0 (default 3, or 4 after --wait); nagios and "
+        "exit status of an unknown verdict: fail = 1, pass = 0 (default 3, or 4 after --wait); formats nagios and "
         "problem-detector always use 3",
     )
     status.flag("--exit-zero", what="exit 0 whatever the verdict: report only")
@@ -110,8 +110,7 @@ def _add_rules(parser: ArgumentParser) -> None:
     rules.value("--expect SECONDS", expected, seconds(0))
     rules.value(
         "--machine FILE",
-        "description of the required machine (from `noisewatch show --format machine`); the verdict on any other is "
-        "unstable",
+        "description of the required machine (from `noisewatch show --format machine`); any other machine is unstable",
     )
     rules.value(
         "--config FILE", "options file (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])"
@@ -136,14 +135,14 @@ def _fill_plan(parser: ArgumentParser) -> None:
     near = "choose cores near this network device, disk or PCI address"
     titled(parser, MACHINE).value("--near DEVICE", near)
     titled(parser, REPORT).flag(
-        "--undo", what="with --format script: print the undo script instead; write both before you run either"
+        "--undo", what="with --format script: print the undo script instead; save both scripts before you run either"
     )
     add_machine(parser)
     add_output(parser, ("text", "script", "cmdline", "systemd", "json"))
 
 
 def default_runs(is_aa: bool, is_against: bool) -> int:
-    """Return the default of --runs: 1 for a single command, which then runs unaffected; more for a comparison."""
+    """Return the default of --runs: one unaffected run of a single command, or enough runs for a comparison."""
     return 30 if is_aa else 25 if is_against else 1
 
 
@@ -153,15 +152,15 @@ def _fill_run(parser: ArgumentParser) -> None:
     _add_command_of_run(parser)
     _add_repetitions(parser)
     comparison = titled(parser, "comparison").exclusive()
-    against = "compare with another command: both run in pairs, in random order, each --runs times"
+    against = "compare with another command: run both --runs times, in pairs with random order"
     comparison.value("--against COMMAND", against, words)
-    comparison.flag("--aa", what="compare the command with itself, for the smallest change that can be detected here")
+    comparison.flag("--aa", what="compare the command with itself, to measure the smallest change detectable here")
     titled(parser, MEASUREMENT).value(
         "--calibration SECONDS",
         f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; for a single run none)",
         zero_or_seconds(SHORTEST_CALIBRATION_S),
     )
-    add_tracer(parser, None, "events; for a single run none, as switching the trace on takes 0.2 s")
+    add_tracer(parser, None, "events; for a single run none, because starting the trace takes 0.2 s")
     add_record(parser)
     _add_report_of_run(parser)
     status = titled(parser, "exit status")
@@ -178,14 +177,15 @@ def _add_command_of_run(parser: ArgumentParser) -> None:
     command = titled(parser, "command")
     command.value(
         "--membind NODES",
-        "memory of these nodes only: a list, auto (the nodes of the target CPUs), or none (no binding; the default)",
+        "NUMA nodes to allocate memory on: a list, auto (the target CPUs' nodes), or none (no binding; the default)",
         default="none",
     )
     command.flag("--spread", what="pin each busy thread of the command to a target CPU of its own")
     command.flag("--as-user", what="with sudo: run the command as the user who called sudo, and noisewatch as root")
     command.flag(
         "--show-output",
-        what="leave the command its standard input, output and error in a series too (default: /dev/null)",
+        what="also in a series, connect the command to noisewatch's standard input, output and error (default: "
+        "/dev/null)",
     )
     command.flag("--ignore-failure", what="continue a series if the command fails")
 
@@ -194,18 +194,18 @@ def _add_repetitions(parser: ArgumentParser) -> None:
     repetitions = titled(parser, "repetitions")
     repetitions.value(
         "--runs N",
-        "repetitions, each a process of its own (default 1; with --against 25, with --aa 30)",
+        "number of repetitions, each in a new process (default 1; with --against 25, with --aa 30)",
         whole_number(1, _MAX_RUNS),
     )
     repetitions.value(
         "--retry N",
-        "add at most N repetitions, until --runs of them were undisturbed (default 0)",
+        "add up to N repetitions, until --runs repetitions were undisturbed (default 0)",
         whole_number(0, _MAX_RUNS),
         0,
     )
     repetitions.value(
         "--wait SECONDS",
-        "before each repetition, wait until the target CPUs are idle, for at most SECONDS (default 0)",
+        "before each repetition, wait at most SECONDS until the target CPUs are idle (default 0)",
         seconds(0),
         0.0,
     )
@@ -221,8 +221,8 @@ def _add_report_of_run(parser: ArgumentParser) -> None:
     add_output(
         parser,
         RUN_FORMATS,
-        "write to FILE in the --format (default: a receipt in JSON Lines if FILE ends in .jsonl, otherwise the text); "
-        "unless FILE gets the text, the text of a series also goes to standard output",
+        "write the report to FILE in --format (default: a receipt in JSON Lines if FILE ends in .jsonl, otherwise "
+        "text); unless FILE contains the text, a series also prints it to standard output",
     )
     parser.set_defaults(format=None)  # the file's name may imply the format
     report = titled(parser, REPORT)
@@ -230,7 +230,7 @@ def _add_report_of_run(parser: ArgumentParser) -> None:
     report.flag("--identify", what="include the commands' arguments and the control group in files")
     report.value(
         "--results FILE",
-        "FILE that the command writes with pyperf: print to standard error which of its runs were undisturbed",
+        "pyperf results that the command writes; print to standard error which of these runs were undisturbed",
     )
     report.value("--filtered OUT", "write the undisturbed runs in --results to OUT")
 
@@ -248,9 +248,9 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     )
     measurement.value(
         "--settle SECONDS",
-        "first keep all CPUs busy until their clocks are stable, for SECONDS at most "
-        f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and report when they became stable; a clock that is "
-        f"stable for less than {LEAST_S} s does not count, as a turbo budget may last that long",
+        "first keep all CPUs busy until their clocks are stable, for at most SECONDS "
+        f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and report when they became stable; a clock is stable if it "
+        f"is unchanged for {LEAST_S} s, because a turbo budget may last that long",
         seconds(LEAST_WORK_S),
         const=_SETTLE_S,
     )
@@ -276,7 +276,7 @@ def _fill_show(parser: ArgumentParser) -> None:
         nargs="?",
         choices=("all", "cpus", "topology", "clock", "irqs"),
         default="all",
-        help="all, cpus, topology, clock or irqs (default all, as in all formats except text)",
+        help="part to show as text: all, cpus, topology, clock or irqs (default all); other formats contain all parts",
     )
     add_verbose(titled(parser, REPORT), "show a row for each CPU and each IRQ (text)")
     add_machine(parser)
@@ -308,7 +308,7 @@ def _fill_explain(parser: ArgumentParser) -> None:
         nargs="?",
         const="preflight",
         choices=("preflight", "plan", "run", "compare", "history"),
-        help="print the JSON Schema of a command's `--format json` (default preflight), for run also of jsonl",
+        help="print the JSON Schema of a command's `--format json` (default preflight); run's also covers jsonl",
     )
     report = titled(parser, REPORT)
     report.choice("--format", ("text", "markdown", "json"), "output format (default text)", "text")
@@ -321,7 +321,7 @@ def _fill_history(parser: ArgumentParser) -> None:
         metavar="accept",
         nargs="?",
         choices=("accept",),
-        help="make the current machine the new baseline (an error if the history has no entry)",
+        help="make the current machine the new baseline (fails if the history has no entry)",
     )
     history = titled(parser, "history")
     history.value("--why TEXT", "reason to store with `accept`")
@@ -347,8 +347,8 @@ def _fill_fleet(parser: ArgumentParser) -> None:
         "places",
         metavar="FILE|DIR",
         nargs="+",
-        help="verdicts (preflight --format json or jsonl), and folders with them, at any depth: HOST.json or "
-        "HOST/verdict.json, unless the verdict names its host (preflight --identify)",
+        help="verdicts (preflight --format json or jsonl), or folders with verdicts, at any depth; each file is named "
+        "HOST.json or HOST/verdict.json, unless its verdict names the host (preflight --identify)",
     )
     hosts = titled(parser, "hosts")
     hosts.value(
@@ -357,13 +357,13 @@ def _fill_fleet(parser: ArgumentParser) -> None:
     )
     hosts.value(
         "--max-age AGE",
-        "count older reports as unknown, such as 90min, 24h or 7d (default: any age counts)",
+        "count reports older than AGE, such as 90min, 24h or 7d, as unknown (default: no limit)",
         age,
     )
     hosts.value(
         "--baseline DIR",
-        "compare with the verdicts in DIR (default: with the host's previous verdict); hosts that are only in DIR "
-        "count as missing, unless --expect is given",
+        "compare with the verdicts in DIR (default: with each host's previous verdict); unless --expect is given, "
+        "hosts that are only in DIR count as missing",
     )
     add_verbose(titled(parser, REPORT), "show all hosts, not only the first 40 (text, markdown)")
     add_output(parser, ("text", "markdown", "json", "prometheus"))
@@ -373,7 +373,7 @@ def _fill_record(parser: ArgumentParser) -> None:
     add_machine(parser)
     add_interval(parser)
     parser.add_argument(
-        "file", metavar="FILE", help="recording to write; overwrites an older recording, but no other file"
+        "file", metavar="FILE", help="recording to write; replaces an existing recording, but no other file"
     )
     measurement, report = titled(parser, MEASUREMENT), titled(parser, REPORT)
     measurement.value("--duration SECONDS", "duration (default 60; Ctrl-C ends it early)", seconds(0), 60.0)

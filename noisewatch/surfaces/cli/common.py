@@ -15,7 +15,7 @@ from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.machines import MachineOptions, require_free
 from noisewatch.surfaces.cli.options import MAX_AUTO_S
 from noisewatch.surfaces.cli.values import AS_LONG_AS_NEEDED
-from noisewatch.surfaces.output import encoded, opened_output, takes_colour, takes_unicode
+from noisewatch.surfaces.output import encoded, open_output, takes_colour, takes_unicode
 
 if TYPE_CHECKING:
     from noisewatch.judgement.noise.budget import Budget
@@ -59,7 +59,7 @@ def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOpti
 
 
 def history_path(arguments: Namespace) -> Path | None:
-    """Return the path of the history, or None if calibrations are not to be remembered. Raise UsageError."""
+    """Return the path of the history, or None without --history. Raise UsageError."""
     if arguments.history is None:
         return None
     return Path(arguments.history) if arguments.history else usual_path()
@@ -86,7 +86,7 @@ class ReportOutput:
         self._output.write(content)
 
     def write_text(self, text: str) -> None:
-        """Write a report for people; to standard output in ASCII, if its encoding has nothing else."""
+        """Write a report for people, in ASCII if standard output has no other characters."""
         self._output.write(encoded(text, self._path))
 
     def write_json(self, described: object) -> None:
@@ -96,22 +96,22 @@ class ReportOutput:
 
 
 @contextmanager
-def opened_report(arguments: Namespace) -> Iterator[ReportOutput]:
+def open_report(arguments: Namespace) -> Iterator[ReportOutput]:
     """Yield the report's destination, opened before the measurement. Raise UsageError if it cannot be written."""
-    with opened_output(arguments.output) as output:
+    with open_output(arguments.output) as output:
         yield ReportOutput(output, arguments.output, arguments.color)
 
 
 @contextmanager
-def recorded_to(path: str | None, machine: Machine) -> Iterator[Machine]:
-    """Yield the machine, and record all its reads to `path`, unless None. Raise UsageError if it cannot be written."""
+def recording_to(path: str | None, machine: Machine) -> Iterator[Machine]:
+    """Yield the machine and, if `path` is given, record all its reads there. Raise UsageError if it is not writable."""
     if path is None:
         yield machine
         return
     require_free(path)
     from noisewatch.operations.record import recording_machine  # imports the sampler, needed only here
 
-    with opened_output(path) as sink, recording_machine(machine, sink) as source:
+    with open_output(path) as sink, recording_machine(machine, sink) as source:
         yield source
 
 

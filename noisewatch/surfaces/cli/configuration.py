@@ -63,7 +63,7 @@ _NO_SETTINGS = ("help", "show_options")
 
 
 class _OptionsFile(Struct, frozen=True):
-    """An options file: its text, and noisewatch's table in it, which is nested in the keys `above`."""
+    """An options file: its text, and noisewatch's table, which is nested in the keys `above`."""
 
     path: Path
     text: str
@@ -71,7 +71,7 @@ class _OptionsFile(Struct, frozen=True):
     above: tuple[str, ...] = ()
 
     def place(self, key: str, name: str, value: object) -> str:
-        """Return `FILE:LINE` of a key, of a `name` in its table, or of the only text in its list `value`."""
+        """Return `FILE:LINE` of the key, of `name` in the key's table, or of `value` if it is a list of one text."""
         keys = (*self.above, key)
         line = (line_of(self.text, *keys, name) if name else None) or line_of(self.text, *keys) or 1
         match value:
@@ -112,7 +112,7 @@ def configure(parser: ArgumentParser, path: str | None) -> tuple[str, list[str]]
 
 
 def _kind_of(option: Action) -> str:
-    """Return the kind of value that the option's key requires, in words."""
+    """Return a description of the value that the option's key requires, such as "a list of names"."""
     if option.nargs in (0, "?"):  # an option that may have no value
         return _FLAG
     if isinstance(option.default, list):
@@ -121,7 +121,7 @@ def _kind_of(option: Action) -> str:
 
 
 def _settings_in(kind: str | None, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield names and values: all of a table, each item of a list as a list of its own, any other value unchanged."""
+    """Yield the (name, value) pairs of a table. Otherwise names are empty, and a list becomes lists of one item."""
     if kind == _TABLE and isinstance(value, dict):
         yield from _flatten(value)
     elif kind == _LIST and isinstance(value, list):
@@ -198,7 +198,7 @@ def _searched_folders() -> list[Path]:
 
 
 def _read_file(path: Path) -> _OptionsFile | None:
-    """Return the options file, or None if it is another tool's and has no table for noisewatch. Raise UsageError."""
+    """Return the options file, or None for a pyproject.toml without a table for noisewatch. Raise UsageError."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -216,8 +216,8 @@ def _read_file(path: Path) -> _OptionsFile | None:
     return None if own is None else _OptionsFile(path, text, own, ("tool", "noisewatch"))
 
 
-def text_of_options(arguments: Namespace) -> str:
-    """Return a table of all options of preflight: value, and origin (command line, options file or default)."""
+def options_text(arguments: Namespace) -> str:
+    """Return a table of all preflight options with their values and origins (command line, options file, default)."""
     from_file, from_words = _values_set_by([PREFLIGHT, *arguments.configured_words]), _values_set_by(arguments.words)
     rows = [("OPTION", "VALUE", "FROM")]
     for action, default in _settings_of_preflight():
@@ -235,7 +235,7 @@ def text_of_options(arguments: Namespace) -> str:
 
 
 def _settings_of_preflight() -> list[tuple[Action, Any]]:
-    """Return the options of preflight with their defaults; if several set the same value, only the first."""
+    """Return preflight's options with their defaults; of options that set the same value, only the first."""
     parser, commands = build_parsers()
     by_name: dict[str, Action] = {}
     for action in commands[PREFLIGHT]._actions:
@@ -248,7 +248,7 @@ def _settings_of_preflight() -> list[tuple[Action, Any]]:
 
 
 def _values_set_by(words: Sequence[str]) -> dict[str, Any]:
-    """Return the values that the words of a valid command line set, as written, without defaults."""
+    """Return the values on a valid command line, unparsed and without defaults."""
     parser, commands = build_parsers()
     for command_parser in (parser, commands[PREFLIGHT]):
         command_parser._defaults.clear()

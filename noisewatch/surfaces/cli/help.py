@@ -1,4 +1,4 @@
-"""Help texts: the commands by the question that they answer, their summaries and examples."""
+"""Help texts: the commands, grouped by the question they answer, with summaries and examples."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ COMMANDS_BY_QUESTION = {
     "machines (what has changed, and which machine is fit?)": {
         "history": "show when this machine's speed or noise changed, and what else changed then",
         "compare": "show what differs between two verdicts, calibrations, recordings or receipts",
-        "fleet": "make one table of the verdicts of many machines, the worst first",
+        "fleet": "list many machines' verdicts in one table, the worst first",
     },
     "share (how do I explain, record or automate it?)": {
         "explain": "explain a check, a topic or a term, or list checks and topics",
         "record": "record the machine into a file that replays anywhere",
         "screenshot": "draw the monitor's screen to an SVG or PNG file",
-        "integrations": "write the files for tools that you already use, such as Slurm and Nagios",
+        "integrations": "write integration files for other tools, such as Slurm and Nagios",
         "completion": "print a shell completion script",
     },
 }
@@ -69,7 +69,7 @@ examples:
 
 exit status:
   0    the command succeeded
-  N    the command's own status, if it failed; 128 plus the number if a signal ended a series
+  N    the command's own status, if it failed; 128 plus the signal's number if a signal ended a series
   5    --gate: too few undisturbed repetitions, no result (--min-undisturbed),
        or the machine changed during the series
   3    --gate: unknown whether the gate passes (5 with --on-unknown fail, 0 with pass)
@@ -112,7 +112,7 @@ examples:
   noisewatch history --cpus 2-3               entries of these CPUs, not of the newest entry's
   noisewatch history accept --why 'new BIOS'  make this machine the new baseline
 
-For each set of CPUs up to 200 entries count: the newest 40, and older ones evenly over time.
+Up to 200 entries of each set of CPUs count: the newest 40, and older ones evenly spaced in time.
 
 exit status: 0 shown or accepted, even if there is no entry to show, or the machine has changed (`preflight
 --history` judges that); 2 usage or input error, or no entry to accept

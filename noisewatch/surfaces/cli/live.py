@@ -9,7 +9,7 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from noisewatch.surfaces.drawing.colours import painted_row, plain_row
+from noisewatch.surfaces.drawing.colours import paint_row, plain_row
 from noisewatch.surfaces.output import AUTO, can_move_cursor, encoding_of, in_colour
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _WAITING_REMARK_S = 10.0
 
 
 class _LivePicture:
-    """The progress of a calibration, drawn to standard error, as standard output is for the report."""
+    """The progress of a calibration, drawn to standard error; standard output is for the report."""
 
     def __init__(self, color: str) -> None:
         from noisewatch.operations.calibrate import LiveGaps  # most commands do not calibrate
@@ -46,7 +46,7 @@ class _LivePicture:
         if self._can_move and lines >= _MIN_LINES:
             glyphs = glyphs_for(encoding_of(sys.stderr), os.environ.get("TERM", ""))
             rows = live_rows(self._live, columns - 1, lines - 2, glyphs)
-            self._draw([painted_row(row) if self._in_colour else plain_row(row) for row in rows])
+            self._draw([paint_row(row) if self._in_colour else plain_row(row) for row in rows])
         else:
             self._draw([progress_line(self._live, columns - 1)])
 
@@ -92,7 +92,7 @@ class TerminalListener:
         self._picture(progress)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """Print the reasons to wait if they change, but not too often; on a terminal the progress line has them."""
+        """Show the reasons to wait in the progress line; without a terminal print changed reasons, but rarely."""
         now_s = time.monotonic()
         if reasons != self._waits_for and now_s >= self._next_remark_s and not sys.stderr.isatty():
             self.on_remark(f"waiting for {reasons} ({left_s:.0f} s left)")

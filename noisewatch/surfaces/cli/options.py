@@ -26,13 +26,13 @@ MACHINE, MEASUREMENT, REPORT = "machine", "measurement", "report"
 
 
 class Options:
-    """A titled group of options in a command's help, or a part of it whose options exclude each other."""
+    """A titled group of options in a command's help, or a group of mutually exclusive options."""
 
     def __init__(self, group: _ArgumentGroup) -> None:
         self._group = group
 
     def exclusive(self) -> Options:
-        """Return a part of this group whose options exclude each other."""
+        """Return a new group of mutually exclusive options within this group."""
         return Options(self._group.add_mutually_exclusive_group())
 
     def flag(self, *names: str, what: str) -> None:
@@ -49,7 +49,7 @@ class Options:
         const: object = None,
         **more: str,
     ) -> None:
-        """Add an option with a value; `usage` is like `--cpus LIST`, `const` the value of the option without one."""
+        """Add an option with a value; `usage` is like `--cpus LIST`. With `const` the value is optional."""
         name, _, metavar = usage.partition(" ")
         nargs = None if const is None else "?"
         self._group.add_argument(
@@ -80,7 +80,7 @@ class Options:
 
 
 def titled(parser: ArgumentParser, title: str) -> Options:
-    """Return the group of options with this title, and add it to the help if it is missing."""
+    """Return the group of options with this title, which is added if it is missing."""
     groups = (group for group in parser._action_groups if group.title == title)
     return Options(next(groups, None) or parser.add_argument_group(title))
 
@@ -166,20 +166,20 @@ def add_budget(parser: ArgumentParser) -> None:
     )
     budget.value(
         "--confidence SHARE",
-        f"minimum chance that the CV stays within --max-cv, above 50%% (default {CONFIDENCE * 100:.0f}%%; "
-        f"{CONFIDENCE_IN[SHARED] * 100:.0f}%% with profile shared). Unstable if exceeding the budget has that chance, "
-        "otherwise unknown",
+        f"minimum chance (above 50%%) that the CV stays within --max-cv (default {CONFIDENCE * 100:.0f}%%; "
+        f"{CONFIDENCE_IN[SHARED] * 100:.0f}%% with profile shared); unstable if the budget is exceeded with at least "
+        "this chance, unknown if neither chance is high enough",
         chance,
     )
     budget.value(
         "--detect SHARE",
-        "also print how many samples are needed to detect a change of SHARE here, such as 2%%, by kind of work and "
-        "length",
+        "also print how many samples are needed here to detect a change of SHARE, such as 2%%, for each kind of work "
+        "and sample length",
         share,
     )
     budget.value(
         "--max-inflation FACTOR",
-        "maximum length of the worst sample, in medians, such as 1.2 (default: unlimited)",
+        "maximum length of the worst sample, as a multiple of the median, such as 1.2 (default: unlimited)",
         inflation,
     )
     budget.value(
@@ -187,7 +187,7 @@ def add_budget(parser: ArgumentParser) -> None:
         "what the benchmark's time depends on: latency = steps that wait for each other (for wake-ups see --profile "
         "latency); throughput = as many instructions per cycle as possible; interpreter; cache = data in the "
         "last-level cache; memory = data beyond the caches; mixed = latency, throughput and interpreter (default: "
-        "all kinds have to stay within the budget; memory with --profile memory)",
+        "all kinds must stay within the budget; memory with --profile memory)",
         kind_of_work,
     )
     measurement = titled(parser, MEASUREMENT)
@@ -199,7 +199,7 @@ def add_budget(parser: ArgumentParser) -> None:
     measurement.value(
         "--history FILE",
         f"remember calibrations in FILE (default: {USUAL_HISTORY}), and "
-        "widen the predicted intervals by how much the noise of this machine changed between them (drift)",
+        "widen the predicted intervals by this machine's drift, the change of its noise between calibrations",
         const="",
     )
 

@@ -14,7 +14,7 @@ _OPTION = regex(r"--?[A-Za-z]\S*+$")  # no negative number, and no text that sta
 
 
 def did_you_mean(name: str, valid_names: Iterable[str], otherwise: str = "") -> str:
-    """Return `; did you mean …?` with a valid name that starts with `name` or is similar; `otherwise` if none is."""
+    """Return `; did you mean …?` with a valid name that starts with `name` or is similar, or else `otherwise`."""
     from difflib import get_close_matches  # only misspelt names need it
 
     name_by_word = {valid_name.lower(): valid_name for valid_name in valid_names}
@@ -32,7 +32,7 @@ class Parser(ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
     def refuse_unknown(self, words: Iterable[str]) -> None:
-        """Raise UsageError for the first word that looks like an option, but is neither an option nor its beginning."""
+        """Raise UsageError for the first word that looks like an option, but does not begin any option's name."""
         names = self._option_string_actions
         for name in (word.partition("=")[0] for word in words):
             is_known = name[:2] in names or any(known.startswith(name) for known in names)

@@ -57,7 +57,7 @@ def rules_of(arguments: Namespace) -> Rules:
 
 
 def _read_required_machine(path: str, configured_by: str | None) -> WantedMachine:
-    """Return the description of the required machine. Raise UsageError, which also names the options file, if any."""
+    """Return the description of the required machine. Raise UsageError, with the name of any options file."""
     try:
         return read_description(path)
     except UsageError as error:
@@ -67,7 +67,7 @@ def _read_required_machine(path: str, configured_by: str | None) -> WantedMachin
 
 
 def refuse_unknown_names(option: str, text: str) -> None:
-    """Raise UsageError if the value `text` of an option that takes checks has an unknown one; other options pass."""
+    """Raise UsageError if the option's value contains an unknown check, area or limit; other options are ignored."""
     if option in ("--select", "--ignore"):
         _parse_names(option, [text])
     elif option in ("--severity", "--limit"):
@@ -116,7 +116,7 @@ def _parse_severity(name: str, value: str) -> tuple[str, Severity]:
 
 
 def _parse_limit(name: str, value: str) -> tuple[tuple[str, str], float]:
-    """Parse a limit: `ID=…` sets a check's only limit, or else the limit that fails; `ID.KEY=…` sets any limit."""
+    """Parse a limit: `ID.KEY=…` sets any limit of a check, `ID=…` its only limit, or of several the failing one."""
     check_id, _, key = name.partition(".")
     check = check_named(check_id, "--limit")
     limits = {limit.key: limit for limit in check.limits}
@@ -151,7 +151,7 @@ def _unknown_name_message(option: str, name: str, kind: str, valid_names: Iterab
 
 
 def _suggestions(name: str, valid_names: list[str]) -> list[str]:
-    """Return valid names that the user may have meant: synonyms, names that contain the word, similar names."""
+    """Return valid names that the user may have meant: synonyms, names that contain `name`, similar names."""
     from difflib import get_close_matches  # only misspelt names need it
 
     word = name.lower()

@@ -70,7 +70,10 @@ def sample_length(text: str) -> int:
 
 
 def parse_number(text: str, is_share: bool) -> float | None:
-    """Parse a number, or a share such as 2% or 0.02; None if the text is neither, or a share of 1 or more without %."""
+    """Parse a number or, if `is_share`, a share such as 2% or 0.02. Return None if the text is invalid.
+
+    A share of 1 or more needs the percent sign.
+    """
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)(%?)", text)
     if match is None or (match[2] and not is_share):
         return None

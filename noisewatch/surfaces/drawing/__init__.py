@@ -1,1 +1,1 @@
-"""The drawing kit of the monitor and the reports: rows of styled pieces, glyphs, panels, tables, charts."""
+"""The drawing kit of the monitor and the reports: rows of styled text, glyphs, panels, tables, charts."""

@@ -10,7 +10,7 @@ _LINES_IN_ASCII = str.maketrans("│─━┊└┴┬┤├┣┫●←◀↑",
 
 
 def put(line: list[str], begin: int, text: str) -> bool:
-    """Write the text into the line of columns if it fits with a blank on both sides; return whether it fits."""
+    """Write the text into the line at column `begin` if it fits with a blank on both sides; return whether it fits."""
     end = begin + text_width(text)
     if begin < 0 or end > len(line) or set(line[max(begin - 1, 0) : end + 1]) != {" "}:
         return False

@@ -14,11 +14,11 @@ from typing import Any
 from noisewatch.model.calibration.statistics import Histogram, lower_edge
 from noisewatch.units import describe_ns
 
-_PER_OCTAVE = 4  # bars per doubling: the histogram's own sixteen would be narrower than a column
+_PER_OCTAVE = 4  # bars per doubling; the histogram's own 16 bars would be narrower than a column
 
 
 def strip(histogram: Histogram, width: int, ramp: str, from_ns: int = 1_000) -> str:
-    """Draw the number of gaps of `from_ns` or more by length: one character per bar, its height logarithmic."""
+    """Draw a histogram of the lengths of gaps of at least `from_ns`: one character per bar, of logarithmic height."""
     bars = _bars(histogram, from_ns)
     first = _place(from_ns)
     heights = [math.log10(bars.get(first + index, 0) + 1) for index in range(width)]

@@ -52,12 +52,12 @@ _HALVES = (*TONES, NO_TONE)
 
 
 def tone_of(level: int | None) -> str:
-    """Return the colour of a level; without a level it is the terminal's background."""
+    """Return the colour of a level, or the terminal's background for None."""
     return NO_TONE if level is None else TONES[_TONE_BY_LEVEL[level]]
 
 
 def halves_style(upper: int | None, lower: int | None) -> Halves:
-    """Return the name of the style of `▀` whose halves have these levels."""
+    """Return the style name of a `▀` whose halves show these levels."""
     return Halves(f"{tone_of(upper)} on {tone_of(lower)}")
 
 
@@ -90,19 +90,19 @@ _CODES = {
 }
 
 
-def painted(text: str, style: str, in_colour: bool = True) -> str:
-    """Return the text in escape sequences of a terminal; `style` is a name of ROW_STYLES."""
+def paint(text: str, style: str, in_colour: bool = True) -> str:
+    """Return the text in a terminal's escape sequences; `style` is a name in ROW_STYLES."""
     codes = ";".join(_CODES[word] for word in ROW_STYLES[style].split() if in_colour or word in _WITHOUT_COLOUR)
     return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
 
 
-def painted_row(row: Iterable[tuple[str, str]], in_colour: bool = True) -> str:
-    """Return a row of (text, style name) pieces in escape sequences of a terminal."""
-    return "".join(painted(text, style, in_colour) for text, style in row)
+def paint_row(row: Iterable[tuple[str, str]], in_colour: bool = True) -> str:
+    """Return the row's text in a terminal's escape sequences."""
+    return "".join(paint(text, style, in_colour) for text, style in row)
 
 
 def plain_row(row: Iterable[tuple[str, str]]) -> str:
-    """Return the row's text without colour and without trailing blanks."""
+    """Return the row's text without colours and trailing blanks."""
     return "".join(text for text, _ in row).rstrip()
 
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, runs
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, join_styles
 
 OFFLINE_MARK = "x"
 
 
 class Glyphs(Struct, frozen=True, eq=False):  # hashing all fields for each mark would be slow
-    """The characters to draw with; `ramp` has one for no noise, and one for each level."""
+    """The characters to draw with; `ramp` has a character for no noise, and one for each level."""
 
     ramp: str
     unknown: str  # no figure
@@ -87,7 +87,7 @@ _FEW_GLYPHS = ("linux", "vt", "ansi", "cons")  # consoles whose fonts lack most 
 
 
 def glyphs_for(encoding: str | None, terminal: str = "", colours: str | None = None) -> Glyphs:
-    """Return block characters if the terminal's encoding and font have them, or else ASCII.
+    """Return the block characters if the terminal's encoding and font have them, or else ASCII characters.
 
     `terminal` is TERM, `colours` is rich's name of its colour system.
     """
@@ -98,7 +98,7 @@ def glyphs_for(encoding: str | None, terminal: str = "", colours: str | None = N
 
 
 def tall_bars(heights: Sequence[int | None], marks: Sequence[Piece], rows: int, glyphs: Glyphs) -> list[Row]:
-    """Return one bar per column, in the style of its mark; heights are in eighths of a row, None draws the mark."""
+    """Return one bar per column, in its mark's style; heights are in eighths of a row, None draws only the mark."""
     steps = len(glyphs.ramp) - 1
     drawn: list[Row] = []
     for above in range(rows - 1, -1, -1):
@@ -108,11 +108,11 @@ def tall_bars(heights: Sequence[int | None], marks: Sequence[Piece], rows: int, 
             else (glyphs.ramp[max(min(filled - above * steps, steps), 0)], style)
             for (mark, style), filled in zip(marks, heights, strict=True)
         ]
-        drawn.append(runs(pieces))
+        drawn.append(join_styles(pieces))
     return drawn
 
 
 def bar(share: float, room: int, style: Style, glyphs: Glyphs, rest: str = " ") -> Row:
-    """Return a bar that fills its share of `room` columns, and `rest` in all others."""
+    """Return a bar that fills a share of `room` columns; `rest` fills the other columns."""
     filled = min(round(share * room), room)
     return [((glyphs.empty if style == "faint" else glyphs.bar) * filled, style), (rest * (room - filled), "faint")]

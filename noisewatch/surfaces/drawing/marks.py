@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.terms import Area, Gravity
-from noisewatch.surfaces.drawing.colours import painted
+from noisewatch.surfaces.drawing.colours import paint
 
 if TYPE_CHECKING:
     from noisewatch.surfaces.drawing.text_row import Row, Style
@@ -48,9 +48,9 @@ def mark_of(gravity: Gravity, in_unicode: bool) -> str:
     return (_MARKS if in_unicode else _LETTERS)[gravity]
 
 
-def painted_mark(gravity: Gravity, in_unicode: bool, in_colour: bool) -> str:
+def paint_mark(gravity: Gravity, in_unicode: bool, in_colour: bool) -> str:
     mark = mark_of(gravity, in_unicode)
-    return painted(mark, MEANINGS[gravity]) if in_colour else mark
+    return paint(mark, MEANINGS[gravity]) if in_colour else mark
 
 
 def legend(in_unicode: bool) -> list[Row]:

@@ -11,7 +11,7 @@ from functools import reduce
 from msgspec import Struct
 
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.text_row import Row, Style, cut, first_that_fits, fitted, length, text_width
+from noisewatch.surfaces.drawing.text_row import Row, Style, cut, first_that_fits, fit_text, length, text_width
 
 LEAST_FRAMED = (70, 24)  # columns and lines: smaller screens have no room for edges
 _EDGE: Style = "faint"
@@ -35,15 +35,15 @@ def is_framed(width: int, height: int) -> bool:
     return width >= LEAST_FRAMED[0] and height >= LEAST_FRAMED[1]
 
 
-def inner(width: int, height: int) -> tuple[int, int]:
-    """Return the columns and rows inside of a frame of that size."""
+def inner_size(width: int, height: int) -> tuple[int, int]:
+    """Return the columns and rows inside a frame of that size."""
     return max(width - 4, 0), max(height - 2, 0)
 
 
 def panel(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs, right: str = "") -> list[Row]:
     """Return the rows in a frame: `height` rows of `width` columns; overflow is cut off.
 
-    `right` may hold several parts between ` · `, of which the last ones are dropped first if they do not fit.
+    `right` may hold several parts, separated by ` · `; parts that do not fit are dropped, the last one first.
     """
     edges = _ROUNDED if glyphs.has_braille else _PLAIN
     if height < 2 or width < 5:
@@ -54,7 +54,7 @@ def panel(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyp
     return [_upper(title, right, width, edges.corners[:2], edges), *inside, lower]
 
 
-def joined(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[Row]:
+def join_frames(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[Row]:
     """Return two frames of the same width, one below the other, with a shared edge."""
     joints = (_ROUNDED if glyphs.has_braille else _PLAIN).joints
     (first, *middle, last), *rest = lower
@@ -65,8 +65,8 @@ def joined(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[R
 class Section(Struct, frozen=True):
     """A titled part of a screen, with `height` rows inside, by default all of `rows`.
 
-    `right` may hold several parts between ` · `, of which the last ones are dropped first if they do not fit.
-    With `has_heading` the first row is already a heading, and no other is added if there is no frame.
+    `right` may hold several parts, separated by ` · `; parts that do not fit are dropped, the last one first.
+    With `has_heading` the first row is already a heading, so none is added without a frame.
     """
 
     title: str
@@ -77,7 +77,7 @@ class Section(Struct, frozen=True):
 
     @property
     def inside(self) -> int:
-        """The rows inside of the frame, or below the heading."""
+        """The number of rows inside the frame, or below the heading."""
         return len(self.rows) if self.height is None else self.height
 
 
@@ -91,12 +91,12 @@ class Space(Struct, frozen=True):
 
     @property
     def inside(self) -> int:
-        """The columns of a section's rows."""
+        """The width of a section's rows, in columns."""
         return self.width - 4 if self.is_framed else self.width
 
     @property
     def room(self) -> int:
-        """The rows of a single section with `has_heading`; each further section needs one more row."""
+        """The number of rows for a single section with `has_heading`; each further section needs one row more."""
         return self.height - 2 if self.is_framed else self.height
 
     def draw(self, sections: Iterable[Section]) -> list[Row]:
@@ -106,7 +106,7 @@ class Space(Struct, frozen=True):
                 panel(section.title, section.rows, self.width, section.inside + 2, self.glyphs, section.right)
                 for section in sections
             ]
-            return reduce(lambda upper, lower: joined(upper, lower, self.glyphs), panels) if panels else []
+            return reduce(lambda upper, lower: join_frames(upper, lower, self.glyphs), panels) if panels else []
         rows: list[Row] = []
         for section in sections:
             rows += [] if section.has_heading else [self._heading(section)]
@@ -115,16 +115,16 @@ class Space(Struct, frozen=True):
 
     def _heading(self, section: Section) -> Row:
         texts = [f" {section.title}   {right}" for right in _shorter_texts(section.right)]
-        return [(fitted(first_that_fits([*texts, f" {section.title}"], self.width), self.width), "heading")]
+        return [(fit_text(first_that_fits([*texts, f" {section.title}"], self.width), self.width), "heading")]
 
 
-def rows_in(sections: Iterable[Section]) -> int:
-    """Return the number of rows of further sections, with their edges or headings."""
+def count_rows(sections: Iterable[Section]) -> int:
+    """Return the number of rows that further sections add to a screen, with their edges or headings."""
     return sum(section.inside + 1 for section in sections)
 
 
 def side_by_side(left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
-    """Return two frames of one height next to each other."""
+    """Return two frames of the same height next to each other."""
     return [[*left_row, *right_row] for left_row, right_row in zip(left, right, strict=True)]
 
 
@@ -153,6 +153,6 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
 
 
 def _shorter_texts(right: str) -> list[str]:
-    """Return ever shorter texts, each without the last part of the text before."""
+    """Return the text and all its shorter versions, from which the last parts are dropped; none for an empty text."""
     parts = right.split(" · ")
     return [" · ".join(parts[:count]) for count in range(len(parts), 0, -1)] if right else []

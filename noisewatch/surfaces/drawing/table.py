@@ -1,4 +1,4 @@
-"""Lists with columns, windows of long lists, and facts: rows of a label and a value."""
+"""Lists with columns, and windows of long lists."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Item = TypeVar("Item")
 class Column(Struct, Generic[Line], frozen=True, eq=False):
     """A column of a table.
 
-    `cell` returns a text, which is aligned in `width` columns, or pieces of exactly that width. A column with a rank is
-    dropped if the table has fewer than `leaves` spare columns, the highest rank first.
+    `cell` returns a text to align in `width` columns, or a row of exactly that width. A column with a rank is dropped
+    if the table would leave fewer than `leaves` columns free; the highest rank is dropped first.
     """
 
     heading: str
@@ -31,7 +31,7 @@ class Column(Struct, Generic[Line], frozen=True, eq=False):
 
 
 class Table(Generic[Line]):
-    """The columns of a list, which draw its heading and the row of each line."""
+    """The columns of a list; they draw its heading, and a row for each line."""
 
     def __init__(self, columns: Sequence[Column[Line]]) -> None:
         self.columns = columns
@@ -39,7 +39,7 @@ class Table(Generic[Line]):
 
     @classmethod
     def fitting(cls, columns: Sequence[Column[Line]], width: int) -> Table[Line]:
-        """Return the table of the columns that fit into the width, in the given order."""
+        """Return a table with the columns that fit into the width, in the given order."""
         kept = list(columns)
         left = width - sum([column.width for column in columns])
         for column in sorted(columns, key=attrgetter("rank"), reverse=True):
@@ -56,7 +56,7 @@ class Table(Generic[Line]):
         return "".join([f"{column.heading:{'<' if column.is_left else '>'}{column.width}}" for column in self.columns])
 
     def row(self, line: Line, style: Style | None = None) -> Row:
-        """Return the row of a line; `style` replaces the styles of its cells. Neighbours of one style are joined."""
+        """Return the row of a line; `style` replaces the cells' styles. Neighbours with the same style are joined."""
         row: Row = []
         joined, last = "", None
         for column in self.columns:
@@ -84,10 +84,10 @@ class Table(Generic[Line]):
 
 
 def first_row(requested: int, count: int, room: int) -> int:
-    """Return the first of `count` rows in a window of `room` rows: the requested row, or the last that fills it."""
+    """Return the index of a window's first row: `requested`, or less if the window of `room` rows would not be full."""
     return max(min(requested, count - room), 0)
 
 
-def around(index: int, count: int, room: int) -> int:
-    """Return the first of `count` rows in a window of `room` rows, with row `index` in the middle if possible."""
+def first_row_around(index: int, count: int, room: int) -> int:
+    """Return the index of a window's first row such that row `index` is in the middle of the window, if possible."""
     return first_row(index - room // 2, count, room)

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from noisewatch.patterns import regex
 
-# `12`, `41 200/s`, `~0.1%`, `<0.1%`, `>99%`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
+# `12`, `41 200/s`, `~0.1%`, `<0.1%`, `>99%`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: a unit of at most one word
 _FIGURE = regex(r"[~<>±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
 _NO_FIGURE = ("", "?", "-", "–", "—")
 _LEAST_NAME = 60  # columns; spare columns are dropped to give a name at least this width
@@ -40,7 +40,7 @@ def align_within(width: int, rows: Sequence[Sequence[str]], name: str, spare: Se
     return [line[:width] for line in align(cut).splitlines()]
 
 
-def right_aligned(columns: Sequence[Sequence[str]]) -> list[str]:
+def right_align(columns: Sequence[Sequence[str]]) -> list[str]:
     """Return the rows of a table whose columns are all right-aligned under their headings."""
     widths = [max(map(len, column)) for column in columns]
     return ["  ".join(map(str.rjust, row, widths)) for row in zip(*columns, strict=True)]
@@ -55,7 +55,7 @@ def _shorten(text: str, room: int) -> str:
 
 
 def _pad_column(column: Sequence[str]) -> list[str]:
-    """Pad the cells of a column; the first is the heading, and empty or unknown cells do not decide the side."""
+    """Pad a column's cells, the heading first; figures are right-aligned, even if some cells are empty or unknown."""
     width = max(map(_cells, column))
     figures = [cell for cell in column[1:] if cell not in _NO_FIGURE]
     is_of_figures = bool(figures) and all(map(_FIGURE.fullmatch, figures))
@@ -68,7 +68,7 @@ def _to_side(cell: str, width: int, is_to_the_right: bool) -> str:
 
 
 def _cells(text: str) -> int:
-    """Return the text's width in a terminal: wide characters take two columns, combining ones none."""
+    """Return the text's width in a terminal: wide characters take two columns, combining characters none."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
@@ -80,7 +80,7 @@ _HARMLESS = regex(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ,;()%/+'\"?=-]|\.(?=\d|\s|$)|:(?=
 
 
 class Markdown(str):
-    """A text that is already Markdown, in which nothing from the machine can be markup."""
+    """A text that is already Markdown; texts from the machine are escaped in it."""
 
 
 def code(text: str) -> Markdown:
@@ -98,7 +98,7 @@ def prose(text: str) -> str:
 def cell(text: str) -> str:
     """Return the text for a cell of a Markdown table, as prose or code.
 
-    Renderers split cells before they parse code, so a pipe is escaped; as they differ on a backslash before a pipe,
+    Renderers split cells before they parse code, so a pipe is escaped. They differ on a backslash before a pipe, so
     such a backslash becomes a dot.
     """
     shown = text if isinstance(text, Markdown) else prose(text.replace("\\|", "·|"))
@@ -122,11 +122,11 @@ def fenced(language: str, lines: Sequence[str]) -> str:
 
 
 MOST_BYTES = 60_000  # an issue on GitHub has at most 65,536 characters, and its author adds some
-_CUT = "The rest was cut off, as it is too long.\n"
+_CUT = "The rest was cut off because it is too long.\n"
 
 
 def fitting(parts: Sequence[str], max_bytes: float) -> str:
-    """Return as many of the first parts as fit in `max_bytes`; an empty text if not even the first one does."""
+    """Return as many of the first parts as fit in `max_bytes`, or an empty text if not even the first part fits."""
     lengths = [len("\n".join(parts[: count + 1]).encode("utf-8", "replace")) for count in range(len(parts))]
     kept = [
         part

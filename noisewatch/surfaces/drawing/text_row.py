@@ -1,4 +1,4 @@
-"""Rows of styled text: pieces, each with the name of its style, measured in columns of a terminal."""
+"""Rows of styled text. A row consists of pieces, each with the name of its style; widths are in terminal columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_OF_NOTICE = 3  # rows
 _IN_ASCII = str.maketrans({"…": "~", "→": ">", "µ": "u", "–": "-", "·": "|", "×": "x"})
 
 
-def fitted(text: str, width: int) -> str:
+def fit_text(text: str, width: int) -> str:
     """Return the text cut or padded to exactly `width` columns; wide characters count as on a terminal."""
     return set_cell_size(text, width)
 
@@ -42,8 +42,8 @@ def length(row: Row) -> int:
     return len(text) if has_single_width(text) else sum(cell_len(text) for text, _ in row)
 
 
-def runs(pieces: Iterable[Piece]) -> Row:
-    """Join neighbouring pieces of one style."""
+def join_styles(pieces: Iterable[Piece]) -> Row:
+    """Join neighbouring pieces with the same style."""
     joined: Row = []
     together, last = "", None
     for text, style in pieces:
@@ -57,14 +57,14 @@ def runs(pieces: Iterable[Piece]) -> Row:
 
 
 def cut(row: Row, width: int) -> Row:
-    """Return the row, cut to the width with an ellipsis if it does not fit."""
+    """Return the row; if it does not fit, it is cut to the width and ends with an ellipsis."""
     if length(row) <= width or width < 1:
         return row
-    return ends(row, [], width)
+    return justify(row, [], width)
 
 
 def cut_at_word(row: Row, width: int) -> Row:
-    """Return the row, cut after a word with an ellipsis if it does not fit."""
+    """Return the row; if it does not fit, it is cut after a word and ends with an ellipsis."""
     if length(row) <= width or width < 1:
         return row
     room = width - 1
@@ -84,13 +84,13 @@ def cut_at_word(row: Row, width: int) -> Row:
 
 
 def lines_of(text: str, width: int, max_lines: int) -> list[str]:
-    """Return the text wrapped to at most `max_lines` lines, of which the last contains the rest."""
+    """Return the text wrapped to at most `max_lines` lines; the last line contains the rest, and may be too long."""
     lines = wrap(text, width, keep="hyphens", min_width=1)
     return [*lines[: max_lines - 1], " ".join(lines[max_lines - 1 :])] if len(lines) > max_lines > 0 else lines
 
 
 def with_notice(rows: list[Row], notice: str, width: int) -> list[Row]:
-    """Replace the last rows, but never all, with a notice about the effect of a key."""
+    """Return the rows with the last ones, but never all, replaced by a notice about a key's effect."""
     lines = lines_of(notice, width - 1, min(_MOST_OF_NOTICE, len(rows) - 1))
     return [*rows[: len(rows) - len(lines)], *(cut([(f" {line}", "strong")], width) for line in lines)]
 
@@ -107,8 +107,8 @@ def _shorten(text: str, room: int) -> str:
     return set_cell_size(text, room - 1) + "…"
 
 
-def ends(left: Row, right: Row, width: int) -> Row:
-    """Return both parts in one row; the right part is never cut, a cut left part ends with an ellipsis."""
+def justify(left: Row, right: Row, width: int) -> Row:
+    """Return one row with `left` and `right` at its ends; if needed, `left` is cut and ends with an ellipsis."""
     room = max(width - length(right), 0)
     kept: Row = []
     for text, style in left:
@@ -126,7 +126,7 @@ def fact(name: str, value: str, label: int, style: Style = "plain") -> Row:
 
 
 def facts(name: str, lines: Sequence[str], label: int, style: Style = "plain") -> list[Row]:
-    """Return rows of a value of several lines, with its name before the first line."""
+    """Return one row for each line of a value; its name precedes the first line."""
     return [fact("" if index else name, line, label, style) for index, line in enumerate(lines)]
 
 

@@ -44,7 +44,7 @@ _UNBROKEN = "\0"  # replaces a blank at which no line may end; printable text do
 def wrap_around(
     text: str, width: int, kept: re.Pattern[str], first: str, further: str, *, min_width: int, longest: float = inf
 ) -> list[str]:
-    """Wrap the text, but not within a match of the pattern `kept` that has at most `longest` characters."""
+    """Wrap the text, but never within a match of the pattern `kept`, unless the match is longer than `longest`."""
     glued = kept.sub(lambda match: match[0].replace(" ", _UNBROKEN) if len(match[0]) <= longest else match[0], text)
     lines = wrap(glued, width, first, further, keep="words", min_width=min_width)
     return [line.replace(_UNBROKEN, " ") for line in lines]
@@ -58,12 +58,12 @@ def wrap_all(
 
 
 def wrap_after(start: str, text: str, width: int) -> list[str]:
-    """Wrap the text behind `start`, with further lines indented to the text of the first line."""
+    """Wrap the text behind `start`, with further lines indented by the width of `start`."""
     first, *others = wrap(text, width - len(start)) or [""]
     return [start + first, *(" " * len(start) + line for line in others)]
 
 
-def hanging(text: str, width: int) -> list[str]:
-    """Wrap the text at the width, with further lines two columns right of the first; its own indent is kept."""
+def wrap_hanging(text: str, width: int) -> list[str]:
+    """Wrap the text, with its own indent, at the width; further lines are indented by two more columns."""
     indent = " " * (len(text) - len(text.lstrip()))
     return wrap(text, width, "", f"{indent}  ", keep="hyphens", min_width=20)

@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 from noisewatch.errors import UsageError
-from noisewatch.surfaces.drawing.colours import painted_row
+from noisewatch.surfaces.drawing.colours import paint_row
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.text_row import Row, fitted, in_ascii, text_width
+from noisewatch.surfaces.drawing.text_row import Row, fit_text, in_ascii, text_width
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
@@ -54,7 +54,7 @@ class FirstPicture:
         return self
 
     def take_over(self) -> bool:
-        """Return whether the picture is on the terminal; from now on the caller has to leave the alternate screen."""
+        """Return whether the picture is on the terminal; if it is, the caller must later leave the alternate screen."""
         was_shown, self._is_shown = self._is_shown, False
         return was_shown
 
@@ -71,22 +71,22 @@ class FirstPicture:
         """Return the picture of a monitor without frames, as Textual would draw it."""
         rows = overview_rows(ScreenModel(pace_s=self._pace_s), width, height, self._glyphs)
         in_colour = "NO_COLOR" not in os.environ
-        lines = [painted_row(_cut(row, width, self._glyphs.has_braille), in_colour) for row in rows[:height]]
+        lines = [paint_row(_cut(row, width, self._glyphs.has_braille), in_colour) for row in rows[:height]]
         return "".join(f"\x1b[{number};1H{line}" for number, line in enumerate(lines, start=1))
 
 
 def _cut(row: Row, width: int, in_unicode: bool) -> Row:
-    """Return the row in exactly `width` columns."""
+    """Return the row, cut or padded to exactly `width` columns."""
     columns: Row = []
     for text, style in [*row, (" " * width, "plain")]:
         shown = text if in_unicode else in_ascii(text)
         room = min(text_width(shown), width - sum(text_width(piece) for piece, _ in columns))
-        columns.append((fitted(shown, room), style))
+        columns.append((fit_text(shown, room), style))
     return columns
 
 
 def _raw_attributes(attributes: list[Any]) -> list[Any]:
-    """Return attributes without echo, translation, line buffering and special keys, except Ctrl-C."""
+    """Return terminal attributes without echo, translation, line buffering and special keys except Ctrl-C."""
     changed = [*attributes]
     changed[_LFLAG] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
     changed[_IFLAG] &= ~(termios.IXON | termios.ICRNL | termios.INLCR | termios.IGNCR)
@@ -98,7 +98,7 @@ def _raw_attributes(attributes: list[Any]) -> list[Any]:
 
 
 def send(text: str, file: TextIO) -> None:
-    """Write the text to a terminal, waiting if it is slow; ignore a terminal that is gone."""
+    """Write the text to a terminal and wait if it is slow; do nothing if the terminal is gone."""
     rest = memoryview(text.encode(file.encoding, file.errors or "replace"))
     with suppress(OSError):
         while rest:

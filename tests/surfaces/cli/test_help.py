@@ -81,5 +81,5 @@ def test_help_and_error_name_the_same_minimum_of_settle(run: Run) -> None:
     minimum = error.partition("expected seconds from ")[2].partition(" ")[0]
     program = [sys.executable, "-m", "noisewatch", "calibrate", "--help"]
     text = subprocess.run(program, capture_output=True, text=True, check=True).stdout
-    assert f"for SECONDS at most ({minimum} or more, " in " ".join(text.split())
+    assert f"for at most SECONDS ({minimum} or more, " in " ".join(text.split())
     assert "+" not in error

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
-from noisewatch.surfaces.drawing.panel import inner, is_framed, joined, panel, side_by_side
+from noisewatch.surfaces.drawing.panel import inner_size, is_framed, join_frames, panel, side_by_side
 from noisewatch.surfaces.drawing.text_row import Row, length
 from tests.surfaces.tui.framing import text_of
 
@@ -32,7 +32,7 @@ def test_without_unicode_a_frame_is_drawn_in_ascii() -> None:
 
 def test_two_frames_share_an_edge() -> None:
     upper, lower = (panel(name, [[(name, "plain")]], 12, 3, UNICODE) for name in ("up", "low"))
-    assert _lines(joined(upper, lower, UNICODE)) == [
+    assert _lines(join_frames(upper, lower, UNICODE)) == [
         "╭─ up ─────╮",
         "│ up       │",
         "├─ low ────┤",
@@ -58,4 +58,4 @@ _WORDS = st.text(st.sampled_from("ab ·漢é"), max_size=30)
 def test_a_frame_has_the_requested_size(title: str, right: str, words: list[str], width: int, height: int) -> None:
     rows = panel(title, [[(word, "plain")] for word in words], width, height, UNICODE, right)
     assert [length(row) for row in rows] == [width] * height
-    assert inner(width, height)[0] <= max(width - 4, 0)
+    assert inner_size(width, height)[0] <= max(width - 4, 0)

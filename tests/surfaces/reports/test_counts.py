@@ -14,7 +14,7 @@ from noisewatch.judgement.finding_words import counts
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Verdict, compose
 from noisewatch.operations.frame.making import frame_of
-from noisewatch.surfaces.drawing.colours import STYLES, Meaning, painted
+from noisewatch.surfaces.drawing.colours import STYLES, Meaning, paint
 from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.surfaces.reports.verdict.text import render
@@ -177,14 +177,14 @@ def test_a_verdict_has_the_same_colour_in_the_report_and_on_the_screen(
 ) -> None:
     verdict = make()
     report = render(verdict, RenderOptions(verdict.exit_status, 0.0, in_colour=True))
-    assert painted(word, style) in report.splitlines()[-1]
+    assert paint(word, style) in report.splitlines()[-1]
     model = model_of(frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None))
     assert headline_row(model, 100, UNICODE)[0][1] == style
 
 
 def test_unknown_is_yellow_and_no_two_styles_are_equal() -> None:
     report = render(unknown_verdict(), RenderOptions(3, 0.0, in_colour=True, is_verbose=True))
-    assert painted("UNKNOWN", "unknown") in report
-    assert painted("?", "unknown") in report
+    assert paint("UNKNOWN", "unknown") in report
+    assert paint("?", "unknown") in report
     assert all("yellow" in STYLES[name] for name in ("unknown", "doubt"))
     assert len(set(STYLES.values())) == len(STYLES)

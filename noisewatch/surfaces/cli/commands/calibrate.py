@@ -15,8 +15,8 @@ from noisewatch.surfaces.cli.common import (
     calibration_options,
     history_path,
     machine_options,
-    opened_report,
-    recorded_to,
+    open_report,
+    recording_to,
     report_damage,
 )
 from noisewatch.surfaces.cli.live import listener_of
@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> int:
     if arguments.format == "png":
         png_of(svg_of([], 1, ""))  # raises UsageError for a missing library or font, before the measurement
     machine = open_machine(options.machine)
-    with opened_report(arguments) as report, recorded_to(arguments.record, machine) as source:
+    with open_report(arguments) as report, recording_to(arguments.record, machine) as source:
         try:
             result = calibrate(source, options, listener_of(arguments))
         except CannotMeasure as error:

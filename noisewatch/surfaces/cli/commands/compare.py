@@ -7,13 +7,13 @@ from argparse import Namespace
 from noisewatch.judgement.comparison import SideComparison
 from noisewatch.operations.records.files import Document
 from noisewatch.operations.records.reader import compare_files
-from noisewatch.surfaces.cli.common import opened_report
+from noisewatch.surfaces.cli.common import open_report
 from noisewatch.surfaces.output import width
 
 
 def run(arguments: Namespace) -> int:
-    """Print the differences. Return 0 if no difference blocks, 1 if one does, 3 if that is unknown."""
-    with opened_report(arguments) as report:
+    """Print the differences. Return 0 if none blocks, 1 if one blocks, 3 if it is unknown whether one blocks."""
+    with open_report(arguments) as report:
         comparison = compare_files(arguments.before, arguments.after, _judge_recording)
         report.write(_render(comparison, arguments.format, report.in_unicode))
     return comparison.exit_status

@@ -6,7 +6,7 @@ from argparse import Namespace
 from importlib import import_module
 
 from noisewatch.operations.fleet import FleetOptions, expected_hosts, gather
-from noisewatch.surfaces.cli.common import opened_report
+from noisewatch.surfaces.cli.common import open_report
 from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.fleet.text import FleetRendering
 
@@ -26,7 +26,7 @@ def run(arguments: Namespace) -> int:
         expected=None if arguments.expect is None else expected_hosts(arguments.expect),
         max_age_s=arguments.max_age,
     )
-    with opened_report(arguments) as report:
+    with open_report(arguments) as report:
         fleet = gather(options)
         rendering = FleetRendering(width(), report.in_colour, report.in_unicode, arguments.verbose)
         module, render = _RENDERERS[arguments.format]

@@ -9,7 +9,7 @@ from noisewatch.cpus import parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, UsageError
 from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.history import HistoryView, accept_machine, read_history
-from noisewatch.surfaces.cli.common import opened_report
+from noisewatch.surfaces.cli.common import open_report
 from noisewatch.surfaces.output import print_answer, width
 from noisewatch.surfaces.reports.history.json import json_of_history
 from noisewatch.surfaces.reports.history.text import WIDTH, history_rows, markdown_of_history, text_of_history
@@ -31,7 +31,7 @@ def run(arguments: Namespace) -> int:
     except Malformed as error:
         raise UsageError(f"--cpus {arguments.cpus}: {error}") from error
     view = read_history(path, cpus)
-    with opened_report(arguments) as report:
+    with open_report(arguments) as report:
         report.write(_render(view, arguments, report.in_unicode))
     return 0
 

@@ -12,7 +12,7 @@ from noisewatch.integrations import integrations
 from noisewatch.program import named_for_root, started_by
 from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.drawing.tables import align
-from noisewatch.surfaces.output import opened_output, print_answer
+from noisewatch.surfaces.output import open_output, print_answer
 from noisewatch.text import printable
 
 _SCRIPT, _EXECUTABLE = "#!", 0o111
@@ -43,18 +43,20 @@ def run(arguments: Namespace) -> int:
 
 
 def _write(folder: Path, text_by_path: Mapping[str, str], is_forced: bool) -> list[str]:
-    """Write all files and return their paths. Raise UsageError, before writing any, if one exists and differs."""
+    """Write all files and return their paths. If an existing file differs, write none and raise UsageError."""
     text_by_target = {folder / path: text for path, text in text_by_path.items()}
     changed = [] if is_forced else [target for target, text in text_by_target.items() if _differs(target, text)]
     if changed:
-        raise UsageError(f"{changed[0]}: exists with different content, so nothing was written; --force replaces it")
+        raise UsageError(
+            f"{changed[0]}: already exists with different content; nothing was written (--force replaces it)"
+        )
     for target, text in text_by_target.items():
         _write_file(target, text)
     return [str(target) for target in text_by_target]
 
 
 def _differs(target: Path, text: str) -> bool:
-    """Return whether the file exists with other content than `text`. Raise UsageError if it cannot be read."""
+    """Return whether the file exists and its content differs from `text`. Raise UsageError if it cannot be read."""
     try:
         return target.read_bytes() != text.encode()
     except FileNotFoundError:
@@ -69,7 +71,7 @@ def _write_file(target: Path, text: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{target.parent}: {system_reason(error)}") from error
-    with opened_output(str(target)) as output:
+    with open_output(str(target)) as output:
         output.write(text.encode())
     if text.startswith(_SCRIPT):
         mode = target.stat().st_mode

@@ -51,14 +51,14 @@ def run(arguments: Namespace) -> int:
         import_asyncio_without_tls()
         from rich.console import Console  # Textual needs it as well
 
-        from noisewatch.surfaces.tui.app.calm_driver import taking_over
+        from noisewatch.surfaces.tui.app.calm_driver import driver_taking_over
         from noisewatch.surfaces.tui.app.monitor import MonitorApp
         from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 
         terminal = Console(stderr=True)
         glyphs = _glyphs(arguments, None if terminal.no_color else terminal.color_system)
         sampler = SamplerProcess(options.command(), process)
-        app = MonitorApp(sampler, glyphs, machine_access(arguments), arguments.interval, taking_over(picture))
+        app = MonitorApp(sampler, glyphs, machine_access(arguments), arguments.interval, driver_taking_over(picture))
         app.run(mouse=not arguments.no_mouse)
     return 0
 
@@ -100,7 +100,7 @@ def _glyphs(arguments: Namespace, colours: str | None = None) -> Glyphs:
 
 
 def machine_access(arguments: Namespace) -> MachineAccess:
-    """Return how the monitor's overlays open the machine, and their preflight options."""
+    """Return the functions with which the monitor's overlays open the machine and get their preflight options."""
     from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 
     machine, allowed = machine_options(arguments), allowed_now()

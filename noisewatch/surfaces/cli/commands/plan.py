@@ -8,7 +8,7 @@ from argparse import Namespace
 from noisewatch.errors import UsageError
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.plan import PlanOptions, make_plan
-from noisewatch.surfaces.cli.common import machine_options, opened_report, report_damage
+from noisewatch.surfaces.cli.common import machine_options, open_report, report_damage
 from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.plan.report import PlanRenderOptions, plan_remarks, render_plan
 
@@ -19,7 +19,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError("--undo: only with --format script")
     options = PlanOptions(machine=machine_options(arguments), count=arguments.count, near=arguments.near)
     machine = open_machine(options.machine)
-    with opened_report(arguments) as report:
+    with open_report(arguments) as report:
         plan = make_plan(machine, options)
         render_options = PlanRenderOptions(width(), report.in_colour, report.in_unicode, arguments.undo)
         write = report.write_text if arguments.format == "text" else report.write

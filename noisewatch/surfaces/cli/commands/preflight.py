@@ -27,14 +27,14 @@ from noisewatch.surfaces.cli.common import (
     calibration_options,
     history_path,
     machine_options,
-    opened_report,
-    recorded_to,
+    open_report,
+    recording_to,
     report_damage,
 )
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.cli.rules import rules_of
-from noisewatch.surfaces.output import fill_step_summary, opened_output, width
+from noisewatch.surfaces.output import append_step_summary, open_output, width
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 
 _PRINTED, _TEXT = "-", "text"
@@ -47,10 +47,10 @@ def run(arguments: Namespace) -> int:
         return _show_options(arguments)
     machine = open_machine(options.machine)
     with ExitStack() as stack:
-        scripts = stack.enter_context(_opened_scripts(arguments))
+        scripts = stack.enter_context(_open_scripts(arguments))
         is_printed = any(script.is_printed for script in scripts)
-        report = None if is_printed else stack.enter_context(opened_report(arguments))
-        source = stack.enter_context(recorded_to(arguments.record, machine))
+        report = None if is_printed else stack.enter_context(open_report(arguments))
+        source = stack.enter_context(recording_to(arguments.record, machine))
         lock = stack.enter_context(lock_context(machine, arguments.lock, listener))
         result = preflight(source, options, listener, lock)
         verdict, chosen_format = result.verdict, FORMATS[arguments.format]
@@ -81,7 +81,7 @@ def run(arguments: Namespace) -> int:
             )
             lock.keep_if(may_start, listener)
     if chosen_format.fills_step_summary:
-        trouble = fill_step_summary(partial(_markdown, verdict))
+        trouble = append_step_summary(partial(_markdown, verdict))
         if trouble is not None:
             listener.on_remark(trouble)
     report_damage(machine)
@@ -89,17 +89,17 @@ def run(arguments: Namespace) -> int:
 
 
 def _show_options(arguments: Namespace) -> int:
-    from noisewatch.surfaces.cli.configuration import text_of_options  # most runs measure
+    from noisewatch.surfaces.cli.configuration import options_text  # most runs measure
 
-    with opened_report(arguments) as report:
-        report.write(text_of_options(arguments))
+    with open_report(arguments) as report:
+        report.write(options_text(arguments))
     return 0
 
 
 def status_if_unknown(arguments: Namespace, lock: Lock | None) -> int | None:
     """Return the exit status of an unknown verdict, or None for the default.
 
-    If a requested lock is not ours, the status is never that of a pass.
+    If the requested lock is not ours, `--on-unknown pass` has no effect.
     """
     if arguments.on_unknown == PASS:
         return 0 if lock is None or lock.is_ours else None
@@ -107,7 +107,7 @@ def status_if_unknown(arguments: Namespace, lock: Lock | None) -> int | None:
 
 
 def preflight_options(arguments: Namespace) -> PreflightOptions:
-    """Return the options of the command line and the configuration file. Raise UsageError for unknown names."""
+    """Return the options of the command line and the options file. Raise UsageError for unknown names."""
     return PreflightOptions(
         machine=machine_options(arguments),
         sample_s=arguments.sample,
@@ -120,7 +120,7 @@ def preflight_options(arguments: Namespace) -> PreflightOptions:
 
 
 def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOptions:
-    """Return the options of a preflight in the monitor: its machine and CPUs, with the rules of the options file.
+    """Return the options of the monitor's preflight: the monitor's machine and CPUs, the options file's rules.
 
     Each preflight reads the file again, as a new command would. Raise UsageError.
     """
@@ -129,7 +129,7 @@ def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOption
 
 
 class _Script(Struct, frozen=True):
-    """A script's destination, and the name of the function in `fix_script` that makes it from a verdict."""
+    """The destination of a script, and the name of the `fix_script` function that makes the script from a verdict."""
 
     output: BinaryIO
     is_printed: bool
@@ -143,19 +143,19 @@ class _Script(Struct, frozen=True):
 
 
 @contextmanager
-def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
+def _open_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
     """Yield the requested scripts, opened before the measurement. Raise UsageError."""
     scripts = [(arguments.fix_script, "fix_script"), (arguments.undo_script, "undo_script")]
     requested = [(path, name) for path, name in scripts if path is not None]
     paths = [path for path in (arguments.output, arguments.record) if path is not None]
     paths += [path for path, _ in requested]
     if len(set(paths)) < len(paths):
-        raise UsageError("--output, --record, --fix-script, --undo-script: two of them have the same destination")
+        raise UsageError("--output, --record, --fix-script and --undo-script need different files")
     if any(path == _PRINTED for path, _ in requested) and arguments.output is not None:
         raise UsageError("--output: a printed script replaces the report; give the script a FILE")
     with ExitStack() as stack:
         yield [
-            _Script(stack.enter_context(opened_output(None if path == _PRINTED else path)), path == _PRINTED, name)
+            _Script(stack.enter_context(open_output(None if path == _PRINTED else path)), path == _PRINTED, name)
             for path, name in requested
         ]
 

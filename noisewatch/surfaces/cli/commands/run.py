@@ -25,11 +25,11 @@ from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.results import MarkedResults, mark_results, refuse_same_file
 from noisewatch.operations.run.series import RunSeries, run_series
 from noisewatch.surfaces.cli.command_options import CALIBRATION_S, default_runs
-from noisewatch.surfaces.cli.common import machine_options, recorded_to
+from noisewatch.surfaces.cli.common import machine_options, recording_to
 from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options import FAIL, PASS
-from noisewatch.surfaces.drawing.colours import painted_row
-from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, opened_output, width
+from noisewatch.surfaces.drawing.colours import paint_row
+from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, open_output, width
 from noisewatch.surfaces.reports.run.formats import ReportOptions, open_run_report
 from noisewatch.text import printable
 
@@ -106,7 +106,7 @@ class RunProgress(TerminalListener):
         if self._progress is not None:
             in_unicode = is_utf8(sys.stderr)
             row = self._progress.row(max(_columns() - _MARGIN, 1), in_unicode, waits_for)
-            line = painted_row(row, in_colour(sys.stderr, self._color))
+            line = paint_row(row, in_colour(sys.stderr, self._color))
             print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
     def _clear(self) -> None:
@@ -123,10 +123,11 @@ def _columns() -> int:
 
 
 class SingleRunReport(TerminalListener):
-    """A listener that reports a single run on standard error; if a trace was requested, also the attribution used.
+    """A listener that reports a single run on standard error, with the attribution used if a trace was requested.
 
-    These lines may end up among a benchmark's results: benchstat parses `word: text` as part of their configuration,
-    and compares only results of the same configuration (https://pkg.go.dev/golang.org/x/perf/benchfmt).
+    These lines may end up among a benchmark's results, so none looks like `word: text`: benchstat parses such a line
+    as configuration, and compares only results with equal configurations
+    (https://pkg.go.dev/golang.org/x/perf/benchfmt).
     """
 
     program = _PROGRAM
@@ -179,7 +180,7 @@ def _print_results(marked: MarkedResults, filtered: str | None) -> bool:
         return True
     try:
         refuse_same_file(marked.file.path, filtered)
-        with opened_output(filtered) as output:
+        with open_output(filtered) as output:
             if filtered.endswith(".gz"):
                 with gzip.open(output, "wb") as packed:
                     marked.write_undisturbed(cast(BinaryIO, packed))
@@ -203,10 +204,7 @@ _MIN_OPEN_FILES = 32  # with fewer, parts of the machine cannot be read
 
 
 def run(arguments: Namespace) -> int:
-    """Run the command and report. Return the status of a failed command, of the gate, or of an incomplete report.
-
-    The first of these that is not 0 counts.
-    """
+    """Run the command and report. Return the first status that is not 0: the command's, the gate's, the report's."""
     argv = tuple(arguments.argv[1:] if arguments.argv[:1] == ["--"] else arguments.argv)
     if not argv:
         raise UsageError("no command (noisewatch run -- COMMAND)")
@@ -256,19 +254,19 @@ def run(arguments: Namespace) -> int:
 
 
 class _SeriesResult(Struct, frozen=True):
-    """A series that has ended; `is_complete` means that everything requested could be read and written.
+    """A series that has ended, and its results file if one was read.
 
-    `results` is None if no results file was read.
+    `is_complete` means that everything requested could be read and written.
     """
 
     series: RunSeries
     results: MarkedResults | None
     is_complete: bool
-    is_empty: bool = False  # nothing was written, as the requested format contains only undisturbed runs
+    is_empty: bool = False  # nothing was written: the requested format contains only undisturbed runs, and none was
 
 
 def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace, is_series: bool) -> _SeriesResult:
-    """Run the series and write its reports; once the command has run, errors of reports are printed, not raised."""
+    """Run the series and write its reports; after the command has run, report errors are printed, not raised."""
     series, results, is_complete, is_empty = None, None, True, False
     report_options = ReportOptions(
         arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate, arguments.color
@@ -279,7 +277,7 @@ def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace,
     elif is_series:
         progress = RunProgress(options.runs * len(options.commands), arguments.color)
     try:
-        with recorded_to(arguments.record, machine) as recorder, open_run_report(report_options, progress) as report:
+        with recording_to(arguments.record, machine) as recorder, open_run_report(report_options, progress) as report:
             try:
                 series = run_series(machine, options, report.listener, recorder)
             finally:

@@ -20,7 +20,7 @@ from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.cli.commands.monitor import machine_access
 from noisewatch.surfaces.cli.common import machine_options, report_damage
 from noisewatch.surfaces.cli.parser import did_you_mean
-from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.output import open_output
 from noisewatch.surfaces.picture import THEMES, Still, animated_svg, png_of, svg_of_lines
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ _MIN_STILL_S = 0.1
 
 
 def run(arguments: Namespace) -> int:
-    """Draw the monitor's screen: one moment of a recording, a part of it as animation, or one interval of this host."""
+    """Draw the monitor's screen: a recording's moment, a part of a recording as animation, or this host's interval."""
     _check_options(arguments)
     width, height = _parse_size(arguments.size)
     keys = _parse_keys(arguments.keys)
     with ExitStack() as stack:
-        outputs = {name: stack.enter_context(opened_output(name)) for name in arguments.files}
+        outputs = {name: stack.enter_context(open_output(name)) for name in arguments.files}
         svg = asyncio.run(_draw(arguments, keys, width, height))
         for name, output in outputs.items():
             output.write(png_of(svg) if Path(name).suffix.lower() == ".png" else svg.encode())
@@ -54,16 +54,16 @@ def _check_options(arguments: Namespace) -> None:
             raise UsageError(f"{name}: expected a name that ends in .svg or .png")
     for option, value in (("--at", arguments.at), ("--from", arguments.begin_s), ("--to", arguments.end_s)):
         if value is not None and arguments.replay is None:
-            raise UsageError(f"{option}: only a recording has earlier snapshots (--replay FILE)")
+            raise UsageError(f"{option}: needs a recording (--replay FILE)")
     if not _is_animated(arguments):
         return
     if arguments.at is not None:
-        raise UsageError("--at draws a single moment; not with --from or --to")
+        raise UsageError("--at draws a single moment, --from and --to an animation; use one or the other")
     if arguments.end_s is not None and arguments.end_s < (arguments.begin_s or 0.0):
-        raise UsageError(f"--to {arguments.end_s:g}: before --from {arguments.begin_s:g}")
+        raise UsageError(f"--to {arguments.end_s:g} is before --from {arguments.begin_s:g}")
     still = next((name for name in arguments.files if Path(name).suffix.lower() != ".svg"), None)
     if still is not None:
-        raise UsageError(f"{still}: expected a name that ends in .svg for an animation; --at draws a single moment")
+        raise UsageError(f"{still}: an animation needs a name that ends in .svg; --at draws a single moment")
 
 
 def _is_animated(arguments: Namespace) -> bool:
@@ -91,9 +91,9 @@ def _parse_keys(text: str) -> list[str]:
 
 
 def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
-    """Show the moment `at_s` seconds after `begin_ns`. Raise UsageError if the kept part of the recording lacks it.
+    """Show the moment `at_s` seconds after `begin_ns`. Raise UsageError if it is not in the kept part of the recording.
 
-    Lengths are shown in whole seconds, so values up to the next whole second are accepted.
+    A moment less than a second after the end is accepted, because lengths are shown in whole seconds.
     """
     history, at_ns = model.history, begin_ns + round(at_s * 1e9)
     end_s = ((model.newest.taken_at_ns if model.newest is not None else begin_ns) - begin_ns) / 1e9
@@ -101,7 +101,7 @@ def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
         raise UsageError(f"--at {at_s:g}: the recording ends after {end_s:.1f} s")
     if history.first and at_ns < (kept_ns := history.frame(history.first).taken_at_ns):
         raise UsageError(
-            f"--at {at_s:g}: only the end of such a long recording is kept, from {(kept_ns - begin_ns) / 1e9:.0f} s on"
+            f"--at {at_s:g}: such a long recording can be drawn only from {(kept_ns - begin_ns) / 1e9:.0f} s on"
         )
     model.go_to_time(at_ns)
 
@@ -141,7 +141,7 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
 
 
 async def _draw_animation(app: MonitorApp, pressed: Press, frames: Iterable[Frame], arguments: Namespace) -> str:
-    """Return an animated SVG of the monitor between --from and --to, in which each frame lasts its interval.
+    """Return an animated SVG of the monitor between --from and --to; each frame is shown as long as its interval.
 
     Raise UsageError if the recording has no frame in between.
     """

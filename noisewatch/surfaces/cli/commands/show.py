@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from noisewatch.operations.machines import last_snapshot, open_machine
-from noisewatch.surfaces.cli.common import machine_options, opened_report, report_damage
+from noisewatch.surfaces.cli.common import machine_options, open_report, report_damage
 from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.machine.text import Topic, text_of_snapshot
 
@@ -14,7 +14,7 @@ def run(arguments: Namespace) -> int:
     """Print the state of the machine; for a recording, the state in its last snapshot."""
     options = machine_options(arguments)
     machine = open_machine(options)
-    with opened_report(arguments) as report:
+    with open_report(arguments) as report:
         snapshot = last_snapshot(machine, options, asks_inventory=arguments.format == "machine")
         match arguments.format:
             case "json":

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.trace import TraceOptions, follow
-from noisewatch.surfaces.cli.common import machine_options, opened_report, recorded_to, report_damage
+from noisewatch.surfaces.cli.common import machine_options, open_report, recording_to, report_damage
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.trace.text import text_of_followed
@@ -16,7 +16,7 @@ def run(arguments: Namespace) -> int:
     """Trace the target CPUs and write the report. Raise CannotMeasure if there are no target CPUs."""
     options = TraceOptions(machine=machine_options(arguments), seconds=arguments.duration, tracer=arguments.tracer)
     machine = open_machine(options.machine)
-    with opened_report(arguments) as report, recorded_to(arguments.record, machine) as source:
+    with open_report(arguments) as report, recording_to(arguments.record, machine) as source:
         followed = follow(source, options, listener_of(arguments))
         if arguments.format == "json":
             from noisewatch.surfaces.reports.trace.json import describe_followed  # imports the library of documents

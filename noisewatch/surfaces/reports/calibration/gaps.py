@@ -19,7 +19,7 @@ from noisewatch.model.calibration.statistics import lower_edge, quantile
 from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.surfaces.drawing.axis import labels_line, put, rows_for
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, runs
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, join_styles
 from noisewatch.text import printable
 from noisewatch.units import describe_ns
 
@@ -235,7 +235,7 @@ def _bar_rows(gaps: GapsShown, columns: int, height: int, glyphs: Glyphs) -> lis
     for level in range(height - 1, -1, -1):
         label = short_count(10 ** ticks[level]) if level in ticks else ""
         axis = f"{label:>{_COUNT_WIDTH}} {'┤' if level in ticks else '│'}"
-        row = runs([cells[level] for cells in filled for _ in range(wide)])
+        row = join_styles([cells[level] for cells in filled for _ in range(wide)])
         rows.append([(axis, "faint"), *row])
     return rows
 

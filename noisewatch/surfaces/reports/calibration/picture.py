@@ -21,9 +21,9 @@ from noisewatch.operations.calibrate import LiveCpu, LiveGaps
 from noisewatch.surfaces.drawing.axis import labels_line, rows_for
 from noisewatch.surfaces.drawing.charts import strip
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.panel import inner, is_framed, panel, side_by_side
-from noisewatch.surfaces.drawing.tables import right_aligned
-from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, runs
+from noisewatch.surfaces.drawing.panel import inner_size, is_framed, panel, side_by_side
+from noisewatch.surfaces.drawing.tables import right_align
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, join_styles
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.calibration.conclusion import Conclusion, conclusion_of
 from noisewatch.surfaces.reports.calibration.gaps import (
@@ -72,7 +72,7 @@ def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: G
     """
     calibrated = picture.calibrated
     framed = is_framed(width, height + 2)
-    room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
+    room, frame = (inner_size(width, 0)[0], 2) if framed else (width, 1)
     least = LEAST_ROWS + frame + 1
     conclusion = conclusion_rows(picture.conclusion, room, glyphs, max(min(_MOST_CONCLUSION_ROWS, height // 6), 1))
     title, ladder, further = _ladders(calibrated, room, glyphs)
@@ -142,14 +142,14 @@ def gap_section(
     frame = 2 if framed else 1
     if framed and width >= _SIDE_BY_SIDE_WIDTH and not gaps.is_live:
         side = min(max(width // 4, _LEAST_SIDE), _MOST_SIDE)
-        room, rows = inner(width - side, height)
+        room, rows = inner_size(width - side, height)
         chart = histogram_rows(gaps, room, rows, glyphs)
         causes = [*cause_rows(gaps, side - 4, glyphs), *worst]
         if not chart:
             return []
         drawn = section(_TITLE, chart, width - side, glyphs, framed, height)
         return side_by_side(drawn, section("causes", causes, side, glyphs, framed, height))
-    room = inner(width, height)[0] if framed else width
+    room = inner_size(width, height)[0] if framed else width
     legend = legend_rows(gaps, room, glyphs)
     rows = height - frame - len(legend)
     if rows < LEAST_ROWS:
@@ -292,8 +292,8 @@ def ladder_rows(
     """
     if not floors or width < 1:
         return []
-    texts = right_aligned(_columns(floors, width, names))
-    after = right_aligned([_cells(title, floors) for title in _AFTER]) if width >= _WITH_ALL else [""] * len(texts)
+    texts = right_align(_columns(floors, width, names))
+    after = right_align([_cells(title, floors) for title in _AFTER]) if width >= _WITH_ALL else [""] * len(texts)
     behind = [f"  {text}" if text else "" for text in after]
     room = width - len(texts[0]) - 2 - len(behind[0])
     if room < _LEAST_WHISKERS:
@@ -342,7 +342,7 @@ def _whiskers(floor: NoiseFloor, budget: Budget, room: int, glyphs: Glyphs) -> R
         cells[column] = ("━", style)
     cells[low], cells[high] = ("┣", style), ("┫", style)
     cells[_place(floor.cv_expected, room)] = ("●", style)
-    return runs(cells)
+    return join_styles(cells)
 
 
 def _style(floor: NoiseFloor, budget: Budget) -> Style:

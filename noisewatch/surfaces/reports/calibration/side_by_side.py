@@ -14,9 +14,9 @@ from noisewatch.judgement.noise.comparison import Comparison, Difference, compar
 from noisewatch.model.calibration.statistics import quantile
 from noisewatch.surfaces.drawing.axis import labels_line, rows_for
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.panel import inner, is_framed
-from noisewatch.surfaces.drawing.tables import right_aligned
-from noisewatch.surfaces.drawing.text_row import Row, Style, cut, first_that_fits, runs
+from noisewatch.surfaces.drawing.panel import inner_size, is_framed
+from noisewatch.surfaces.drawing.tables import right_align
+from noisewatch.surfaces.drawing.text_row import Row, Style, cut, first_that_fits, join_styles
 from noisewatch.surfaces.drawing.wraps import wrap_all
 from noisewatch.surfaces.reports.calibration.comparison import work_times
 from noisewatch.surfaces.reports.calibration.gaps import (
@@ -159,7 +159,7 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     Sentences get their rows first, then the bars, then the table.
     """
     framed = is_framed(width, height + 2)
-    room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
+    room, frame = (inner_size(width, 0)[0], 2) if framed else (width, 1)
     table = table_rows(contrast, room)
     conclusion_lines = wrap_all(contrast.sentences, room, "")
     conclusion_lines = (
@@ -197,7 +197,7 @@ def table_rows(contrast: Contrast, width: int) -> list[Row]:
     figures = _figures(sides)
     widest = max(len(figure.name) for figure in figures)
     head = (" " * widest, sides[0].heading, sides[1].heading, "times as much")
-    texts = right_aligned(
+    texts = right_align(
         list(zip(head, *((f"{figure.name:<{widest}}", *figure.texts) for figure in figures), strict=True))
     )
     room = width - len(texts[0]) - 2
@@ -333,4 +333,4 @@ def _bar(counts: Counter[GapClass], room: int, power: int, glyphs: Glyphs) -> Ro
     causes = [cause_at((column + 0.5) / columns, counts, total) for column in range(min(columns, max_columns))]
     cells = [(glyph_of(cause, glyphs), cause.style) for cause in causes]
     count_text = f"{total:,}".replace(",", " ")
-    return [*runs(cells), (f" {count_text} ", "plain")]
+    return [*join_styles(cells), (f" {count_text} ", "plain")]

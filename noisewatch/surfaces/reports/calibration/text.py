@@ -11,7 +11,7 @@ from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_wo
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
 from noisewatch.model.calibration.settling import SettledCpu, Settling
-from noisewatch.surfaces.drawing.tables import align, right_aligned
+from noisewatch.surfaces.drawing.tables import align, right_align
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words
 from noisewatch.turbo import LEAST_S
@@ -158,10 +158,10 @@ def cpu_table(cpus: Sequence[CpuFigures], width: int) -> list[str]:
         ["modes", *("?" if figures.mvalue is None else f"{figures.mvalue / 2:.1f}" for figures in cpus)],
     ]
     for spare in _SPARE:
-        if len(right_aligned(columns)[0]) <= width:
+        if len(right_align(columns)[0]) <= width:
             break
         columns = [column for column in columns if not column[0].startswith(spare)]
-    return right_aligned(columns)
+    return right_align(columns)
 
 
 def _durations(name: str, values_ns: Sequence[float | None]) -> list[str]:

@@ -13,7 +13,7 @@ from noisewatch.judgement.terms import Status
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.history.figures import Nature
 from noisewatch.surfaces.drawing.tables import MOST_BYTES, prose
-from noisewatch.surfaces.drawing.wraps import hanging
+from noisewatch.surfaces.drawing.wraps import wrap_hanging
 from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_sections, text_of_sections
 from noisewatch.units import describe_count, describe_figure, describe_names, describe_share
 
@@ -196,7 +196,7 @@ _ASCII = {"→": "->", "µ": "u", "…": "...", "·": ".", "×": "x", "–": "-"
 
 def text_of_comparison(comparison: SideComparison, width: int, is_unicode: bool = True) -> str:
     """Return the comparison in lines of at most `width` columns."""
-    answer = "\n".join(hanging(answer_of(comparison), width))
+    answer = "\n".join(wrap_hanging(answer_of(comparison), width))
     text = f"{answer}\n{text_of_sections(_sections(comparison), width, keep='hyphens')}"
     return text if is_unicode else "".join(_ASCII.get(character, character) for character in text)
 

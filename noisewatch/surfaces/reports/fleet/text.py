@@ -11,9 +11,9 @@ from noisewatch.judgement.fleet import FLOOR_NS, Fleet, FleetHost, Report, named
 from noisewatch.judgement.history.development import value_words
 from noisewatch.judgement.terms import Outcome
 from noisewatch.model.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
-from noisewatch.surfaces.drawing.colours import painted
+from noisewatch.surfaces.drawing.colours import paint
 from noisewatch.surfaces.drawing.tables import MOST_BYTES, align
-from noisewatch.surfaces.drawing.wraps import hanging
+from noisewatch.surfaces.drawing.wraps import wrap_hanging
 from noisewatch.surfaces.reports.parts.sections import (
     Section,
     Table,
@@ -162,8 +162,8 @@ def render_text(fleet: Fleet, rendering: FleetRendering) -> str:
     """Return the whole report."""
     width = max(rendering.width, _LEAST_WIDTH)
     style = _STYLES[fleet.exit_status] if rendering.in_colour else "plain"
-    remarks = [line for remark in _remarks(fleet) for line in hanging(remark, width)]
-    head = [*(painted(line, style) for line in hanging(_answer(fleet), width)), *remarks]
+    remarks = [line for remark in _remarks(fleet) for line in wrap_hanging(remark, width)]
+    head = [*(paint(line, style) for line in wrap_hanging(_answer(fleet), width)), *remarks]
     charts = [line[:width] for line in _charts(fleet, rendering.in_unicode, min(width // 4, _MOST_BINS))]
     shortened = "worst reason" if width >= _WIDE else None
     sections = [Section(chart=plain_chart(charts)), *_sections(fleet, rendering, _LONGEST_NAME, shortened)]

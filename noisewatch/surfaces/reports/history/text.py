@@ -24,7 +24,7 @@ from noisewatch.model.history.figures import TRAITS, Figure, logarithm
 from noisewatch.model.history.shifts import LEAST_AT_A_LEVEL, LEAST_BEFORE
 from noisewatch.operations.history import HistoryView, damage_words
 from noisewatch.surfaces.drawing.tables import align_within, fenced
-from noisewatch.surfaces.drawing.wraps import hanging
+from noisewatch.surfaces.drawing.wraps import wrap_hanging
 from noisewatch.units import describe_count, describe_minute
 
 WIDTH = 120  # columns of reports that are not shown in a terminal
@@ -64,27 +64,27 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     """Yield the findings of the history, its charts and its table."""
     development = view.development
     if development is None or not development.entries:
-        yield from hanging(_no_entry_sentence(view), width)
+        yield from wrap_hanging(_no_entry_sentence(view), width)
         return
     newest, count = development.entries[-1], len(development.entries)
     first, last = describe_minute(development.entries[0].at_s), describe_minute(newest.at_s)
-    yield from hanging(
+    yield from wrap_hanging(
         f"noisewatch history · {name_cpus(newest.cpus)} · {_entries(count)}, {first} to {last} · {view.path}",
         width,
     )
     if view.past.acceptance is not None:
-        yield from hanging(_acceptance(view.past.acceptance), width)
+        yield from wrap_hanging(_acceptance(view.past.acceptance), width)
     if view.past.doubt is not None:
-        yield from hanging(f"unknown: {view.past.doubt}", width)
+        yield from wrap_hanging(f"unknown: {view.past.doubt}", width)
     elif count <= LEAST_BEFORE:
         yield f"remembering: {count} of {LEAST_BEFORE} entries, after which the next one is judged"
     else:
         yield from _development(development, width)
-    yield from hanging(_left_out_text(view, development), width)
+    yield from wrap_hanging(_left_out_text(view, development), width)
     if view.past.damaged:
-        yield from hanging(damage_words(view.past.damaged), width)
+        yield from wrap_hanging(damage_words(view.past.damaged), width)
     if any(later.at_s < earlier.at_s for earlier, later in pairwise(development.entries)):
-        yield from hanging(_BACKWARDS, width)
+        yield from wrap_hanging(_BACKWARDS, width)
     yield ""
     charts = chart_lines(development, width, is_unicode)
     yield from [*charts, ""] if charts else []
@@ -139,35 +139,35 @@ def _entries(count: int, which: str = "") -> str:
 
 def _development(development: Development, width: int) -> Iterator[str]:
     if not (development.moves or development.drifts or development.alternations or development.apart):
-        yield from hanging(_STEADY, width)
+        yield from wrap_hanging(_STEADY, width)
     for apart in development.apart:
-        yield from hanging(apart_words(apart), width)
+        yield from wrap_hanging(apart_words(apart), width)
         yield from _attribution(apart, width)
     for move in (*development.drifts, *development.moves):
-        yield from hanging(move_words(move, len(development.entries)), width)
+        yield from wrap_hanging(move_words(move, len(development.entries)), width)
         yield from _attribution(move, width)
     for alternation in development.alternations:
-        yield from hanging(str(alternation), width)
+        yield from wrap_hanging(str(alternation), width)
     if departures := (*development.departures, *development.drifts):
-        yield from hanging(f"not as usual now: {', '.join(map(str, departures))} ({_ACCEPT})", width)
+        yield from wrap_hanging(f"not as usual now: {', '.join(map(str, departures))} ({_ACCEPT})", width)
     if development.unjudged:
         named = ", ".join(development.unjudged)
-        yield from hanging(f"not judged, in at most {LEAST_BEFORE} entries: {named}", width)
+        yield from wrap_hanging(f"not judged, in at most {LEAST_BEFORE} entries: {named}", width)
 
 
 def _attribution(move: FigureMove, width: int) -> Iterator[str]:
     changed = difference_words(move.changed)
     if not move.has_facts:
-        yield from hanging(f"  {FACTS_UNKNOWN}", width)
+        yield from wrap_hanging(f"  {FACTS_UNKNOWN}", width)
     elif not changed and not move.unknown:
-        yield from hanging(f"  since {describe_minute(move.last_old.at_s)} {NOTHING_CHANGED}", width)
+        yield from wrap_hanging(f"  since {describe_minute(move.last_old.at_s)} {NOTHING_CHANGED}", width)
     elif changed:
         until = "now" if move.is_drift else "then"
-        yield from hanging(f"  between {describe_minute(move.last_old.at_s)} and {until} changed:", width)
+        yield from wrap_hanging(f"  between {describe_minute(move.last_old.at_s)} and {until} changed:", width)
         for difference in changed:
-            yield from hanging(f"    {difference}", width)
+            yield from wrap_hanging(f"    {difference}", width)
     if move.has_facts and move.unknown:
-        yield from hanging(f"  may have changed, but known on one side only: {', '.join(move.unknown)}", width)
+        yield from wrap_hanging(f"  may have changed, but known on one side only: {', '.join(move.unknown)}", width)
 
 
 def _table(entries: Sequence[Entry], shown: Sequence[Entry]) -> list[list[str]]:

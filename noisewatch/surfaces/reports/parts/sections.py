@@ -8,7 +8,7 @@ from math import inf
 from msgspec import Struct
 
 from noisewatch.judgement.terms import FOR_GOOD
-from noisewatch.surfaces.drawing.colours import painted_row, plain_row
+from noisewatch.surfaces.drawing.colours import paint_row, plain_row
 from noisewatch.surfaces.drawing.tables import (
     align,
     align_within,
@@ -21,7 +21,7 @@ from noisewatch.surfaces.drawing.tables import (
     table,
 )
 from noisewatch.surfaces.drawing.text_row import Row, Style
-from noisewatch.surfaces.drawing.wraps import Kept, hanging, wrap, wrap_after
+from noisewatch.surfaces.drawing.wraps import Kept, wrap, wrap_after, wrap_hanging
 
 _LEAST_WRAPPED = 30  # least columns of the last column, if it is wrapped
 
@@ -49,7 +49,7 @@ class Table(Struct, frozen=True):
     def lines(self, width: int, keep: Kept = "nothing") -> list[str]:
         if not self.rows or self.sentences:
             return []
-        more = [line for text in self.more for line in hanging(text, width)]
+        more = [line for text in self.more for line in wrap_hanging(text, width)]
         if self.shortened is not None:
             return [*align_within(width, [self.head, *self.rows], self.shortened, self.spare), *more]
         head, *rows = align([row[:-1] for row in (self.head, *self.rows)]).splitlines()
@@ -93,7 +93,7 @@ def plain_chart(lines: Iterable[str]) -> list[Row]:
 
 def text_of_section(section: Section, width: int, in_colour: bool = False, keep: Kept = "nothing") -> list[str]:
     """Return the lines of the section; commands are not wrapped, to be copied."""
-    painted = painted_row if in_colour else plain_row
+    painted = paint_row if in_colour else plain_row
     title = section.title + section.command
     titles = [title[:width]] if section.command else wrap(title, width, "", "  ", keep=keep)
     lines = [painted([(line, section.title_style)]) for line in titles]

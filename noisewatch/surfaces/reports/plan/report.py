@@ -13,7 +13,7 @@ from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.fixes.fix import BootOptions
 from noisewatch.judgement.plan.plan import Judged, Plan
 from noisewatch.judgement.terms import Gravity, Status
-from noisewatch.surfaces.drawing.marks import painted_mark
+from noisewatch.surfaces.drawing.marks import paint_mark
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.verdict.fix_script import (
@@ -98,7 +98,7 @@ def _criteria_lines(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     for judged in plan.criteria:
         indent = " " * (len(_INDENT) + 2 + widest + 2)
         first, *more = _wrap(_answer_text(judged), options.width, indent, indent)
-        mark = painted_mark(_GRAVITIES[judged.answer.status], options.in_unicode, options.in_colour)
+        mark = paint_mark(_GRAVITIES[judged.answer.status], options.in_unicode, options.in_colour)
         yield f"{_INDENT}{mark} {judged.criterion:<{widest}}  {first.strip()}"
         yield from more
 

@@ -13,7 +13,7 @@ from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude, remedy_in
 from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.drawing.colours import Meaning, painted
+from noisewatch.surfaces.drawing.colours import Meaning, paint
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.drawing.tables import MOST_BYTES, fitting
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
@@ -67,7 +67,7 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
     repeated = f" ({requested} requested, {count - requested} repeated)" if count > requested else ""
     about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {describe_count(count, 'run')}{repeated}"
     first, *more = wrap(headline_of(conclusion), width)
-    first = painted(first, _meaning_of(series, conclusion)) if in_colour else first
+    first = paint(first, _meaning_of(series, conclusion)) if in_colour else first
     return [*wrap(about, width), first, *more, *wrap_all(_series_sentences(series, conclusion), width)]
 
 

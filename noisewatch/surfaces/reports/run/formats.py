@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from noisewatch.errors import UsageError
-from noisewatch.surfaces.output import ALWAYS, AUTO, encoding_of, fill_step_summary, opened_output, takes_colour
+from noisewatch.surfaces.output import ALWAYS, AUTO, append_step_summary, encoding_of, open_output, takes_colour
 from noisewatch.surfaces.reports.run.options import PRINTED, SeriesOptions
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class RunReport:
         if form == GITHUB:
             from noisewatch.surfaces.reports.run.document import markdown_of_series  # other formats need none
 
-            trouble = fill_step_summary(partial(markdown_of_series, series, options))
+            trouble = append_step_summary(partial(markdown_of_series, series, options))
             if trouble is not None:
                 self.listener.on_remark(trouble)
 
@@ -137,12 +137,12 @@ def open_run_report(options: ReportOptions, shown: RunListener) -> Iterator[RunR
         raise UsageError(f"standard output belongs to the command: add --output FILE for the {form}")
     with ExitStack() as stack:
         has_summary = not options.is_single and not options.is_printed and form != TEXT
-        summary = stack.enter_context(opened_output(None)) if has_summary else None
+        summary = stack.enter_context(open_output(None)) if has_summary else None
         if form == LINES:
             from noisewatch.surfaces.reports.run.receipt import open_receipt  # most runs keep none
 
             keeper = stack.enter_context(open_receipt(options.output, shown, options.identifies))
             yield RunReport(options, shown, keeper, None, summary)
         else:
-            output = None if options.is_silent else stack.enter_context(opened_output(options.output))
+            output = None if options.is_silent else stack.enter_context(open_output(options.output))
             yield RunReport(options, shown, None, output, summary)

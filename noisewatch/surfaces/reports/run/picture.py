@@ -28,9 +28,9 @@ from noisewatch.surfaces.drawing.text_row import (
     Row,
     cut,
     first_that_fits,
-    fitted,
+    fit_text,
+    join_styles,
     length,
-    runs,
     text_width,
 )
 from noisewatch.surfaces.reports.run.sentences import letter_of, times_text
@@ -112,7 +112,7 @@ def plot_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale, g
         cell = scale.row_of(run.seconds), places.column_of(run.place)
         cells[cell] = max(cells.get(cell, run.standing), run.standing, key=_GRAVITY.index)
     return [
-        runs(
+        join_styles(
             mark_of_run(cells[row, column], glyphs) if (row, column) in cells else (" ", "plain")
             for column in range(places.columns)
         )
@@ -323,7 +323,7 @@ def _lane(columns: Collection[int], name: str, width: int, glyphs: Glyphs) -> li
 
 def _fit_name(culprit: RunCulprit, max_width: int) -> str:
     name = printable(culprit.name)
-    return name if text_width(name) <= max_width else fitted(name, max_width - 1).rstrip() + "…"
+    return name if text_width(name) <= max_width else fit_text(name, max_width - 1).rstrip() + "…"
 
 
 _MOST_MARKS = 20

@@ -20,7 +20,7 @@ from noisewatch.judgement.check import Check
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Severity
 from noisewatch.patterns import regex
-from noisewatch.surfaces.drawing.colours import painted
+from noisewatch.surfaces.drawing.colours import paint
 from noisewatch.surfaces.drawing.tables import align, cell, code, table
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_around
 from noisewatch.surfaces.reports.explain import GROUNDS, markdown_of_catalogue
@@ -278,7 +278,7 @@ def items_of(texts: Iterable[str], width: int) -> str:
 
 def _heading(text: str, width: int, in_colour: bool) -> str:
     lines = wrap(text, width, keep="words", min_width=_NARROWEST)
-    return "\n".join(painted(line, "title") if in_colour else line for line in lines)
+    return "\n".join(paint(line, "title") if in_colour else line for line in lines)
 
 
 def _body(blocks: Iterable[TopicBlock], width: int) -> str:

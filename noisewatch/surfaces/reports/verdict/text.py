@@ -45,8 +45,8 @@ from noisewatch.judgement.rules import MICRO
 from noisewatch.judgement.terms import FOR_GOOD, NOW, STEP, TRY, UNDO, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.patterns import regex
-from noisewatch.surfaces.drawing.colours import Meaning, painted, painted_row, plain_row, style_of_label
-from noisewatch.surfaces.drawing.marks import grid, legend, marks_by_area, painted_mark
+from noisewatch.surfaces.drawing.colours import Meaning, paint, paint_row, plain_row, style_of_label
+from noisewatch.surfaces.drawing.marks import grid, legend, marks_by_area, paint_mark
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_around
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.topics import VERDICT
@@ -88,7 +88,7 @@ def head_lines(verdict: Verdict, options: RenderOptions) -> list[str]:
 
 def paint_outcome(line: str, word: str, options: RenderOptions) -> str:
     """Return the line with the verdict's word in its colour."""
-    return line.replace(word, painted(word, _MEANINGS[word]), 1) if options.in_colour else line
+    return line.replace(word, paint(word, _MEANINGS[word]), 1) if options.in_colour else line
 
 
 def basis_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
@@ -221,7 +221,7 @@ def _brief_cause(number: int, cause: Cause, case: Case, level: int, options: Ren
     margin, width = 5, max(options.width, NARROWEST)
     title = short_title(cause, case)
     lines = _title_lines(title.text, title.limits, width, margin)
-    shown = painted_mark(cause.gravity, options.in_unicode, options.in_colour)
+    shown = paint_mark(cause.gravity, options.in_unicode, options.in_colour)
     lines[0] = f"{number:>2} {shown} {lines[0].lstrip()}"
     if level == _MOST_STEPS:
         return lines
@@ -374,7 +374,7 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, options: Re
     title = cause.findings[0].answer.said if items else title_of(cause, verdict.case)
     title += f" ({cause.findings[0].check.id})" if is_one_line(cause) else ""
     first, *more = wrap_indented(title, options.width, margin)
-    shown = painted_mark(cause.gravity, options.in_unicode, options.in_colour)
+    shown = paint_mark(cause.gravity, options.in_unicode, options.in_colour)
     yield f"{number:>{margin - 3}} {shown} {first.strip()}"
     yield from more
     for item in items:
@@ -396,7 +396,7 @@ def _all_checks(verdict: Verdict, options: RenderOptions) -> Iterator[str]:
     findings = verdict.findings
     by_area = marks_by_area((finding.check.area, finding.gravity(verdict.is_strict)) for finding in findings)
     yield from ["", *wrap_indented(f"ALL {len(findings)} CHECKS   {counts(verdict)}", options.width, 0, 2)]
-    drawn = painted_row if options.in_colour else plain_row
+    drawn = paint_row if options.in_colour else plain_row
     for row in grid(by_area, max(options.width - 2, NARROWEST), options.in_unicode):
         yield f"  {drawn(row)}".rstrip()
     line, length = "", 0
@@ -459,7 +459,7 @@ def _describe(findings: list[Finding], verdict: Verdict, options: RenderOptions)
     first, *more = wrap_indented(f"{names} ({finding.weight})", options.width, len(_INDENT))
     status_text = label(finding, verdict)
     is_painted = options.in_colour and finding.status in _COLOURED_STATUSES
-    status = painted(status_text, style_of_label(status_text)) if is_painted else status_text
+    status = paint(status_text, style_of_label(status_text)) if is_painted else status_text
     lines = [f"{status}{' ' * (len(_INDENT) - len(status_text))}{first.strip()}", *more]
     lines += wrap_indented(text or "", options.width, len(_INDENT))
     for item in answer.items:

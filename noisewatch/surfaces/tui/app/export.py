@@ -16,7 +16,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CauseLine, CpuLine, CulpritLine, Frame, frame_fields
 from noisewatch.surfaces.drawing.tables import cell, code, prose, table
 from noisewatch.surfaces.reports.verdict.fix_script import NOT_UNDONE, RESTORES, script, script_steps
-from noisewatch.surfaces.tui.draw.clock_facts import helpful
+from noisewatch.surfaces.tui.draw.clock_facts import helpful_findings
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.event_list import fix_of, frame_of
 from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
@@ -39,13 +39,13 @@ def pictures_of(svg: str) -> dict[str, str | bytes]:
 
 
 def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> str:
-    """Write the files into the working directory without overwriting any; return a message with names or the error."""
+    """Write new files into the working directory; return a message with their names, or with the error."""
     name, reason = export_files(text_by_suffix, now)
     return reason or f"written: {name} {' '.join(f'.{suffix}' for suffix in text_by_suffix)}"
 
 
 def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> tuple[str, str | None]:
-    """Write the files with a common stem; return the stem, and the error or None. Scripts are executable."""
+    """Write new files with a common stem; return the stem, and the error or None. Scripts are executable."""
     stem = time.strftime("noisewatch-%Y%m%d-%H%M%S", now)
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     name = next(free for free in names if not any(os.path.lexists(f"{free}.{suffix}") for suffix in text_by_suffix))
@@ -63,7 +63,7 @@ def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_tim
 
 
 def export_scripts(scripts: Mapping[str, str]) -> str:
-    """Write the scripts, and return a message of at most 80 columns with their names, or the error."""
+    """Write the scripts; return a message with their names (at most 80 columns), or the error."""
     name, reason = export_files(scripts, time.localtime())
     if reason is not None:
         return reason
@@ -74,11 +74,11 @@ def export_scripts(scripts: Mapping[str, str]) -> str:
 _RUNNABLE = 0o755
 _MOST_CPUS, _MOST_CULPRITS, _MOST_EVENTS = 32, 20, 20
 _EXPORTED_NAMES = {"origin": "source"}  # by field of a frame
-_FIELDS_SENT_ON_CHANGE = ("places", "irq_settings")  # fields that the shown frame need not have
+_FIELDS_SENT_ON_CHANGE = ("places", "irq_settings")  # missing in most frames
 
 
 def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
-    """Return the reports, by suffix, of the shown interval and those before it; empty before the first frame."""
+    """Return reports of the shown interval and the intervals before it, by suffix; empty before the first frame."""
     frame = model.frame
     if frame is None:
         return {}
@@ -87,7 +87,7 @@ def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
 
 
 def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
-    """Return the interval unchanged, and the noise of each CPU in the window, the oldest first; null is unknown."""
+    """Return the shown interval, and each CPU's noise in the window's intervals, the oldest first; null is unknown."""
     lost = {str(line.cpu): model.history.noise(line.cpu, numbers) for line in frame.cpus}
     window = {"intervals": len(numbers), "lost_ns_per_s_by_cpu": lost}
     described = {
@@ -123,14 +123,14 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
 
 
 def _when(model: ScreenModel, frame: Frame, event: Event) -> str:
-    """Return the event's time in the recording, or on a live machine before the shown interval."""
+    """Return the event's time in the recording; on a live machine, how long before the shown interval it was."""
     if model.is_recorded:
         return f"at {(event.at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
     return f"{(frame.taken_at_ns - event.at_ns) / 1e9:.0f} s before"
 
 
 def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
-    """Return the table of CPUs: target CPUs first, the costliest on top."""
+    """Return the table of CPUs: target CPUs first, then the others, the noisiest first in each group."""
     listed = [line for line in frame.cpus if line.role != Role.OFFLINE or line.cpu in frame.target]
     ordered = sorted(
         listed, key=lambda line: (line.cpu not in frame.target, -noise_or_grave(line.stolen_ns_per_s), line.cpu)
@@ -228,7 +228,7 @@ def _command_of_check(model: ScreenModel) -> tuple[str | None, str]:
 
 def _command_of_clock(model: ScreenModel) -> tuple[str | None, str]:
     """Return the first command that makes the clock steadier."""
-    findings = helpful(model.frame.findings) if model.frame is not None else []
+    findings = helpful_findings(model.frame.findings) if model.frame is not None else []
     commands = [(finding.id, finding.command) for finding in findings if finding.command is not None]
     if commands:
         (purpose, command), *others = commands
@@ -241,14 +241,14 @@ def _command_of_clock(model: ScreenModel) -> tuple[str | None, str]:
 
 
 def _command_of_event(model: ScreenModel) -> tuple[str | None, str]:
-    """Return the event's fix, if the newest frame still has it: a fault that has ended needs no fix."""
+    """Return the event's fix if the newest frame still proposes it: a fault that has ended needs no fix."""
     event = model.log.selected()
     frame = frame_of(model, event) if event is not None else None
     if event is None or frame is None:
         return _nothing_to_copy("no event is selected")
     cause = fix_of(frame, event)
     if cause is None or cause.command is None:
-        return _nothing_to_copy("none is known for this event")
+        return _nothing_to_copy("no fix is known for this event")
     advised = [newest_cause.command for newest_cause in model.newest.causes] if model.newest is not None else []
     return (
         _command_with_notice(cause.command, "now")
@@ -258,7 +258,7 @@ def _command_of_event(model: ScreenModel) -> tuple[str | None, str]:
 
 
 def _by_hand_notice(what: str | None) -> tuple[None, str]:
-    return _nothing_to_copy("none is known to fix it") if what is None else (None, f"to be done by hand: {what}")
+    return _nothing_to_copy("no fix is known") if what is None else (None, f"to be done by hand: {what}")
 
 
 def _nothing_to_copy(why: str) -> tuple[None, str]:
@@ -266,19 +266,19 @@ def _nothing_to_copy(why: str) -> tuple[None, str]:
 
 
 def _command_with_notice(command: str, purpose: str, others: Sequence[str] = ()) -> tuple[str, str]:
-    """Return the command, and a notice that names it and the other shown commands."""
+    """Return the command, and a notice that contains it and the purposes of the other shown commands."""
     also = f"; also shown: {', '.join(others)}" if others else ""
     which = f" ({purpose}{also})" if others or purpose != "now" else ""
     return command, f"copied{which}, not run: {command}"
 
 
 def export_fixes(frame: Frame) -> str:
-    """Write the script that fixes the frame's causes, and its undo script; return a message with names or the error."""
+    """Write scripts that fix the frame's causes and undo the fixes; return a message with their names, or the error."""
     return export_scripts(_scripts(frame)) if frame.causes else "no fix script: nothing fails or warns"
 
 
 def _scripts(frame: Frame) -> dict[str, str]:
-    """Return the fix script and its undo, by suffix of the files."""
+    """Return the fix script and its undo script, by suffix."""
     headings = [_heading(frame, number) for number in range(1, len(frame.causes) + 1)]
     headed_causes = list(zip(headings, frame.causes, strict=True))
     names = {pid: name for cause in frame.causes for pid, name in cause.names}

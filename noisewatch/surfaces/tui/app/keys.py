@@ -1,4 +1,4 @@
-"""The commands of the monitor: their keys, names, actions and places in the help, and the help that lists them.
+"""The monitor's commands, with their keys, names and actions, and the help, which lists the commands.
 
 The help also explains the words and signs on the screens.
 """
@@ -20,7 +20,7 @@ LOOK, MOVE, ACT, LEAVE = "look", "move in time", "act", "copy, export, leave"  #
 
 
 class Command(Struct, frozen=True):
-    """A command of a key, or of several keys separated by commas; keys have Textual's names.
+    """A command and its key, or several keys separated by commas; keys have Textual's names.
 
     An effect that differs on some screens follows in `name` behind `; `, with the screen's name. `words` are further
     search words for the palette.
@@ -134,7 +134,7 @@ KEY_NAMES = tuple(key.value for key in Keys)  # of keys that are not characters
 
 
 def is_key(name: str) -> bool:
-    """Return whether a key has this name: a character, a character's name, or another key's name."""
+    """Return whether this is a key's name: a character, a character's name, or another name that Textual uses."""
     return name in KEY_NAMES or (key_to_character(name) or "\0").isprintable()
 
 
@@ -155,7 +155,7 @@ _ARROWS = {"left": "←", "right": "→", "up": "↑", "down": "↓"}
 
 
 def name_of_key(key: str, in_unicode: bool = True) -> str:
-    """Return the name of a key on a keyboard; `key` is Textual's name."""
+    """Return a key's name as printed on a keyboard; `key` is Textual's name."""
     *held, last = key.split("+")
     return "-".join([*held, (_NAMES | _ARROWS if in_unicode else _NAMES).get(last, last)])
 
@@ -184,7 +184,7 @@ _KEY, _COLUMN, _LEGEND = 11, 40, 84  # columns of a key, of a key with its effec
 
 
 def help_rows(width: int, height: int, offset: int = 0, in_unicode: bool = True) -> list[Row]:
-    """Return the keys, and the words next to or below them, scrolled by `offset` if not all fit."""
+    """Return the help: the keys, and next to or below them the explained words; scrolled by `offset` if too long."""
     title, *words = _TEXT.splitlines()
     legend: list[Row] = [_plain(line) for line in (*words, *_events())]
     has_room_for_legend = width >= 2 * _COLUMN + _LEGEND
@@ -213,7 +213,7 @@ def _events() -> list[str]:
 
 
 def _by_group(in_unicode: bool) -> list[list[Row]]:
-    """Return the rows of each group below its name; keys with the same effect share a row, and screens come first."""
+    """Return a heading and rows for each group; keys with the same effect share a row, and screens come first."""
     keys_of: dict[str, dict[str, list[str]]] = {name: {} for name in (LOOK, MOVE, ACT, LEAVE)}
     for command in sorted(IN_HELP, key=lambda command: not command.action.startswith("do('go_to")):
         keys_of[command.group].setdefault(command.name, []).extend(command.key.split(","))
@@ -227,7 +227,7 @@ def _by_group(in_unicode: bool) -> list[list[Row]]:
 
 
 def _key_rows(keys: Sequence[str], doing: str, in_unicode: bool) -> list[Row]:
-    """Return a row for each effect of the keys, which may differ by screen."""
+    """Return a row for each effect of the keys; effects may differ by screen."""
     names = " ".join(name_of_key(key, in_unicode) for key in keys)
     effects = doing.split("; ")
     return [
@@ -237,7 +237,7 @@ def _key_rows(keys: Sequence[str], doing: str, in_unicode: bool) -> list[Row]:
 
 
 def _in_columns(groups: Sequence[Sequence[Row]], count: int) -> list[Row]:
-    """Return the groups in columns; each group is put, undivided, into the column that is shortest so far."""
+    """Return the groups in columns; each whole group is put into the column that is shortest so far."""
     columns: list[list[Row]] = [[] for _ in range(count)]
     for group in groups:
         min(columns, key=len).extend(group)

@@ -1,4 +1,4 @@
-"""The monitor's application. It measures nothing: the sampler's process sends frames, and the newest is shown."""
+"""The monitor's application. It measures nothing: the sampler's process sends frames, and the monitor shows them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess, toggle_idle_probe
 from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind, kind_of_device
-from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayHost, overlay_named, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayHost, overlay_named, wrap_lines
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.page import number_at
 from noisewatch.surfaces.tui.screens.table import SCREEN_ENTRIES, rows_of_screen
@@ -54,7 +54,7 @@ _HUNG_UP = 129  # as a shell reports SIGHUP
 
 
 class MonitorApp(App[None]):
-    """An application that draws the frames of the sampler, or without a sampler the frames passed to `show_frame`.
+    """An application that draws the sampler's frames or, without a sampler, the frames passed to `show_frame`.
 
     An error in the action of a key ends only that action.
     """
@@ -108,7 +108,7 @@ class MonitorApp(App[None]):
         self._resume_sampler()
 
     def listen_to(self, listener: DeviceListener | str) -> None:
-        """Add this host's device events to the log; other machines have none. A string is why there is no listener."""
+        """Log this host's device events; other machines have none. A string is the reason for a missing listener."""
         if isinstance(listener, str):
             self.model.log.silence = listener
             return
@@ -124,7 +124,7 @@ class MonitorApp(App[None]):
         asyncio.get_running_loop().add_reader(listener.fileno(), read)
 
     async def _follow(self, sampler: SamplerProcess) -> None:
-        """Show the sampler's frames until it ends, then the reason; after an error, restart it once."""
+        """Show the sampler's frames until it ends, and then the reason; after an error, restart the sampler once."""
         reason = await sampler.follow(self._take_in_contained, self._draw_pending)
         if reason is not None and not self.model.is_recorded:
             self._report_restart(reason)
@@ -148,7 +148,7 @@ class MonitorApp(App[None]):
             await asyncio.to_thread(process.wait)
 
     def _await_frame(self) -> None:
-        """Restart the timer for the next frame; a periodic timer would wake this process needlessly."""
+        """Restart the timer that reports missing frames; a periodic timer would wake this process needlessly."""
         self._framed_s = time.monotonic()
         self._schedule_silence_notice(self.model.longest_silence_s)
 
@@ -177,7 +177,7 @@ class MonitorApp(App[None]):
         self._draw_pending()
 
     def pass_over(self, frame: Frame) -> None:
-        """Add a frame without drawing it, but note its rows as drawn."""
+        """Add a frame without drawing it, but treat its rows as drawn."""
         self.take_in(frame)
         self.model.note_drawn()
 
@@ -185,7 +185,7 @@ class MonitorApp(App[None]):
         contained(lambda: self.take_in(frame, line), lambda reason: self._show_fault(reason, "show the new frame"))
 
     def take_in(self, frame: Frame, line: bytes | None = None) -> None:
-        """Add a frame to the model; of frames that come faster than they can be drawn, only the newest is drawn."""
+        """Add a frame to the model, to be drawn later: of frames that arrive together, only the newest is drawn."""
         self._leave_target_cpus(frame)
         self.model.add(frame, line)
         if self._player is not None and self.model.is_recorded:
@@ -222,7 +222,7 @@ class MonitorApp(App[None]):
 
     @property
     def title_of_picture(self) -> str:
-        """The title with the name of the host or recording."""
+        """The title of a picture, with the name of the host or recording."""
         frame = self.model.frame
         return f"noisewatch · {frame.machine}" if frame is not None else "noisewatch"
 
@@ -247,7 +247,7 @@ class MonitorApp(App[None]):
             return self._for_terminal(screen.rows_of_fault(reason, width, height))
         name = "help" if self._shows_help else self.model.screen
         message = f"could not draw the {name}: {reason}; the next picture may work"
-        lines = wrapped([message, "", f"1 to {len(Screen)} show the other screens, q quits"], width)
+        lines = wrap_lines([message, "", f"1 to {len(Screen)} show the other screens, q quits"], width)
         return self._for_terminal([[(line, "plain")] for line in lines[:height]])
 
     def _for_terminal(self, rows: list[Row]) -> list[Row]:
@@ -264,14 +264,14 @@ class MonitorApp(App[None]):
         return rows_of_screen(self.model, width, height, self._glyphs)
 
     def action_command_palette(self) -> None:
-        """Open the palette that finds screens, actions and CPUs by name."""
+        """Open the palette, which finds screens, actions and CPUs by name."""
         from noisewatch.surfaces.tui.app.palette import Palette  # the first picture comes first
 
         if len(self.screen_stack) == 1:
             self.push_screen(Palette(self.is_in_unicode))
 
     def _keep_calibration(self, screen: Overlay[Any]) -> None:
-        """Keep an overlay's calibration for the screen of one CPU."""
+        """Keep the overlay's calibration, which the screen of one CPU shows."""
         if screen.calibration is not None:
             self.model.calibration = screen.calibration
             self.model.calibrated_at_ns = self.model.newest.taken_at_ns if self.model.newest is not None else None
@@ -305,12 +305,12 @@ class MonitorApp(App[None]):
         return True
 
     def _show_fault(self, reason: str, what: str = "do that") -> None:
-        """Show the fault on the front screen."""
+        """Show the fault as a notice in the overlay, or else on the screen."""
         (self._overlays.shown or self.model).notice = f"could not {what}: {reason}"
         self.draw()
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """Show the interval that was pressed on the timeline."""
+        """Show the interval that was clicked on the timeline."""
         contained(lambda: self._press(event), self._show_fault)
 
     def _press(self, event: MouseDown) -> None:
@@ -337,7 +337,7 @@ class MonitorApp(App[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether the action is allowed now.
 
-        While a filter is typed it gets all keys; under an overlay, actions on the monitor are not allowed.
+        A filter that is being typed gets all keys; an overlay allows only some actions.
         """
         if self.model.is_typing or len(self.screen_stack) > 1:  # a filter, or the palette
             return action in WHILE_TYPING
@@ -351,7 +351,7 @@ class MonitorApp(App[None]):
             self._change_model(lambda: setattr(self.model, "notice", notice))
 
     def _change_model(self, change: Callable[[], None]) -> None:
-        """Change the model and draw it; while the help is shown, only close the help. A fix follows the selection."""
+        """Change the model, draw it, and look up a requested fix; while the help is shown, only close the help."""
         self.model.notice = None
         if self._shows_help:
             self._shows_help = False
@@ -364,7 +364,7 @@ class MonitorApp(App[None]):
         self._find_fix()
 
     def _request_shown_data(self) -> None:
-        """Ask the sampler for data that only some screens show, while these are open."""
+        """Ask the sampler for data that only some screens show, while one of these screens is open."""
         screen, quantity = self.model.screen, self.model.map.quantity
         has_clock = screen == Screen.CLOCK or (screen == Screen.MAP and quantity == Quantity.HEAT)
         required = {"clock": has_clock, "answers": screen == Screen.PREFLIGHT}
@@ -426,7 +426,7 @@ class MonitorApp(App[None]):
         return export({**pictures_of(self.picture()), **reports}, time.localtime())
 
     def action_advise(self) -> None:
-        """Show the fix for the culprit that the user sees selected, or close it."""
+        """Show a fix for the culprit that the user sees selected, or close the shown fix."""
         selected = self.model.selected()
         if self.model.screen not in (*WITH_CULPRITS, Screen.IRQS):
             text = "its fix, if any, is below: y copies it"
@@ -441,7 +441,7 @@ class MonitorApp(App[None]):
             self._change_model(lambda: self.model.ask_for_fix(selected))
 
     def _find_fix(self) -> None:
-        """Look up the requested fix for the selected culprit in a thread; one thread at a time reads the machine."""
+        """Look up the requested fix in a thread; only one thread at a time reads the machine."""
         selected, frame, open_machine = self.model.selected(), self.model.frame, self._access.open_machine
         if not self.model.awaits_fix or self._fix_sought is not None:
             return
@@ -461,7 +461,7 @@ class MonitorApp(App[None]):
         )
 
     def action_fix_script(self) -> None:
-        """Write the scripts that fix the shown causes and undo the fixes into the working directory."""
+        """Write, into the working directory, the scripts that fix the shown causes and undo the fixes."""
         shown, frame = self._overlays.shown, self.model.frame
         if shown is not None:
             if scripts := shown.scripts():
@@ -489,7 +489,7 @@ class MonitorApp(App[None]):
             self.action_start()
 
     def action_idle_probe(self) -> None:
-        """Switch the idle probe on the target CPUs on or off."""
+        """Toggle the idle probe on the target CPUs."""
         self._change_model(lambda: setattr(self.model, "notice", toggle_idle_probe(self._sampler, self.model.newest)))
 
     def action_start(self) -> None:
@@ -520,7 +520,7 @@ class MonitorApp(App[None]):
             self._change_model(lambda: entry.move(self.model, lines, self.size))
 
     def action_scroll_or_choose(self) -> None:
-        """Show the next quantity on the map; on other screens, move a row up."""
+        """Show the next quantity on the map; on other screens, scroll up by a row."""
         if self._shows_help or self._overlays.shown is not None or self.model.screen != Screen.MAP:
             self.action_scroll(-1)
         else:

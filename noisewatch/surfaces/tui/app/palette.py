@@ -1,4 +1,4 @@
-"""The command palette: screens, actions and CPUs by plain words, one row each, in the terminal's own colours."""
+"""The command palette, which finds screens, actions and CPUs by plain words, in the terminal's own colours."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _row(command: Command) -> Content:
 
 
 def _key_commands(in_unicode: bool) -> Iterator[Command]:
-    """Yield the commands that have a key, with the keys' names on a keyboard."""
+    """Yield the commands that have a key, with the names printed on the keys."""
     for command in COMMANDS:
         if command.is_hidden or command.action_name == "scroll":
             continue
@@ -61,7 +61,7 @@ def _other_commands() -> Iterator[Command]:
 
 
 class KeyCommands(Provider):
-    """A provider of the keys' actions, the quantities of the map, and the CPUs."""
+    """A provider of the palette's commands: the keys' actions, the map's quantities, and the CPUs."""
 
     async def discover(self) -> Hits:
         for command in _key_commands(self._monitor.is_in_unicode):

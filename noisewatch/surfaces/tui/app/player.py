@@ -34,7 +34,7 @@ class Player:
         self._has_begun = self._draws_soon = False
 
     def take(self, frame: Frame) -> None:
-        """Begin to play with the first frame; draw later ones only now and then, as reading is faster than playing."""
+        """Begin to play with the first frames; draw later ones rarely, because reading is faster than playing."""
         if not self._has_begun:
             if self._model.history.count > 1 or frame.is_last:
                 self.begin()
@@ -106,5 +106,5 @@ class Player:
         self.read_on()
 
     def read_on(self) -> None:
-        """Read ahead of the picture as far as the history has room."""
+        """Let frames be read ahead of the picture while the history has room."""
         self._read_on(self._model.has_room)

@@ -1,4 +1,4 @@
-"""The sampler's process from the screen's side: requests to it, its frames, and why they ended."""
+"""The screen's side of the sampler's process: its requests to the sampler, the frames, and why they ended."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SamplerProcess:
             self._is_reading.clear()
 
     def ask(self, name: str, value: object) -> None:
-        """Send a setting to the sampler, now and at each restart. Its frames report whether it applies."""
+        """Send a setting to the sampler, now and at each restart. Frames report whether the setting is in effect."""
         self.asked[name] = value
         self._send({name: value})
 
@@ -46,7 +46,7 @@ class SamplerProcess:
             self._requests.write(json.dumps(requests).encode() + b"\n")
 
     async def follow(self, show: Callable[[Frame, bytes], None], draw: Callable[[], None]) -> str | None:
-        """Show frames until they end; return the reason, or None if the process was stopped or sent its last frame.
+        """Show frames until they end; return why they ended, or None after the last frame or `stop`.
 
         Frames that arrive together are drawn once.
         """
@@ -79,7 +79,7 @@ class SamplerProcess:
         return printable(error_lines[-1]) if error_lines else f"status {status}"
 
     def stop(self) -> subprocess.Popen[bytes] | None:
-        """Kill the process silently, and return it to be waited for."""
+        """Kill the process, and return it so that the caller can wait for it; None if none is running."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -111,7 +111,7 @@ async def _writer_to(pipe: IO[bytes]) -> asyncio.WriteTransport:
 
 
 def toggle_idle_probe(sampler: SamplerProcess | None, frame: Frame | None) -> str | None:
-    """Ask the sampler to toggle the idle probe; return None, or the reason why there is no idle probe."""
+    """Ask the sampler to toggle the idle probe; return None, or why there is no idle probe."""
     if sampler is None or frame is None:
         return "no idle probe: the sampler has not started"
     if frame.origin is not None:

@@ -9,12 +9,12 @@ from typing import TypeVar
 from msgspec import Struct
 
 from noisewatch.surfaces.drawing.glyphs import Glyphs, tall_bars
-from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, runs
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, join_styles
 from noisewatch.surfaces.drawing.wraps import wrap
-from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, style_of_share, why_no_clock
-from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, in_sight, time_row
+from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, no_clock_reason, style_of_share
+from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, intervals_in_sight, time_row
 from noisewatch.surfaces.tui.state.clock_history import DROP, HOT, ClockGraph, available_figures
-from noisewatch.surfaces.tui.state.noise import highest_if_certain, zoomed
+from noisewatch.surfaces.tui.state.noise import highest_if_certain, merge_by_zoom
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _LEAST_CHART = 3  # rows, with the row of the time
@@ -39,7 +39,7 @@ class _Span(Struct, frozen=True):
 
 
 class _Lines(Struct, frozen=True):
-    """Two clocks per column (`halves`), or two `sets` of several CPUs' clocks; and by column whether all are stale."""
+    """Two clocks per column (`halves`), or two `sets` of CPUs' clocks; `are_stale`: whether all in a column are."""
 
     halves: Sequence[Khz]
     sets: Sequence[frozenset[int]]
@@ -51,16 +51,16 @@ class _Lines(Struct, frozen=True):
 
 
 def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the line of the clock with axes, base and highest clock as references; or the reason for no line."""
+    """Return the clock's line with axes and references (base and highest clock), or the reason for a missing line."""
     axis = axis_of(model, width)
     lines = _lines(model, axis.numbers)
     if not lines.measured_khz or height < _LEAST_CHART or width - LABEL < 2:
-        reasons = [cut([(f" {line}", "plain")], width) for line in wrap(why_no_clock(model), width - 2)]
+        reasons = [cut([(f" {line}", "plain")], width) for line in wrap(no_clock_reason(model), width - 2)]
         return (reasons if not lines.measured_khz else [])[:height]
     lanes = _lanes(model, axis, height - 1, glyphs) if height >= _LEAST_WITH_LANES else []
     tall, span = height - 1 - len(lanes), _span(model, lines.measured_khz)
     drawn = _graph_rows(lines, axis, tall, span, glyphs)
-    is_stale = axis.padded(lines.are_stale, False)
+    is_stale = axis.pad(lines.are_stale, False)
     tick, edge = ("┤", "┊") if glyphs.has_braille else ("+", "|")
     labels, references = _labels(span, tall, glyphs), dict(_references(model, span, tall, axis, glyphs))
     left_out = [name for name, _ in _shares(model, axis.numbers)] if not lanes else []
@@ -80,7 +80,7 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
 
 
 def _graph_rows(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs) -> list[str]:
-    """Return the rows of the line, or of the dots of several CPUs, with two values per column."""
+    """Return the rows of the line, or of several CPUs' dots, with two values per column."""
     before, after = 2 * axis.before, 2 * axis.after
     if lines.sets:
         none = frozenset[int]()
@@ -94,7 +94,7 @@ def _lines(model: ScreenModel, numbers: range) -> _Lines:
     """Return the clocks of the selected graph: of the slowest target CPU, of each target CPU, or their mean."""
     clocks, target = model.clocks, model.target
     stale, zoom = clocks.are_stale(numbers), model.zoom
-    are_stale = zoomed(stale, zoom, all)
+    are_stale = merge_by_zoom(stale, zoom, all)
     if model.clock_graph == ClockGraph.PER_CPU:
         return _Lines(
             [],
@@ -118,14 +118,14 @@ def _halves(clocks: Sequence[V], zoom: int, merge: Callable[[Sequence[V]], V]) -
 
 
 def _least(clocks: Sequence[Khz], low: float) -> Khz:
-    """Return the lowest clock, or None if an unknown clock may be lower, unless a known clock is below `low`."""
+    """Return the lowest clock. If a clock is unknown, return None unless the lowest known clock is below `low`."""
     measured_khz = [khz for khz in clocks if khz is not None]
     least = min(measured_khz, default=None)
     return least if len(measured_khz) == len(clocks) or (least is not None and least < low) else None
 
 
 def _span(model: ScreenModel, measured_khz: Sequence[float]) -> _Span:
-    """Return the span of the axis: all drawn clocks and references, with a margin."""
+    """Return the span of the axis, which contains all drawn clocks and references, with a margin."""
     drawn = [*measured_khz, *(khz for khz in (base_khz(model), highest_khz(model)) if khz is not None)]
     low, high = min(drawn), max(drawn)
     margin = max((high - low) * _MARGIN, (_LEAST_SPAN_KHZ - (high - low)) / 2, 0)
@@ -149,7 +149,7 @@ def _labels(span: _Span, tall: int, glyphs: Glyphs) -> Mapping[int, str]:
 
 
 def _references(model: ScreenModel, span: _Span, tall: int, axis: TimeAxis, glyphs: Glyphs) -> Mapping[int, str]:
-    """Return the reference lines by row, with their names; they are drawn in free columns only."""
+    """Return the reference lines by row, with their names; they are drawn only in columns without a clock."""
     dash, names = "┄" if glyphs.has_braille else "-", dict[int, list[str]]()
     for name, khz in (("highest", highest_khz(model)), ("base", base_khz(model))):
         if khz is not None:
@@ -161,36 +161,36 @@ def _references(model: ScreenModel, span: _Span, tall: int, axis: TimeAxis, glyp
 
 
 def _pieces(line: str, is_stale: Sequence[bool], reference: str, cursor: int | None) -> Row:
-    """Return the row as runs of one style; the column of the shown interval is highlighted."""
+    """Return the row of a line; the column of the shown interval is highlighted."""
     row: Row = []
     for index, drawn in enumerate(line):
         style: Style = (
             "faint" if drawn == " " else "strong" if index == cursor else "faint" if is_stale[index] else "calm"
         )
         row.append((reference[index] if drawn == " " else drawn, style))
-    return runs(row)
+    return join_styles(row)
 
 
 def lane_count(model: ScreenModel, width: int) -> int:
-    """Return the number of lanes, one each for heat and power if there are figures."""
-    return len(_shares(model, in_sight(model, width)))
+    """Return the number of lanes: one for heat and one for power, if there are figures."""
+    return len(_shares(model, intervals_in_sight(model, width)))
 
 
 def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
-    """Return the lanes of heat and power that have a known share in sight, or a current figure of a package."""
+    """Return the heat and power lanes that have a known share in sight, or a package's current figure."""
     partly = available_figures(model.frame) if model.frame is not None else set()
     lanes = [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
     return [lane for lane in lanes if lane[0] in partly or any(share is not None for share in lane[1])]
 
 
 def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the rows of heat and power with the highest share per column; a full bar is critical, or at the limit."""
+    """Return bars of heat and power, the highest share per column; a full bar is the critical heat or power limit."""
     shares_by_name = _shares(model, axis.numbers)
     tall = min(max((height - TALL_LINE) // max(len(shares_by_name), 1), 1), _TALLEST_LANE)
     steps = (len(glyphs.ramp) - 1) * tall
     rows: list[Row] = []
     for name, shares in shares_by_name:
-        columns = axis.spread(zoomed(shares, axis.zoom, partial(highest_if_certain, limit=HOT)))
+        columns = axis.spread(merge_by_zoom(shares, axis.zoom, partial(highest_if_certain, limit=HOT)))
         heights = [None if share is None else max(round(share * steps), 1) for share in columns]
         marks: list[Piece] = [
             (glyphs.unknown, "unknown" if share is None else style_of_share(share)) for share in columns
@@ -203,7 +203,7 @@ def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> l
 
 
 def _slowdown_marks(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
-    """Return the reason that slowed the target CPUs, by column."""
+    """Return the mark of what slowed target CPUs (heat before power), by column."""
     mark_by_column: dict[int, str] = {}
     for number, (heat, power) in zip(axis.numbers, model.clocks.slowdown_causes(axis.numbers), strict=True):
         if heat or power:
@@ -213,7 +213,7 @@ def _slowdown_marks(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
 
 
 def slowdown_marks(model: ScreenModel, width: int) -> frozenset[str]:
-    """Return the marks of slowed target CPUs that are on the time axis."""
+    """Return the marks for slowed target CPUs that the time axis shows."""
     return frozenset(_slowdown_marks(model, axis_of(model, width)).values())
 
 
@@ -258,7 +258,7 @@ def _plain(signs_by_column: Sequence[Sequence[tuple[int, str]]], height: int) ->
 
 
 def _dots(values: Sequence[float | None], tall: int, low: float, high: float) -> list[list[int]]:
-    """Return for each value its row of dots, counted from the top, and the rows between it and the value before."""
+    """Return each value's row of dots, counted from the top, and the rows that join it to the value before."""
     groups: list[list[int]] = []
     before: int | None = None
     for value in values:
@@ -274,6 +274,6 @@ def _dots(values: Sequence[float | None], tall: int, low: float, high: float) ->
 
 
 def row_of(value: float, tall: int, low: float, high: float) -> int:
-    """Return the row of `tall` that contains the value, counted from the top; beyond the axis, the nearest row."""
+    """Return the value's row, counted from the top of `tall` rows; for a value beyond the axis, the nearest row."""
     share = (high - value) / (high - low) if high > low else 0.5
     return min(max(round(share * (tall - 1)), 0), tall - 1)

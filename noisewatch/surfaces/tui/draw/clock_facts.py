@@ -1,6 +1,6 @@
-"""Limits of the target CPUs' clocks (heat, power, settings), reasons of unknown figures, and fixes.
+"""Limits of the target CPUs' clocks (heat, power, settings), reasons for unknown figures, and fixes.
 
-The fixes are those of the checks of clock, idle states, heat and power.
+The fixes are of the checks on clock, idle states, heat and power.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def has_clock(model: ScreenModel, numbers: Iterable[int]) -> bool:
     return any(khz is not None for khz in model.clocks.slowest(numbers))
 
 
-def why_no_clock(model: ScreenModel) -> str:
-    """Return a text on why the clock of the target CPUs over time is unknown, and how to measure it."""
+def no_clock_reason(model: ScreenModel) -> str:
+    """Return why the target CPUs' clock over time is unknown, and how to measure it."""
     frame = model.frame
     if frame is None:
         return "no figures yet"
@@ -111,8 +111,8 @@ def _measured_clocks(model: ScreenModel) -> str:
     return "Press c to measure it: calibrate times a chain of multiplications."
 
 
-def why_no_figures(model: ScreenModel) -> str | None:
-    """Return why there are only clocks and governors, or None if there are other figures."""
+def no_figures_reason(model: ScreenModel) -> str | None:
+    """Return why there are no figures except clocks and governors, or None if there are others."""
     frame = model.frame
     if frame is None or frame.clock is not None:
         return None
@@ -122,11 +122,11 @@ def why_no_figures(model: ScreenModel) -> str | None:
 
 
 def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return heat, power, slowing and uncore of the first target CPU's package; heat and power of other packages."""
+    """Return rows on the first target CPU's package (heat, power, slowing, uncore) and other packages (heat, power)."""
     frame = model.frame
     if frame is None or frame.clock is None:
         names = ("heat", "power", "slowed")
-        return [row for name in names for row in fact(name, None, width, why=why_no_figures(model))]
+        return [row for name in names for row in fact(name, None, width, why=no_figures_reason(model))]
     packages, why = packages_in_order(frame), frame.clock.reasons
     first = packages[0] if packages else ClockPackage(0, "")
     rows = _heat_and_power(first, why, width, glyphs)
@@ -181,7 +181,7 @@ def _limit_w(package: ClockPackage) -> float | None:
 
 
 def _limits_w(package: ClockPackage) -> str | None:
-    """Return the power limits, with the rated power next to PL1 if it is higher."""
+    """Return the power limits; a rated power above PL1 is shown next to PL1."""
     first, second, rated = package.long_limit_w, package.short_limit_w, package.rated_w
     if first is None:
         return None if rated is None else f"rated {rated:.0f} W"
@@ -237,7 +237,7 @@ def style_of_share(share: float) -> Style:
 
 
 def reason_rows(model: ScreenModel, width: int) -> list[Row]:
-    """Return the unknown figures of the first target CPU or its package with the reasons, one row for each reason."""
+    """Return a row for each reason why figures of the first target CPU or its package are unknown."""
     frame = model.frame
     reasons: Mapping[str, str] = frame.clock.reasons if frame is not None and frame.clock is not None else {}
     names_by_reason: dict[str, list[str]] = {}
@@ -258,7 +258,7 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
 
 
 def mark_of(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
-    """Return the mark of the gravest finding of these checks, or None."""
+    """Return the mark of these checks' gravest finding, or None if all pass."""
     gravities = {finding.gravity for finding in frame.findings if finding.id in checks}
     if Gravity.FAILED in gravities:
         return glyphs.failing, "grave"
@@ -268,9 +268,9 @@ def mark_of(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
 
 
 def fact(name: str, value: str | None, width: int, mark: Piece | None = None, why: str | None = None) -> list[Row]:
-    """Return the rows of a fact; an unknown fact shows the reason without file names, which are listed below the CPUs.
+    """Return the rows of a fact; a text that does not fit continues in further rows.
 
-    A text that does not fit continues in further rows.
+    For an unknown fact the text is the reason, without its file names, which are listed below the CPUs.
     """
     text = value or f"? {(why or '').partition(' (')[0]}".rstrip()
     sign, style = (mark or (" ", "plain")) if value else (" ", "unknown")
@@ -292,19 +292,19 @@ _UNKNOWN = (Gravity.UNANSWERED, Gravity.OPEN)
 _HELPED = (Gravity.FAILED, Gravity.WARNED)
 
 
-def helpful(findings: Sequence[FindingLine]) -> list[FindingLine]:
-    """Return the failed and warning checks of clock, idle states, heat and power, the gravest first."""
+def helpful_findings(findings: Sequence[FindingLine]) -> list[FindingLine]:
+    """Return the failed and warning checks on clock, idle states, heat and power, the gravest first."""
     concerned = [finding for finding in findings if finding.id in CHECKS and finding.gravity in _HELPED]
     return sorted(concerned, key=lambda finding: _HELPED.index(finding.gravity))
 
 
 def help_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return two rows for each failed or warning check, its finding and its fix; if none, the unknown checks."""
+    """Return two rows for each failed or warning check: finding and fix. If there is none, list the unknown checks."""
     frame = model.frame
     if frame is None or frame.verdict is None:
         return [[("not judged yet", "faint")]]
     rows: list[Row] = []
-    for finding in helpful(frame.findings):
+    for finding in helpful_findings(frame.findings):
         sign: Piece = (f"{glyphs.failing} ", "grave") if finding.gravity == Gravity.FAILED else ("! ", "notable")
         rows.append([sign, (finding.said, "plain")])
         rows.append(

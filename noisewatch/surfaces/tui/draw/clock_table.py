@@ -79,12 +79,12 @@ def clock_table(
 
 
 def tables_across(count: int, width: int, height: int) -> int:
-    """Return the number of tables side by side with which the most CPUs have a row."""
+    """Return how many tables to put side by side, so that as many CPUs as possible have a row."""
     return max(min(width // _LEAST_WIDTH, -(-count // max(height - 1, 1))), 1)
 
 
 def rows_for(count: int, across: int) -> int:
-    """Return the rows of a table of all CPUs, its heading included, with `across` tables side by side."""
+    """Return the height of `across` tables side by side that list all CPUs, headings included."""
     return -(-count // across) + 1
 
 
@@ -109,7 +109,7 @@ def _cpus_by_topology(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuL
 def _figures_of(model: ScreenModel, frame: Frame, shown: Sequence[CpuLine], numbers: range) -> _Figures:
     """Return the ranges and figures of the shown CPUs.
 
-    Before there are intervals, ranges are the current clocks on the scale of the hardware's limits.
+    Before the first interval, the ranges are the current clocks, on the scale of the hardware's limits.
     """
     figures = (
         {figures_of_cpu.cpu: figures_of_cpu for figures_of_cpu in frame.clock.cpus} if frame.clock is not None else {}
@@ -176,7 +176,7 @@ def _scale_heading(scale: _Scale | None, room: int) -> str:
 def _columns(
     reported: ReportedFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs
 ) -> list[Column[CpuLine]]:
-    """Return the columns, without figures never reported for these CPUs; the deepest idle states are dropped last."""
+    """Return the columns of figures reported for these CPUs; the deepest idle states are dropped last."""
     names = reported.names({line.cpu for line in lines if line.role != Role.OFFLINE})
     ranges, by_cpu, unit = figures.ranges, figures.figures, "°C" if glyphs.has_braille else "C"
     wide = max((len(_slowdown(by_cpu.get(line.cpu))[0]) for line in lines), default=0)
@@ -208,9 +208,9 @@ def _clock(line: CpuLine, figures: _Figures) -> Piece:
 
 
 def _age(clock_range: ClockRange | None) -> Piece:
-    """Return the age of a clock that is not of the last interval.
+    """Return the age of a clock that is older than the last interval; empty for a newer clock.
 
-    `no tick` if no tick is kept: it may be as old as the session. `unknown` if ticks are unknown.
+    `no tick`: no tick is kept, so the clock may be as old as the session. `unknown`: ticks are unknown.
     """
     if clock_range is None or clock_range.age_s == 0:
         return "", "faint"
@@ -235,7 +235,7 @@ def _heat(figures: ClockCpu | None, unit: str) -> Piece:
 
 
 def _slowdown(figures: ClockCpu | None) -> Piece:
-    """Return how long, or else how often, heat slowed the CPU since boot, and how often the power limit (`700× P`)."""
+    """Return how long (or else how often) heat slowed the CPU since boot, and how often power did (`700× P`)."""
     heat_ms, times = (figures.slowed_ms, figures.throttles) if figures is not None else (None, None)
     limited = figures.power_limit_count if figures is not None else None
     heat = f"{times}×" if times is not None else "?"
@@ -263,7 +263,7 @@ def _idle_cell(all_figures: _Figures, at: int) -> Callable[[CpuLine], Piece]:
 
 
 def _bar(figures: _Figures, cpu: int, room: int, glyphs: Glyphs) -> Row:
-    """Return the range over the scale, and the current clock: `··├──●─┤··`."""
+    """Return the CPU's range on the scale, with its current clock: `··├──●─┤··`."""
     clock_range = figures.ranges.get(cpu)
     out, left, between, right, now = "·├─┤●" if glyphs.has_braille else ".[-]o"
     if clock_range is None or figures.scale is None:

@@ -10,7 +10,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.table import Column, Table
-from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, fitted, text_width
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, fit_text, text_width
 from noisewatch.surfaces.tui.draw.levels import level_pieces, style_of
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import is_covered, listed_cpus, listed_filter, unreadable_cpus
@@ -32,16 +32,16 @@ _LEAST_HISTORY, _WIDEST_HISTORY, _GAP = 12, 120, 2  # intervals; columns before 
 def culprit_rows(
     model: ScreenModel, listing: Listing[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
-    """Return the table of listed culprits, scrolled to the selected row; or why it is empty."""
+    """Return the table of the listed culprits, scrolled to the selected row, or why there are none."""
     rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model))
     if not listing.count and model.frame is not None:
-        text, style = _why_none(model, model.frame)
+        text, style = _empty_reason(model, model.frame)
         rows.append([(f"     {text}", style)])
     return rows[: max(height, 0)]
 
 
-def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
-    """Return why no culprit is listed, with a style: none was observed, or the CPUs could not be read."""
+def _empty_reason(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
+    """Return why no culprit is listed, with a style: none was observed, or CPUs could not be read."""
     if frame.seconds <= 0:
         return "no rates: `noisewatch show` prints what is known", "faint"
     covered = [line for line in frame.cpus if is_covered(model, line)]
@@ -106,7 +106,7 @@ def _table(
     baseline: Baseline | None,
     history: History | None,
 ) -> Table[CulpritLine]:
-    """Return the columns that fit; a baseline's change replaces the share, and lists of CPUs take more room.
+    """Return the columns that fit. With a baseline, the change replaces the share.
 
     A selected culprit that is gone, or filtered out, has no figures.
     """
@@ -161,11 +161,11 @@ def _table(
         table = table.replacing(lately, _lane_column(lanes, lane_width, glyphs))
     parts = who.split(", ")
     title = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], name_width)
-    return table.replacing(names, Column(fitted(title, name_width), name_width, lambda line: _name(line, name_width)))
+    return table.replacing(names, Column(fit_text(title, name_width), name_width, lambda line: _name(line, name_width)))
 
 
 def _lane_column(lanes: Mapping[int, Sequence[float | None]], width: int, glyphs: Glyphs) -> Column[CulpritLine]:
-    """Return the column of the noise over time, by the identity of a culprit's line."""
+    """Return the column of noise over time; `lanes` has each line's noise by `id(line)`."""
     heading = ""
     if any(lanes.values()):
         last = f"last {max(map(len, lanes.values()))}"
@@ -194,10 +194,10 @@ def _name(line: CulpritLine, width: int) -> Row:
 
 @lru_cache(maxsize=256)
 def _name_in(name: str, numbers: str, pid: int | None, width: int) -> str:
-    """Return the name, cut if needed, with all or none of the process numbers: a cut number would be a wrong one."""
+    """Return the name, cut if needed, and the process numbers if they fit: a cut number would be wrong."""
     wide = text_width(name)
     marks = [numbers, f" [{pid}]" if pid is not None else "", ""]
     mark = next((candidate for candidate in marks if width - len(candidate) >= min(wide, _LEAST_NAME)), "")
     room = width - len(mark)
-    shown = name if wide <= room else fitted(name, max(room - 1, 0)) + "…"
-    return fitted(shown + mark, width)
+    shown = name if wide <= room else fit_text(name, max(room - 1, 0)) + "…"
+    return fit_text(shown + mark, width)

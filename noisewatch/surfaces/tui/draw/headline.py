@@ -1,7 +1,7 @@
 """The second row of every screen: the verdict, the most important noise with its culprit, and helpful keys.
 
-Some screens have their own sentence next to the verdict, or behind the worst CPU. A headline is a list of parts with
-ranks, by which parts are left out if not all fit.
+Some screens have their own sentence next to the verdict, or behind the worst CPU. A headline is a list of parts; their
+ranks decide which parts are left out if not all fit.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from noisewatch.surfaces.drawing.text_row import (
     Style,
     cut,
     cut_at_word,
-    ends,
     first_that_fits,
+    join_styles,
+    justify,
     length,
     lines_of,
-    runs,
     text_width,
 )
-from noisewatch.surfaces.tui.draw.clock_facts import helpful
+from noisewatch.surfaces.tui.draw.clock_facts import helpful_findings
 from noisewatch.surfaces.tui.draw.levels import style_of
-from noisewatch.surfaces.tui.state.folding import cpus_of, folded, noise_of, what_is_same
+from noisewatch.surfaces.tui.state.folding import cpus_of, culprit_identity, fold_culprits, noise_of
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import culprit_of
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, NOTABLE_NS
@@ -60,7 +60,7 @@ _HELPFUL_KEYS_BY_SCREEN = {
     Screen.PREFLIGHT: (COPY, _PREFLIGHT),
 }
 
-# The ranks of parts: the core is always shown, a lower rank before a higher one, and none without the rank it needs.
+# The ranks of parts: the core is always shown, lower ranks precede higher ones, and a part needs the rank in _NEEDS.
 _CORE, _FIGURES, _OWN, _NAMES, _LIMIT, _OWN_DETAIL, _OWN_NAME = range(7)
 _NEEDS = {_NAMES: _FIGURES, _LIMIT: _NAMES, _OWN_DETAIL: _OWN, _OWN_NAME: _OWN_DETAIL}
 Parts = list[tuple[int, Piece]]
@@ -95,7 +95,8 @@ def head_rows(model: ScreenModel, tabs: Row, status: Row, width: int, height: in
 def _fitting(parts: Parts, width: int, right: Row | None = None) -> Row | None:
     """Return the parts that fit, low ranks first, or None if the core does not fit.
 
-    Parts with one rank are shown together. `right` is shown at the right, before any rank but the core.
+    Parts with the same rank are shown together. `right` takes its columns, at the right, before all ranks except the
+    core.
     """
     widths: dict[int, int] = {}
     for rank, (text, _) in parts:
@@ -112,12 +113,12 @@ def _fitting(parts: Parts, width: int, right: Row | None = None) -> Row | None:
             left -= widths[rank]
         else:
             omitted.add(rank)
-    row = runs(piece for rank, piece in parts if rank not in omitted)
-    return ends(row, right, width) if right and has_right else row
+    row = join_styles(piece for rank, piece in parts if rank not in omitted)
+    return justify(row, right, width) if right and has_right else row
 
 
 def _core(parts: Parts) -> Row:
-    return runs(piece for rank, piece in parts if rank == _CORE)
+    return join_styles(piece for rank, piece in parts if rank == _CORE)
 
 
 def _cut_behind_verdict(parts: Parts, width: int) -> Row:
@@ -152,7 +153,7 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _keys(model: ScreenModel, frame: Frame) -> Row:
-    """Return the offered keys: none if the verdict is good; `f` only if the headline's culprit is selected."""
+    """Return the keys to offer: none if the verdict is good, and `f` only if the headline's culprit is selected."""
     if verdict_of(model)[1] == "good":
         return []
     if model.screen in _HELPFUL_KEYS_BY_SCREEN:
@@ -168,15 +169,15 @@ def key_pieces(key: str, action: str) -> Row:
 
 
 def has_command(model: ScreenModel, frame: Frame) -> bool:
-    """Return whether `y` has a command to copy on the screens of clocks and checks."""
+    """Return whether `y` can copy a command, on the screens of clocks and checks; elsewhere return false."""
     if model.screen == Screen.CLOCK:
-        return any(finding.command is not None for finding in helpful(frame.findings))
+        return any(finding.command is not None for finding in helpful_findings(frame.findings))
     selected = model.findings().selected if model.screen == Screen.PREFLIGHT else None
     return selected is not None and frame.command_against(selected) is not None
 
 
 def _selects_culprit(model: ScreenModel, frame: Frame) -> bool:
-    """Return whether the selected row is the culprit of the headline, or the IRQ that likely raises it."""
+    """Return whether the selected row is the headline's culprit, or the IRQ that likely raises the culprit."""
     selected, culprit = None, culprit_of_headline(frame)
     if model.screen == Screen.IRQS:
         row = model.irq_listing().selected
@@ -187,7 +188,7 @@ def _selects_culprit(model: ScreenModel, frame: Frame) -> bool:
         return False
     culprits = [culprit, *([irq] if (irq := likely_irq(culprit, frame.culprits)) is not None else [])]
     is_here = culprit.cpu in cpus_of(selected) or selected.irq is not None
-    return is_here and what_is_same(selected) in map(what_is_same, culprits)
+    return is_here and culprit_identity(selected) in map(culprit_identity, culprits)
 
 
 def verdict_of(model: ScreenModel) -> Piece:
@@ -204,7 +205,7 @@ def verdict_of(model: ScreenModel) -> Piece:
 
 
 def over_now(model: ScreenModel) -> list[int]:
-    """Return the target CPUs over their limit in the shown interval while the verdict over several is stable."""
+    """Return the target CPUs over their limit in the shown interval, if the verdict on more intervals is stable."""
     frame = model.frame
     if frame is None or frame.verdict != "stable" or model.is_past:
         return []
@@ -213,11 +214,11 @@ def over_now(model: ScreenModel) -> list[int]:
 
 
 def states_of(model: ScreenModel) -> list[str]:
-    """Return texts on the shown snapshot, unless it is the newest of a running machine, and on trouble."""
+    """Return texts on the shown snapshot (unless it is a running machine's newest snapshot) and on trouble."""
     states = [_snapshot(model)] if model.cursor is not None else []
     if model.trouble or model.silence:
         return [*states, str(model.trouble or model.silence)]
-    if (late := model.why_late(model.frame)) is not None:
+    if (late := model.late_reason(model.frame)) is not None:
         states.append(late)
     return [*states, "PAUSES ON SPIKE"] if model.cursor is None and model.pauses_on_spike else states
 
@@ -236,7 +237,7 @@ def _snapshot(model: ScreenModel) -> str:
 
 
 def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the worst target CPU and its culprit, preceded by failed or unknown checks if the noise is not notable."""
+    """Return the worst target CPU and its culprit; without notable noise, failed or unknown checks come first."""
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     until = "until then " if model.is_past else ""
     if frame.seconds <= 0:
@@ -273,16 +274,16 @@ def _noise(line: CpuLine, glyphs: Glyphs, *, is_worst: bool) -> Parts:
 
 
 def culprit_of_headline(frame: Frame) -> CulpritLine | None:
-    """Return the costliest culprit on the worst target CPU, all its threads together, or None without notable noise."""
+    """Return the worst target CPU's costliest culprit, all its threads together, or None without notable noise."""
     targets = [line for line in frame.cpus if line.role == Role.TARGET and (line.stolen_ns_per_s or 0) >= NOTABLE_NS]
     if not targets:
         return None
     worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0).cpu
-    return max(folded(line for line in frame.culprits if line.cpu == worst), key=noise_of, default=None)
+    return max(fold_culprits(line for line in frame.culprits if line.cpu == worst), key=noise_of, default=None)
 
 
 def likely_irq(line: CulpritLine, culprits: Sequence[CulpritLine]) -> CulpritLine | None:
-    """Return the most frequent IRQ on the CPU of a softirq that follows interrupts: it likely raises the softirq."""
+    """Return the IRQ that likely raises the softirq: the most frequent one on its CPU. Return None for other lines."""
     if line.kind != Kind.SOFTIRQ or line.name not in AFTER_AN_INTERRUPT:
         return None
     irqs = [culprit for culprit in culprits if culprit.cpu == line.cpu and culprit.kind == Kind.IRQ]
@@ -290,7 +291,7 @@ def likely_irq(line: CulpritLine, culprits: Sequence[CulpritLine]) -> CulpritLin
 
 
 def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> Parts:
-    """Return the culprit with its rate, the device of an IRQ, and the IRQ that likely raises a softirq."""
+    """Return the culprit with its rate; an IRQ with its device, a softirq with the IRQ that likely raises it."""
     bare, irq = bare_name(culprit), likely_irq(culprit, frame.culprits)
     parts: Parts = [
         *_with_rank(_CORE, (f"  {glyphs.cause} ", "faint"), (culprit.kind.with_name(bare), "strong")),
@@ -307,7 +308,7 @@ def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> Parts:
 
 
 def bare_name(culprit: CulpritLine) -> str:
-    """Return the culprit's name, of an IRQ without its device."""
+    """Return the culprit's name; an IRQ's name is without its device."""
     return culprit.name.partition(" (")[0] if culprit.irq is not None else culprit.name
 
 
@@ -329,7 +330,7 @@ def _first_names(checks: Sequence[str]) -> str:
 def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the verdict, the worst CPU and the culprit's name, in that order, below the shown snapshot or tabs.
 
-    In a single row, a figure is dropped before the following name, and then signs between words are.
+    In a single row, the CPU's noise is dropped first, then the signs between words.
     """
     if model.is_past:
         return _trouble_rows(model, tabs, width, height)
@@ -360,7 +361,7 @@ def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height
 
 
 def _trouble_rows(model: ScreenModel, tabs: Row, width: int, height: int) -> list[Row]:
-    """Return the reason of the trouble, instead of the last observed state."""
+    """Return rows on the trouble, which replace the last observed state."""
     verdict, wrong = verdict_of(model), str(model.trouble or model.silence)
     above = [tabs] if width >= NARROW and height > 2 else []
     if height == 1 or above:
@@ -414,14 +415,14 @@ def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the range of the target CPUs' recent clocks; empty if none is known."""
+    """Return the range of the target CPUs' recent clocks; empty if no clock is known."""
     numbers = range(max(model.number + 1 - _RANGE_INTERVALS, model.history.first), model.number + 1)
     range_by_cpu = {
         cpu: clock_range
         for cpu in frame.target
         if (clock_range := model.clocks.range_of(cpu, numbers)) is not None
         and None not in model.clocks.clocks(cpu, [model.number])
-        # without a recent tick, a CPU's clock is not known to be steady
+        # without a recent tick, a CPU's clock may have changed
         and clock_range.age_s is not None
         and clock_range.age_s < _FRESH_S
     }
@@ -442,7 +443,7 @@ def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _preflight_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the number of checks that block a benchmark, and the number of their causes."""
+    """Return how many checks block a benchmark, and how many causes they have; without such checks, what passed."""
     number_of = frame.number_of
     if frame.verdict is None:
         return []
@@ -469,7 +470,7 @@ _BLOCKING: tuple[tuple[Gravity, str, str, Style], ...] = (
 
 
 def _passing(model: ScreenModel, frame: Frame) -> Parts:
-    """Return the number of passed checks, and the unknown ones; calm only if the verdict is stable."""
+    """Return the number of passed checks, in a calm style if the verdict is stable, and the unknown checks."""
     number_of = frame.number_of
     is_calm = frame.verdict == "stable" and not model.is_past
     passed, warned = number_of.get(Gravity.PASSED, 0), number_of.get(Gravity.WARNED, 0)
@@ -483,7 +484,7 @@ def _passing(model: ScreenModel, frame: Frame) -> Parts:
 
 
 def _map_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return how many of the intervals were over the limit, on which target CPUs, and when it was worst."""
+    """Return how many intervals were over the limit, on which target CPUs, and when noise was worst."""
     history, numbers = model.history, model.history.kept
     if model.map.quantity != Quantity.NOISE or not numbers or not frame.target:
         return []
@@ -495,7 +496,7 @@ def _map_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         whose = f": {name_cpus(unknown_cpus)}" if 0 < len(unknown_cpus) < len(targets) else ""
         text = f"noise of the target CPUs unknown in all of {describe_count(unknown_count, 'interval')}{whose}"
         return [(_CORE, (text, "unknown"))]
-    # CPUs may be unknown even if no interval is: another CPU was over the limit there
+    # CPUs may be unknown even if no interval is unknown: another CPU was over the limit in it
     unknown = [str(unknown_count)] if unknown_count else []
     unknown += ["unknown", f"on {name_cpus(unknown_cpus)}"] if unknown_cpus else ["unknown"] if unknown_count else []
     doubt: Piece = (f", {' '.join(unknown)}" if unknown else "", "unknown")

@@ -18,7 +18,7 @@ _MOST = 8  # characters of a state in the table
 
 
 def header_words(frame: Frame) -> Row:
-    """Return on which CPUs the idle probe spins, with its cost, or why it does not spin; empty if it is off."""
+    """Return the CPUs on which the idle probe spins, with its cost, or why it does not spin; empty if it is off."""
     if frame.no_idle_probe_reason is not None:
         return [(f"  no idle probe: {frame.no_idle_probe_reason}", "doubt")]
     if not frame.has_idle_probe:
@@ -36,7 +36,7 @@ def header_words(frame: Frame) -> Row:
 
 
 def measured_cell(line: CpuLine, glyphs: Glyphs) -> Piece:
-    """Return the measured noise of a spinning loop on the CPU, or a short reason why it is not measured."""
+    """Return the noise that the idle probe measured on the CPU, or a short reason why it did not measure."""
     noise_ns = noise_ns_per_s(line)
     if noise_ns is not None:
         return short_duration(noise_ns), style_of(noise_ns)

@@ -11,7 +11,7 @@ from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import PlaceLine
 from noisewatch.surfaces.drawing.glyphs import OFFLINE_MARK, Glyphs
-from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, length, runs
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, join_styles, length
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS
 from noisewatch.surfaces.tui.state.irq_history import RATES, IrqRow, level_of_rate, uncounted_cpus
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -22,7 +22,7 @@ _MARK_EVERY = 8  # columns of one character
 
 
 class Columns(Struct, frozen=True):
-    """The CPUs of each column, in topology order; `cell` is a column's width, including the gap behind it."""
+    """The CPUs of each column, in topology order; `cell` is the width of a column and the gap behind it."""
 
     groups: tuple[tuple[int, ...], ...]
     cell: int
@@ -37,8 +37,8 @@ class Columns(Struct, frozen=True):
         return len(self.groups) * self.cell + len(self.ends)
 
 
-def may_go(glyphs: Glyphs) -> str:
-    """Return the sign of a CPU that an IRQ may go to but did not interrupt."""
+def allowed_sign(glyphs: Glyphs) -> str:
+    """Return the sign for a CPU that an IRQ may go to but did not interrupt."""
     return "·" if glyphs.has_braille else "_"
 
 
@@ -47,7 +47,7 @@ def node_line(glyphs: Glyphs) -> str:
 
 
 def rate_style(per_s: float | None, role: Role | None) -> Style:
-    """Return the style of a rate: by level on target CPUs and their siblings, plain elsewhere."""
+    """Return the style of a rate: by its level on target CPUs and their siblings, plain on other CPUs."""
     if per_s is None:
         return "unknown"
     if role not in (Role.TARGET, Role.SIBLING):
@@ -56,7 +56,7 @@ def rate_style(per_s: float | None, role: Role | None) -> Style:
 
 
 def columns_for(model: ScreenModel, room: int) -> Columns | None:
-    """Return the narrowest groups that fit: CPUs, caches, nodes, or neighbours; None if none fit."""
+    """Return one column for each CPU, or else for each cache, node or group of neighbours; None if nothing fits."""
     frame = model.frame
     if frame is None or not frame.cpus:
         return None
@@ -113,7 +113,7 @@ def mark_cells(columns: Columns, glyphs: Glyphs) -> Row:
 
 
 def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
-    """Return the first CPU of each column; if columns are too narrow, of every eighth column."""
+    """Return the number of each column's first CPU; columns of one character get a number only every eighth column."""
     numbers = [str(group[0]) for group in columns.groups]
     if columns.cell > 1:
         return _join_cells(columns, [(f"{number:>{columns.cell - 1}}", "faint") for number in numbers], glyphs)
@@ -127,8 +127,8 @@ def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
 def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
     """Return the level of the rate on each column's busiest CPU, and signs for allowed and for offline CPUs.
 
-    With unknown rates, the cells of the CPUs that the IRQ goes to, or else may go to, are unknown; all cells if these
-    CPUs are unknown too.
+    If the rates are unknown, so are the cells of the CPUs that the IRQ goes to (or else may go to). If these CPUs are
+    unknown too, all cells are.
     """
     allowed = row.allowed if row.is_numbered else None
     unknown: CpuSet | None = frozenset()
@@ -152,7 +152,7 @@ def _cell(
         return glyphs.unknown * wide, "unknown"
     if rate > 0:
         return glyphs.ramp[level_of_rate(rate)] * wide, rate_style(rate, columns.role_by_cpu[busiest])
-    return (may_go(glyphs) if allowed.intersection(online) else " ") * wide, "faint"
+    return (allowed_sign(glyphs) if allowed.intersection(online) else " ") * wide, "faint"
 
 
 def _join_cells(columns: Columns, cells: Sequence[Piece], glyphs: Glyphs) -> Row:
@@ -164,7 +164,7 @@ def _join_cells(columns: Columns, cells: Sequence[Piece], glyphs: Glyphs) -> Row
         row.append(((" " * gap if columns.cell > 1 else "") + text, style))
         if line:
             row.append((line, "faint"))
-    return runs(row)
+    return join_styles(row)
 
 
 def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> Row:
@@ -174,20 +174,20 @@ def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> 
         level = level_of_rate(rate or 0)
         piece: Piece = (glyphs.ramp[level], "plain") if level else (glyphs.quiet, "faint")
         row.append(piece if rate is not None else (glyphs.unknown, "unknown"))
-    return runs([*row, (" " * (width - len(rates)), "plain")])
+    return join_styles([*row, (" " * (width - len(rates)), "plain")])
 
 
 def round_rate(per_s: float) -> str:
-    """Return a rate of the scale: `100`, `5k`."""
+    """Return a rate in the legend, such as `100` or `5k`."""
     return f"{per_s / 1000:.0f}k" if per_s >= 1000 else f"{per_s:.0f}"
 
 
 def legend(glyphs: Glyphs, width: int) -> Row:
-    """Return the legend of levels and marks, as much as fits."""
+    """Return as much of the legend of levels and marks as fits."""
     row: Row = []
     for level, rate in enumerate(RATES, start=1):
         row += [(f" {glyphs.ramp[level]} ", "strong"), (round_rate(rate), "faint")]
-    marks = [f"{may_go(glyphs)} may go there", "mgd moved by the kernel alone", f"{OFFLINE_MARK} offline"]
+    marks = [f"{allowed_sign(glyphs)} may go there", "mgd moved by the kernel alone", f"{OFFLINE_MARK} offline"]
     choices = ["   ".join(["/s", *marks[:count]]) for count in range(len(marks), -1, -1)]
     row.append((first_that_fits([*choices, ""], width - length(row)), "faint"))
     return row

@@ -9,7 +9,7 @@ from math import log
 
 from noisewatch.surfaces.drawing.colours import Meaning
 from noisewatch.surfaces.drawing.glyphs import OFFLINE_MARK, Glyphs, tall_bars
-from noisewatch.surfaces.drawing.text_row import Piece, Row, runs
+from noisewatch.surfaces.drawing.text_row import Piece, Row, join_styles
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS
 from noisewatch.units import short_duration
 
@@ -31,8 +31,8 @@ def style_of(noise_ns_per_s: float | None) -> Meaning:
 
 
 def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
-    """Return one character for each value, with runs of one style joined."""
-    return runs(_marks_of(noise, glyphs))
+    """Return one character for each value; neighbours with the same style are joined."""
+    return join_styles(_marks_of(noise, glyphs))
 
 
 def mark_of(noise: float | None, glyphs: Glyphs) -> Piece:
@@ -50,19 +50,19 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
 
 
 def level_legend(glyphs: Glyphs) -> str:
-    """Return every second level with the noise at which it begins."""
+    """Return the legend: every second level, with the noise at which it begins."""
     return "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
 
 
 def scale_label(row: int, height: int) -> str:
-    """Return the noise whose bar ends in a row of `tall_rows`, counted from below: the highest if there are several."""
+    """Return the label of this row of `tall_rows`, counted from below: the highest level that ends in it, or empty."""
     level = row * len(LEVELS_NS) // height
     begins_here = level * height > (row - 1) * len(LEVELS_NS)
     return short_duration(LEVELS_NS[level - 1]) if begins_here and level > 1 and height > 1 else ""
 
 
 def _height_of(lost: float, max_height: int) -> int:
-    """Return the height of a bar, at most `max_height`; any noise is at least 1 and so visible."""
+    """Return the height of a bar, at most `max_height`; any noise has at least height 1, so it is visible."""
     level = level_of(lost)
     if level == len(LEVELS_NS):
         return max_height
@@ -84,7 +84,7 @@ def _marks_of(noise: Iterable[float | None], glyphs: Glyphs) -> list[Piece]:
 
 @cache
 def _steps_of(glyphs: Glyphs) -> tuple[Piece, ...]:
-    """Return the marks of noise: below all bounds, then at each bound or above."""
+    """Return the marks of noise: the first for noise below all bounds, the others for noise from each bound on."""
     return (glyphs.quiet, "faint"), *((glyphs.ramp[level_of(bound)], style_of(bound)) for bound in _BOUNDS_NS)
 
 

@@ -1,4 +1,4 @@
-"""A widget that draws rows of styled text line by line, at no more than a fifth of the cost of Textual's widgets."""
+"""A widget that draws rows of styled text line by line, at a fifth (or less) of the cost of Textual's widgets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from textual.widget import Widget
 from noisewatch.faults import contained
 from noisewatch.patterns import regex
 from noisewatch.surfaces.drawing.colours import ROW_STYLES
-from noisewatch.surfaces.drawing.text_row import Row, Style, has_single_width, runs, text_of
+from noisewatch.surfaces.drawing.text_row import Row, Style, has_single_width, join_styles, text_of
 
 
 @cache
 def style_named(name: Style) -> TerminalStyle:
-    """Return the style in the terminal's own 16 colours, which suit any theme."""
+    """Return the named style, in the terminal's own 16 colours, which suit any theme."""
     return TerminalStyle.parse(ROW_STYLES[name])
 
 
@@ -34,15 +34,15 @@ _MOVE = 8  # bytes of a cursor movement within a row
 
 
 def strip_of(row: Row, width: int) -> Strip:
-    """Return the strip of a row, cut and padded to the width in terminal cells; pieces of one style are joined."""
-    segments = [Segment(text, style_named(style)) for text, style in runs(piece for piece in row if piece[0])]
+    """Return the row as a strip of exactly `width` terminal cells; pieces with the same style are joined."""
+    segments = [Segment(text, style_named(style)) for text, style in join_styles(piece for piece in row if piece[0])]
     text = text_of(row)
     length = len(text) if has_single_width(text) else None  # None: Textual measures each character
     return Strip(segments, length).adjust_cell_length(width)
 
 
 class _Letters(dict[Style, str]):
-    """One letter for each style, so that the styles of a row are a string. Raises KeyError for an unknown style."""
+    """One letter for each style, which makes a row's styles a string. Raises KeyError for an unknown style."""
 
     def __init__(self) -> None:
         self.styles: list[Style] = []
@@ -65,10 +65,10 @@ Span = tuple[int, int, int]  # a row, and the first column and the end of the sp
 
 
 class DrawnRows:
-    """Rows as the columns of a terminal, in two strings: a character for each column, and the letter of its style.
+    """Drawn rows in two strings: a character for each terminal column, and the letter of its style.
 
-    The rows are separated by padding that is wide enough to keep changes of two rows apart. `odd` rows contain
-    characters of other widths. Raises KeyError for an unknown style.
+    Padding between rows is wide enough to keep changes in two rows apart. `odd` rows contain wide or combining
+    characters. Raises KeyError for an unknown style.
     """
 
     def __init__(self, rows: Sequence[Row], width: int, height: int) -> None:
@@ -103,7 +103,7 @@ class DrawnRows:
         return spans
 
     def in_sequences(self, span: Span, colours: ColorSystem) -> str:
-        """Return the columns of the span as sent to a terminal; neighbours of one style are one piece."""
+        """Return the span's text with the escape sequences of its styles; neighbours with the same style share one."""
         y, begin, end = span
         begin, end = begin + y * self._stride, end + y * self._stride
         letter = self._styles[begin]
@@ -123,7 +123,7 @@ def _odd(texts: Iterable[str]) -> frozenset[int]:
 
 
 def _number(letters: str) -> int:
-    """Return the letters as one number, 16 bits each, which hold all one-column characters of noisewatch."""
+    """Return the letters as one number, 16 bits each; all one-column characters of noisewatch fit in 16 bits."""
     return int.from_bytes(letters.encode("utf-16-le"), "little")
 
 
@@ -137,10 +137,10 @@ RowsOf = Callable[[int, int], list[Row]]
 
 
 class LineView(Widget):
-    """A view of the rows that `rows_of` makes for its size; a LineScreen's terminal receives only changed parts.
+    """A view of the rows that `rows_of` returns for its size; on a LineScreen, only changed parts are sent.
 
-    It has no edges, so Textual need not read its styles. If drawing fails, it shows the rows that `rows_of_fault` makes
-    from the reason.
+    It has no edges, so Textual need not read its styles. If drawing fails, it shows the rows that `rows_of_fault`
+    returns for the reason.
     """
 
     DEFAULT_CSS = "LineView { width: 100%; height: 100%; }"
@@ -155,7 +155,7 @@ class LineView(Widget):
         self._strips: dict[int, Strip] = {}  # by row, until the row changes
 
     def update(self) -> None:
-        """Redraw the changed parts; do nothing in an app that ends, whose timers may still fire."""
+        """Redraw the changed parts; do nothing while the app ends, because its timers may still fire."""
         if not self.is_attached:
             return
         spans = self._renew()
@@ -236,7 +236,7 @@ class _Changes(CompositorUpdate):
 
 
 class LineScreen(Screen[None]):
-    """A screen that sends changed parts to the terminal at once; Textual would first search for them, and wait."""
+    """A screen that sends changed parts to the terminal at once; Textual would wait, and search for them."""
 
     def __init__(self) -> None:
         super().__init__(id="_default")

@@ -37,7 +37,7 @@ def brackets(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> Ma
 
 
 def shared_words(model: ScreenModel, cpu: int) -> list[str]:
-    """Return texts, the longest first, such as `shares its core with CPU 4, its L3#0 with CPUs 0-31`."""
+    """Return texts, the longest first, such as `shares its core with CPU 4, its L3#0 with CPUs 0-31`, then `""`."""
     places = model.places or {}
     place = places.get(cpu)
     if place is None:
@@ -51,7 +51,7 @@ def shared_words(model: ScreenModel, cpu: int) -> list[str]:
 
 
 def place_title(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> str:
-    """Return the place that all the CPUs share, `node 0 · L3#0 · CPUs 0-7`; offline CPUs without one are ignored."""
+    """Return the place that all the CPUs share: `node 0 · L3#0 · CPUs 0-7`. Offline CPUs without a place may differ."""
     places = model.places or {}
     placed = [line for line in lines if line.role != Role.OFFLINE or line.cpu in places]
     nodes = {places[line.cpu].node if line.cpu in places else None for line in placed}

@@ -9,7 +9,7 @@ from noisewatch.operations.frame.frame import KINDS, CpuLine, Frame
 from noisewatch.surfaces.drawing.colours import STYLE_BY_KIND
 from noisewatch.surfaces.drawing.glyphs import Glyphs, bar
 from noisewatch.surfaces.drawing.marks import MEANINGS, mark_of
-from noisewatch.surfaces.drawing.panel import joined, panel
+from noisewatch.surfaces.drawing.panel import join_frames, panel
 from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, fact
 from noisewatch.surfaces.tui.state.noise import worst_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
@@ -35,7 +35,7 @@ def side_panel(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
             break
         shown = _cut(rows, left - 2) if is_last else rows
         part = panel(title, shown, width, left if is_last else min(len(rows) + 2, left), glyphs)
-        drawn = joined(drawn, part, glyphs) if drawn else part
+        drawn = join_frames(drawn, part, glyphs) if drawn else part
     missing = height - len(drawn)
     return (
         [*drawn[:-1], *panel("", [], width, missing + 2, glyphs)[1:-1], drawn[-1]] if missing > 0 and drawn else drawn
@@ -59,7 +59,7 @@ def _parts(model: ScreenModel, width: int, glyphs: Glyphs) -> tuple[tuple[str, l
 
 
 def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]]:
-    """Return how the selected culprit's CPU spent its second, by kind; empty if a part of it is unknown."""
+    """Return, by kind, how the selected or worst CPU spent its second; empty if a part of the second is unknown."""
     line = _cpu_in_question(model, frame)
     if line is None or line.taken_ns_per_s is None:
         return "", []
@@ -92,7 +92,7 @@ def _bar(label: str, share: float, width: int, style: Style, glyphs: Glyphs) -> 
 
 
 def _conditions(frame: Frame) -> tuple[str, list[Row]]:
-    """Return clocks of the target CPUs, turbo, hottest sensor and mains power; unknown parts are named."""
+    """Return the target CPUs' clocks, turbo, the hottest sensor and mains power; unknown CPUs and sensors are named."""
     rows: list[Row] = []
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     clocks = [line.current_khz for line in targets if line.current_khz is not None]
@@ -122,7 +122,7 @@ def _unknown_note(what: str) -> Row:
 
 
 def _checks(frame: Frame, glyphs: Glyphs) -> tuple[str, list[Row]]:
-    """Return the number of checks of each mark, and the checks that did not pass, the gravest first."""
+    """Return how many checks have each mark, and the checks that did not pass, the gravest first."""
     number_of = frame.number_of
     if frame.verdict is None:
         return "", []
@@ -142,5 +142,5 @@ def _checks(frame: Frame, glyphs: Glyphs) -> tuple[str, list[Row]]:
 
 
 def mark(gravity: Gravity, glyphs: Glyphs) -> Piece:
-    """Return the character of a gravity, and its style."""
+    """Return the mark of a gravity: a character and its style."""
     return mark_of(gravity, glyphs.has_braille), MEANINGS[gravity]

@@ -1,7 +1,7 @@
-"""The timeline: the column of each interval, and in these columns the worst target CPU's noise, events and runs.
+"""The timeline: the worst target CPU's noise, events and runs, in a column for each interval.
 
-All charts of a screen share this mapping of intervals to columns. A repetition of a run is drawn over its duration, as
-its number and the sign of its outcome.
+All charts of a screen put intervals in the same columns. A run's repetition spans its duration, with its number and the
+sign of its outcome.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from noisewatch.judgement.run.reasons import RunStanding, mark_of
 from noisewatch.operations.frame.frame import RepetitionLine
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.text_row import Row, Style, cut, length, runs
+from noisewatch.surfaces.drawing.text_row import Row, Style, cut, join_styles, length
 from noisewatch.surfaces.tui.draw.levels import level_pieces
 from noisewatch.surfaces.tui.events.kinds import EventKind, event_mark
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, columns_of
-from noisewatch.surfaces.tui.state.run_history import describe_repetition, overlapping
+from noisewatch.surfaces.tui.state.run_history import describe_repetition, overlapping_repetitions
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import NS_PER_S, describe_count, short_share
 
@@ -42,7 +42,7 @@ def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
     running = min((since_ns for _, since_ns in model.runs.running_since()), default=None)
     columns_of: dict[tuple[int, int], list[int]] = {}  # by begin and number
     for column, begin_ns, end_ns in _columns(model, axis):
-        repetitions = overlapping(ordered, begin_ns, end_ns)
+        repetitions = overlapping_repetitions(ordered, begin_ns, end_ns)
         if repetitions:
             worst = min(
                 repetitions, key=lambda repetition: (_WORST_FIRST.index(repetition.outcome), -repetition.began_ns)
@@ -56,7 +56,7 @@ def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
         if len(columns) > len(digits):  # leaves a column for its sign
             for column, digit in zip(columns, digits, strict=False):
                 signs[column] = digit, signs[column][1]
-    return [(f"{'run':<{LABEL}}", "faint"), *runs(signs)]
+    return [(f"{'run':<{LABEL}}", "faint"), *join_styles(signs)]
 
 
 def _repetitions_by_start(model: ScreenModel) -> list[RepetitionLine]:
@@ -64,17 +64,17 @@ def _repetitions_by_start(model: ScreenModel) -> list[RepetitionLine]:
 
 
 def _columns(model: ScreenModel, axis: TimeAxis) -> list[tuple[int, int, int]]:
-    """Return each column of the lane with its start and end, in ns."""
+    """Return the lane's columns that have kept intervals, each with its start and end (ns)."""
     cells = []
     for column in range(axis.before, axis.stop):
-        times = _kept_span_ns(model, axis.of_column(column))
+        times = _kept_span_ns(model, axis.intervals_in(column))
         if times is not None:
             cells.append((column, *times))
     return cells
 
 
 def _kept_span_ns(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int] | None:
-    """Return the start of the first kept interval and the end of the last one, in ns, or None if none is kept."""
+    """Return the start of the first kept interval and the end of the last one (ns), or None if none is kept."""
     kept = [number for number in numbers if model.history.first <= number < model.history.count]
     if not kept:
         return None
@@ -86,11 +86,12 @@ def _kept_span_ns(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int]
 
 def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
     """Return the repetitions in the cursor's column, the worst first."""
-    times = _kept_span_ns(model, axis.of_column(axis.cursor)) if axis.cursor is not None else None
+    times = _kept_span_ns(model, axis.intervals_in(axis.cursor)) if axis.cursor is not None else None
     if times is None:
         return []
     repetitions = sorted(
-        overlapping(_repetitions_by_start(model), *times), key=lambda repetition: _WORST_FIRST.index(repetition.outcome)
+        overlapping_repetitions(_repetitions_by_start(model), *times),
+        key=lambda repetition: _WORST_FIRST.index(repetition.outcome),
     )
     return [describe_repetition(repetition) for repetition in repetitions]
 
@@ -105,8 +106,8 @@ T = TypeVar("T")
 class TimeAxis(Struct, frozen=True):
     """A lane of `room` columns, without its label; `zoom` intervals share a place, which takes `wide` columns.
 
-    `first` is the oldest kept interval, `last` the newest in sight, with `after` free columns behind it: while there is
-    room, the first interval stays at the left. `marked` is the interval of the cursor.
+    `first` is the oldest kept interval, `last` the newest in sight. Behind `last` are `after` free columns, because the
+    first interval stays at the left while there is room. `marked` is the cursor's interval.
     """
 
     room: int
@@ -140,35 +141,35 @@ class TimeAxis(Struct, frozen=True):
 
     @property
     def places(self) -> int:
-        """The number of places in sight: the number of values that `spread` expects."""
+        """The number of places in sight, which is the number of values that `spread` expects."""
         return -(-len(self.numbers) // self.zoom)
 
     @property
     def cursor(self) -> int | None:
-        """The column of the cursor, or None if there is no cursor in sight."""
+        """The cursor's column, or None if no cursor is in sight."""
         return self.column(self.marked) if self.marked is not None and self.marked in self.numbers else None
 
     def column(self, number: int) -> int:
-        """Return the column for a sign of the interval: the middle of its columns."""
+        """Return the column for the interval's sign: the middle of its columns."""
         return self.stop - ((self.last - number) // self.zoom + 1) * self.wide + (self.wide - 1) // 2
 
-    def of_column(self, column: int) -> range:
-        """Return the intervals of a column, some of which may not be kept; an empty range outside of the lane."""
+    def intervals_in(self, column: int) -> range:
+        """Return the intervals of a column, even if no longer kept, or an empty range outside the lane."""
         if not self.before <= column < self.stop:
             return range(0)
         end = self.last + 1 - (self.stop - 1 - column) // self.wide * self.zoom
         return range(end - self.zoom, end)
 
     def spread(self, values: Sequence[T]) -> Sequence[T]:
-        """Repeat the values, so that there is one for each column."""
+        """Return the values, repeated to have one for each column."""
         return values if self.wide == 1 else [value for value in values for _ in range(self.wide)]
 
-    def padded(self, values: Sequence[T], blank: T) -> list[T]:
-        """Return the values of all places in sight, spread and padded with `blank` to all columns of the lane."""
+    def pad(self, values: Sequence[T], blank: T) -> list[T]:
+        """Return the values, spread over the columns in sight; `blank` fills the lane's other columns."""
         return [*[blank] * self.before, *self.spread(values), *[blank] * self.after]
 
     def with_room(self, room: int) -> TimeAxis:
-        """Return the axis with another `room`, its columns aligned at the right, for a wider or narrower label."""
+        """Return the axis with another `room`, for a wider or narrower label; columns stay aligned at the right."""
         return replace(self, room=max(room, 1))
 
 
@@ -213,19 +214,19 @@ def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
     return [*rows, _axis_row(model, axis, width, glyphs)]
 
 
-def in_sight(model: ScreenModel, width: int) -> range:
+def intervals_in_sight(model: ScreenModel, width: int) -> range:
     """Return the intervals that a timeline of that width shows."""
     return axis_of(model, width).numbers
 
 
-def _ends_now(model: ScreenModel, axis: TimeAxis) -> bool:
+def _is_live_end(model: ScreenModel, axis: TimeAxis) -> bool:
     """Return whether the last interval in sight is the newest of a running machine."""
     return axis.last == model.history.count - 1 and not model.is_recorded
 
 
 def _end(model: ScreenModel, axis: TimeAxis) -> str:
     """Return the time of the last interval in sight."""
-    return ("last" if model.is_stale else "now") if _ends_now(model, axis) else time_of(model, axis.last)
+    return ("last" if model.is_stale else "now") if _is_live_end(model, axis) else time_of(model, axis.last)
 
 
 def time_of(model: ScreenModel, number: int) -> str:
@@ -243,7 +244,7 @@ def time_of(model: ScreenModel, number: int) -> str:
 def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) -> Row:
     """Return the axis: the times of both ends, and the cursor's mark with its time and events.
 
-    An end that does not fit next to the cursor's text is dropped.
+    An end's time is dropped if it does not fit next to the cursor's text.
     """
     begin, end = time_of(model, axis.numbers[0]), _end(model, axis)
     has_ends = axis.width > len(begin) + len(end)
@@ -270,17 +271,17 @@ def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) ->
 def time_row(
     model: ScreenModel, axis: TimeAxis, glyphs: Glyphs, mark_by_column: Mapping[int, str] | None = None
 ) -> Row:
-    """Return the time axis: times of day below some columns, or how long ago they were if the time is unknown.
+    """Return the time axis, with the time below some columns: the time of day or, if unknown, how long ago it was.
 
-    Marks are drawn in their columns, and replace a time.
+    A mark in a column replaces the time there.
     """
     corner, across = ("└", "─") if glyphs.has_braille else ("+", "-")
     marks, room = mark_by_column or {}, axis.room
     line = [marks.get(index, across) for index in range(room)]
-    is_newest = _ends_now(model, axis)
+    is_newest = _is_live_end(model, axis)
     end = _end(model, axis) if is_newest or axis.numbers else ""
     for left in range(axis.before, axis.stop - _BETWEEN_TIMES // 2, _BETWEEN_TIMES):
-        time_text = time_of(model, max(axis.of_column(left)[-1], axis.numbers[0]))
+        time_text = time_of(model, max(axis.intervals_in(left)[-1], axis.numbers[0]))
         if not marks.keys() & range(left, left + len(time_text)):
             line[left : left + len(time_text)] = time_text
     is_free = set(line[max(axis.stop - len(end) - 1, 0) : axis.stop]) <= {across}
@@ -289,13 +290,13 @@ def time_row(
     drawn: Row = [(" " * (LABEL - 1) + corner, "faint")]
     for index, text in enumerate(line[:room]):
         drawn.append((text, "notable" if index in marks and text == marks[index] else "faint"))
-    row = runs(drawn)
+    row = join_styles(drawn)
     return row if length(row) <= room + LABEL else cut(row, room + LABEL)
 
 
 def _cursor_text(model: ScreenModel, axis: TimeAxis) -> Row:
     """Return the time and events of the shown column."""
-    numbers = axis.of_column(axis.cursor) if axis.cursor is not None else range(0)
+    numbers = axis.intervals_in(axis.cursor) if axis.cursor is not None else range(0)
     texts = [event.text for event in model.log.in_intervals(numbers) if event.kind != EventKind.RUN][::-1]
     texts += runs_at(model, axis)
     at_time = f" {_cursor_time(model)}"
@@ -318,8 +319,8 @@ def _marks(model: ScreenModel, axis: TimeAxis) -> str:
 
 
 def number_in(model: ScreenModel, column: int, width: int) -> int | None:
-    """Return the interval drawn in the column, or None outside of the lane."""
-    numbers = axis_of(model, width).of_column(column - LABEL) if model.history.count else range(0)
+    """Return the last interval drawn in the column, or None outside the lane."""
+    numbers = axis_of(model, width).intervals_in(column - LABEL) if model.history.count else range(0)
     return numbers[-1] if numbers and numbers[-1] >= model.history.first else None
 
 
@@ -336,7 +337,7 @@ def timeline_title(model: ScreenModel) -> str:
 
 
 def over_limit(model: ScreenModel) -> list[str]:
-    """Return texts on the number of kept intervals in which a target CPU's noise was over the limit, or is unknown."""
+    """Return texts on how many kept intervals have noise over the limit, or unknown noise, on a target CPU."""
     numbers = model.history.kept
     if not numbers:
         return []

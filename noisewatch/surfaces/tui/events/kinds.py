@@ -1,6 +1,6 @@
 """Events and their kinds, and the folding of repeated events into one.
 
-The letter of a kind marks it on the timeline without colour. Events are folded because on a busy host a verdict changes
+A kind's letter marks its events on the timeline without colour. Events are folded because a busy host's verdict changes
 every few seconds.
 """
 
@@ -49,11 +49,11 @@ _KIND_BY_SUBSYSTEM = {"cpu": EventKind.HOT_PLUG, "power_supply": EventKind.POWER
 
 
 class Event(Struct, frozen=True, eq=False):
-    """An event in interval `number`; `at_ns` is the time of the newest frame then.
+    """An event at `at_ns` (CLOCK_MONOTONIC), in interval `number`.
 
-    `about` names what began, or ended if `begins` is false; events with the same `about` can be folded, unless it is
-    empty. `share` is the highest share of a CPU taken until then. A change of the verdict has the checks that `failed`
-    and that `recovered`.
+    `about` names what began or, if `begins` is false, ended; events with the same `about` can be folded, unless it is
+    empty. `share` is the highest share of a CPU taken until then. `failed` and `recovered` are the checks of a changed
+    verdict.
     """
 
     at_ns: int
@@ -68,12 +68,12 @@ class Event(Struct, frozen=True, eq=False):
 
 
 def kind_of_device(subsystem: str) -> EventKind:
-    """Return the kind of a device event of the kernel."""
+    """Return the kind of a kernel's device event."""
     return _KIND_BY_SUBSYSTEM.get(subsystem, EventKind.DEVICE)
 
 
 def event_mark(kinds: Iterable[EventKind]) -> str:
-    """Return the letter of these kinds; a verdict, as the consequence of another event, is not counted next to it."""
+    """Return the letter of these kinds; a verdict next to another kind is ignored, because it is a consequence."""
     distinct = set(kinds)
     if len(distinct) == 1:
         return next(iter(distinct)).mark
@@ -86,16 +86,16 @@ _WORDS = {EventKind.VERDICT: ("failed", "still failing", "recovered")}
 
 
 class FoldedEvent(Event, frozen=True, eq=False):
-    """Repeated events in one line, at the place of the last; `events` are these events, the newest first.
+    """Repeated events in one line, which replaces the last of them; `events` are all of them, the newest first.
 
-    `related` are `events` and the verdict changes that include them, which keep their own lines.
+    `related` also contains verdict changes that include these events but keep their own lines.
     """
 
     events: tuple[Event, ...] = ()
     related: tuple[Event, ...] = ()
 
 
-def folded(events: Sequence[Event]) -> list[Event]:
+def fold_events(events: Sequence[Event]) -> list[Event]:
     """Return the events, the newest first, with repeated events folded into the newest of them."""
     groups: dict[tuple[EventKind, str], list[Event]] = {}
     for event in events:
@@ -112,7 +112,7 @@ def folded(events: Sequence[Event]) -> list[Event]:
 
 
 def _related_events(group: Sequence[Event], events: Sequence[Event]) -> list[Event]:
-    """Return the group's events, and each change of the verdict that covers at least the group's checks."""
+    """Return the group's events, and each change of the verdict that includes all the group's checks."""
     alike, checks = {id(member) for member in group}, group[0].failed | group[0].recovered
     return [
         event
@@ -122,7 +122,7 @@ def _related_events(group: Sequence[Event], events: Sequence[Event]) -> list[Eve
 
 
 def begins(event: Event, of: Event) -> bool:
-    """Return whether the subject of `of` began with the event."""
+    """Return whether what `of` is about began with `event`."""
     checks = of.failed | of.recovered
     return checks <= event.failed if checks else event.begins
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.tui.events.kinds import Event, folded, is_same_event
+from noisewatch.surfaces.tui.events.kinds import Event, fold_events, is_same_event
 from noisewatch.surfaces.tui.events.watches import Watcher, new_watchers
 
 _MOST = 1000
 
 
 class EventLog(Struct):
-    """The last events by their time, the newest last."""
+    """The last events, ordered by time, the newest last."""
 
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST))
     silence: str | None = None  # why there are no device events
@@ -26,10 +26,10 @@ class EventLog(Struct):
     _watchers: tuple[Watcher, ...] = field(default_factory=new_watchers)
 
     def add(self, event: Event) -> None:
-        """Insert the event at its time, unless this or the preceding interval already contains it.
+        """Insert the event in the order of time, unless this or the preceding interval already contains it.
 
-        A CPU that goes offline is reported by the kernel, and again by the next frame. An event's end and a
-        repetition's outcome become known only later.
+        Both the kernel and the next frame report a CPU that goes offline. The end of an episode and the outcome of a
+        repetition are known only later.
         """
         for earlier in reversed(self.events):
             if earlier.number < event.number - 1:
@@ -67,10 +67,10 @@ class EventLog(Struct):
             for event in reversed(self.events)
             if all((word in f"{event.kind} {event.text}".casefold()) == is_so for word, is_so in words)
         ]
-        return folded(matching) if self.folds else matching
+        return fold_events(matching) if self.folds else matching
 
     def row(self) -> int:
-        """Return the row of the chosen event, or of the event before it if it is dropped or filtered out."""
+        """Return the row of the chosen event or, if that is dropped or filtered out, of the event before it."""
         listed, chosen = self.listed(), self.chosen
         if chosen is None:
             return 0
@@ -96,5 +96,5 @@ class EventLog(Struct):
 
 
 def _time_of(event: Event) -> tuple[int, int]:
-    """Return the sort key: events of an interval precede device events at the same time, which belong to the next."""
+    """Return the sort key: an interval's events precede device events at its end, which the next interval has."""
     return event.at_ns, event.number

@@ -25,7 +25,7 @@ Subject = tuple[str, int | None]  # name; and CPU, if readings are by CPU
 class Episode(Struct, frozen=True):
     """An episode of a high figure; `last_ns` and `last_number` are of its last high or unknown interval.
 
-    With `is_least`, a frame may have left out a part of the figure.
+    With `is_least`, the figures are lower bounds, because a frame may have left out a part.
     """
 
     began_ns: int
@@ -41,7 +41,7 @@ class Episode(Struct, frozen=True):
 
 
 class Watch(Struct, frozen=True):
-    """The rules of one kind of episode. Texts are made from the subject's name, its CPUs in words, and the episode."""
+    """The rules for one kind of episode. Texts are made from the subject's name, its CPUs as text, and the episode."""
 
     kind: EventKind
     begins_at: float
@@ -62,9 +62,9 @@ class Episodes(Struct):
     _lasting: dict[Subject, Episode] = {}
 
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:
-        """Yield the events of episodes that ended or began in this interval; CPUs of one name share an event.
+        """Yield events for episodes that ended or began in this interval; CPUs with the same subject share an event.
 
-        The end of an episode is dated to its last high interval.
+        An episode ends with its last high interval.
         """
         readings = self.watch.readings(frame)
         if not readings and not self._lasting:
@@ -119,7 +119,7 @@ class Episodes(Struct):
 
 
 def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Episode]]:
-    """Yield one episode per name, with all its CPUs in words, the highest figure and the longest time."""
+    """Yield one episode per name, with all its CPUs as text, the highest figure and the longest duration."""
     subjects_by_name: dict[str, list[Subject]] = {}
     for subject in episodes:
         subjects_by_name.setdefault(subject[0], []).append(subject)
@@ -137,7 +137,7 @@ def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Ep
         )
 
 
-# An episode ends below the value at which it begins: a figure that swings between the two values is one episode.
+# An episode ends at a lower value than it begins, so a figure that swings between the two values is one episode.
 _COOL = 0.1  # of a CPU
 _HOT_RESTS_S = 5
 _STEAL_ENDS = 0.01  # of a CPU: less than one tick of 10 ms in a second
@@ -148,7 +148,7 @@ _FAR = 10  # °C below the critical temperature
 
 
 def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[[Frame], Mapping[Subject, float]]:
-    """Return a function for the noise of these kinds on each target CPU, as a share."""
+    """Return a function that returns the noise of these kinds on each target CPU, as a share of its time."""
 
     def readings(frame: Frame) -> Mapping[Subject, float]:
         shares: dict[Subject, float] = defaultdict(float)
@@ -161,7 +161,7 @@ def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[
 
 
 def _absent_culprit(frame: Frame, subject: Subject) -> float | None:
-    """Return 0 if the frame has all culprits of the CPU, or if the CPU is offline or not a target now; else None."""
+    """Return 0 if the frame has all the CPU's culprits, or if the CPU is offline or no target now; otherwise None."""
     line = next((line for line in frame.cpus if line.cpu == subject[1]), None)
     if line is None or line.role == Role.OFFLINE:
         return 0.0
@@ -169,14 +169,14 @@ def _absent_culprit(frame: Frame, subject: Subject) -> float | None:
 
 
 def _process(line: CulpritLine) -> str:
-    """Return the name of a process; threads of one name share it."""
+    """Return the name for a process's threads, with the process ID; unattributed time has its own name."""
     if line.kind == Kind.UNATTRIBUTED:
         return "short-lived threads"
     return line.name + (f" [{line.pid}]" if line.pid is not None else "")
 
 
 def _busy(frame: Frame) -> Mapping[Subject, float | None]:
-    """Return the shares of busy processes; a small share is unknown if the frame may leave out some threads."""
+    """Return the shares of busy processes; a small share is unknown (None) if the frame may leave out threads."""
     shares = _on_targets(Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, name_of=_process)(frame)
     return {subject: None if share < _COOL and _is_cut(frame, subject) else share for subject, share in shares.items()}
 
@@ -225,7 +225,7 @@ def _throttle_counts(frame: Frame) -> Mapping[Subject, float | None]:
 
 
 def _absent_throttle_count(frame: Frame, subject: Subject) -> float | None:
-    """Return 0 if all counters were read, as unchanged counters are not listed; else None."""
+    """Return 0 if all counters were read, because unchanged counters are not listed; otherwise None."""
     is_measured = frame.seconds > 0 and all(throttled.times is not None for throttled in frame.conditions.throttled)
     return 0.0 if is_measured else None
 
@@ -311,9 +311,9 @@ class LastVerdict(Struct):
     _judged: Frame | None = None
 
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:
-        """Yield the event of a changed verdict or changed failures.
+        """Yield an event if the verdict or the failed checks changed.
 
-        `about` lists the checks that failed or recovered, unless there are both.
+        Its `about` lists the checks that failed or the checks that recovered; it is empty if there are both.
         """
         before, self._judged = self._judged, frame if frame.verdict is not None else self._judged
         sentences = list(_changes_of_verdict(before, frame)) if before is not None else []
@@ -334,9 +334,9 @@ class LastVerdict(Struct):
 
 
 def _changes_of_verdict(before: Frame, after: Frame) -> Iterator[str]:
-    """Yield the change of the verdict with new failures, and the recovered checks with the time that is judged.
+    """Yield the verdict's change with new failures, and the recovered checks with the judged time.
 
-    The time matters: a check recovers only when its failure is older than the judged time.
+    The judged time matters because a check recovers only when its failure is older.
     """
     if None in (before.verdict, after.verdict):
         return
@@ -357,14 +357,14 @@ Setting = tuple[str, int | None]  # name, and CPU
 
 
 class LastSettings(Struct):
-    """The last known value of each setting, which is compared even if the setting was unreadable in between."""
+    """The last known value of each setting; it is compared even if the setting was unreadable in between."""
 
     _value_by_setting: dict[Setting, Value] = {}
     _turbo: str | None = None  # in the last frame
     _limits: tuple[ClockLimits, ...] = ()
 
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:
-        """Yield settings whose value differs from the last known one; a first value is not a change."""
+        """Yield an event for each setting that differs from its last known value; a first value is not a change."""
         if self._turbo is not None and frame.turbo is None:
             text = f"turbo is now unknown, was {self._turbo}"
             yield Event(frame.taken_at_ns, EventKind.CLOCK, text, number)
@@ -383,7 +383,7 @@ class LastSettings(Struct):
             yield Event(frame.taken_at_ns, kind, text, number)
 
     def _settings(self, frame: Frame) -> Iterator[tuple[Setting, Value | None]]:
-        """Yield the settings with their values; limits only if they changed, as hundreds of CPUs share them."""
+        """Yield the settings with their values; limits only if they changed, because hundreds of CPUs have them."""
         yield (_TURBO, None), frame.turbo
         yield (_MAINS, None), frame.conditions.mains_power
         for line in frame.cpus:

@@ -1,4 +1,4 @@
-"""The calibration in the monitor: announced, running with a growing histogram, and its result."""
+"""A calibration in the monitor: its announcement, a histogram that grows while it runs, and its result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from noisewatch.surfaces.tui.overlays.overlay import (
     OverlayState,
     QuietListener,
     Show,
-    wrapped,
+    wrap_lines,
 )
 
 SECONDS = 5.0
@@ -69,11 +69,11 @@ class CalibrationOverlay(Overlay[Calibrated]):
             has_room = height >= _MOST_ROWS  # else details begin on their own page
             below: list[Row] = [[] for _ in range(1 if has_room else height - len(first))]
             below += [] if is_above else [*opening, []]
-            self.drawn = {(width, height): [*first, *below, *wrapped(detail_lines(self.result, width), width)]}
+            self.drawn = {(width, height): [*first, *below, *wrap_lines(detail_lines(self.result, width), width)]}
         return self.drawn[width, height]
 
     def reports(self) -> dict[str, str]:
-        """Return figures and picture as files, by suffix."""
+        """Return the figures and the picture as files, by suffix."""
         if self.result is None:
             return {}
         figures = {

@@ -27,7 +27,7 @@ class HistoryOverlay(Overlay[HistoryView]):
 
     @classmethod
     def of(cls, frame: Frame | None) -> Self:
-        """Return the overlay for the frame's target CPUs, even if there are none."""
+        """Return the overlay for the frame's target CPUs; without a target CPU it shows other CPUs' history."""
         return cls(frame.target, origin=frame.origin) if frame is not None else cls(())
 
     @property

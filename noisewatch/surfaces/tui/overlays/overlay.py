@@ -18,7 +18,7 @@ from noisewatch.errors import CannotMeasure, NoisewatchError
 from noisewatch.faults import Boundary, contained
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.drawing.text_row import Row, cut, with_notice
-from noisewatch.surfaces.drawing.wraps import hanging, wrap_all
+from noisewatch.surfaces.drawing.wraps import wrap_all, wrap_hanging
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -46,13 +46,13 @@ Show = Callable[[Callable[[], None]], None]  # changes the overlay and draws it;
 
 @dataclass(frozen=True, slots=True)
 class MachineAccess:
-    """The functions that open the shown machine and return a preflight's options; each is None if unavailable."""
+    """The functions that open the shown machine and that return a preflight's options; None if unavailable."""
 
     open_machine: Callable[[], Machine] | None = None
     preflight_options: Callable[[], PreflightOptions] | None = None
 
     def open(self) -> Machine:
-        """Return the machine. Raise CannotMeasure if there is none."""
+        """Return the shown machine. Raise CannotMeasure if it is unavailable."""
         if self.open_machine is None:
             raise CannotMeasure("there is no machine")
         return self.open_machine()
@@ -60,7 +60,7 @@ class MachineAccess:
 
 @dataclass(slots=True)
 class Overlay(ABC, Generic[Result]):
-    """An overlay that a key opens: announced with its cost, started by a second key, and closed by a third."""
+    """An overlay that one key opens with an announcement of its cost, a second key starts, and a third key closes."""
 
     title: ClassVar[str] = ""
     no_result: ClassVar[str] = ""  # precedes the reason of a failure
@@ -94,14 +94,14 @@ class Overlay(ABC, Generic[Result]):
 
     @abstractmethod
     def measure_once(self, access: MachineAccess, show: Show) -> Result | str:
-        """Return the result, or the reason why there is none. Raise NoisewatchError if it cannot be measured."""
+        """Return the result, or the reason for a missing result. Raise NoisewatchError if measuring fails."""
 
     @abstractmethod
     def lines(self, width: int, height: int, in_unicode: bool) -> Sequence[str | Row]:
         """Return the lines to scroll, `height` of which are visible."""
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
-        """Measure in a thread, and return the function that stores the result; repeated while it is running."""
+        """Measure, and return the function that stores the result. A thread repeats this while the overlay runs."""
         try:
             result = self.measure_once(access, show)
         except NoisewatchError as error:
@@ -109,7 +109,7 @@ class Overlay(ABC, Generic[Result]):
         return lambda: self.finish(result)
 
     def finish(self, result: Result | str) -> None:
-        """Store the result, or the reason of the failure."""
+        """Store the result, or the reason for the failure."""
         self.state = OverlayState.OVER
         if isinstance(result, str):
             self.failure = f"{self.no_result}{result}"
@@ -119,22 +119,22 @@ class Overlay(ABC, Generic[Result]):
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """Return the rows of the screen."""
         lines = self.lines(width, max(height - 2, 1), in_unicode)
-        return self.framed(self.title, lines, width, height, self.doing, in_unicode)
+        return self.frame_lines(self.title, lines, width, height, self.doing, in_unicode)
 
     @abstractmethod
     def announcement(self) -> list[str]:
-        """Return lines on what the overlay will do, and its cost."""
+        """Return lines that announce what the overlay will do, and its cost."""
 
     def message(self, width: int) -> list[str]:
         """Return the reason for a missing result, or else the announcement."""
         reason = self.refusal or self.failure
-        return wrapped([reason] if reason else self.announcement(), width)
+        return wrap_lines([reason] if reason else self.announcement(), width)
 
     def end(self) -> None:
         """Release resources kept between measurements, in the thread that measured."""
 
     def reports(self) -> dict[str, str]:
-        """Return the result as files, by suffix; empty if it has no file format."""
+        """Return the result as the contents of files, by suffix; empty without a result or a file format."""
         return {}
 
     @property
@@ -143,7 +143,7 @@ class Overlay(ABC, Generic[Result]):
         return False
 
     def scripts(self) -> dict[str, str]:
-        """Return the scripts that fix and undo, by suffix of the file; empty without a verdict."""
+        """Return the fix script and its undo script, by suffix; empty without a verdict."""
         return {}
 
     @property
@@ -156,14 +156,14 @@ class Overlay(ABC, Generic[Result]):
         self.state, self.failure = OverlayState.OVER, f"Failed: {reason}"
 
     def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
-        """Return the rows of the screen if it cannot be drawn."""
-        return self.framed("nothing to show of", wrapped([f"Cannot be drawn: {reason}"], width), width, height)
+        """Return rows that show the reason instead of an overlay that cannot be drawn."""
+        return self.frame_lines(self.title, wrap_lines([f"Cannot be drawn: {reason}"], width), width, height)
 
     @property
     def can_start(self) -> bool:
         return self.state == OverlayState.ANNOUNCED and self.refusal is None
 
-    def framed(
+    def frame_lines(
         self,
         title: str,
         lines: Sequence[str | Row],
@@ -176,7 +176,7 @@ class Overlay(ABC, Generic[Result]):
         room = max(height - 2, 1)
         self.offset = max(min(self.offset, len(lines) - (height - 2)), 0)
         shown = lines[self.offset : self.offset + room]
-        filled: list[Row] = [cut(self.styled(line) if isinstance(line, str) else line, width) for line in shown]
+        filled: list[Row] = [cut(self.row_of_line(line) if isinstance(line, str) else line, width) for line in shown]
         filled += [[] for _ in range(height - 2 - len(filled))]
         whole = f"{title} {name_cpus(self.target)}" if self.names_target else title
         first: Row = [(whole[:width], "title")]
@@ -186,12 +186,12 @@ class Overlay(ABC, Generic[Result]):
         rows = [first, *filled, cut(last, width)][:height]
         return with_notice(rows, self.notice, width) if self.notice and height > 1 else rows
 
-    def styled(self, line: str) -> Row:
-        """Return a line as a row; its meaning must not depend on styles."""
+    def row_of_line(self, line: str) -> Row:
+        """Return a line as a row; its meaning must not depend on its styles."""
         return [(line, "plain")]
 
     def _keys(self, count: int, room: int, arrows: str) -> Iterator[tuple[str, str]]:
-        """Yield the keys that have an effect now, with their effects."""
+        """Yield each key that has an effect now, with the effect."""
         is_over = self.state == OverlayState.OVER and self.failure is None
         if self.can_start:
             yield "enter", "starts"
@@ -208,9 +208,9 @@ AnOverlay = TypeVar("AnOverlay", bound=Overlay[Any])
 
 
 class QuietListener(Generic[AnOverlay]):
-    """A listener that shows nothing; overlays override what they show.
+    """A listener that shows nothing; each overlay overrides the methods for what it shows.
 
-    `show` raises CannotMeasure once the overlay has been closed, which stops the measurement.
+    `show` raises CannotMeasure after the overlay was closed, which stops the measurement.
     """
 
     def __init__(self, overlay: AnOverlay, show: Show) -> None:
@@ -232,15 +232,15 @@ class QuietListener(Generic[AnOverlay]):
         """Do nothing: the next part draws over this one."""
 
 
-def wrapped(lines: Iterable[str], width: int) -> list[str]:
+def wrap_lines(lines: Iterable[str], width: int) -> list[str]:
     """Return the lines wrapped to the width, with continuation lines indented further."""
     if width >= 40:
-        return [part for line in lines for part in hanging(line, width) or [""]]
+        return [part for line in lines for part in wrap_hanging(line, width) or [""]]
     return wrap_all(lines, width, "", keep="hyphens")
 
 
 def overlay_named(name: str, frame: Frame | None) -> Overlay[Any]:
-    """Return the overlay of that name; its module is imported late, because the first picture comes first."""
+    """Return the overlay of that name, imported now: an earlier import would delay the first picture."""
     module = import_module(f"noisewatch.surfaces.tui.overlays.{name}")
     overlay_class: type[Overlay[Any]] = getattr(module, f"{name.capitalize()}Overlay")
     return overlay_class.of(frame)
@@ -288,7 +288,7 @@ class OverlayHost:
         self._app.run_worker(lambda: self._run(overlay), thread=True)
 
     def leave(self) -> None:
-        """Return to the monitor; a running measurement stops when it next updates the overlay."""
+        """Close the overlay; a running measurement stops when it next updates the overlay."""
         overlay, self.shown = self.shown, None
         if overlay is not None and overlay.pauses_sampler and overlay.state == OverlayState.RUNNING:
             self._resume()
@@ -304,7 +304,7 @@ class OverlayHost:
             overlay.end()
 
     def _measure(self, overlay: Overlay[Any]) -> Callable[[], None]:
-        """Return the function that stores the result in the overlay, or the reason of the failure."""
+        """Measure, and return the function that stores the result, or the reason for the failure, in the overlay."""
 
         def failed(reason: str) -> Callable[[], None]:
             return lambda: overlay.fail(reason)

@@ -1,4 +1,4 @@
-"""A complete `noisewatch preflight` in the monitor: announced, running, and the verdict as a page."""
+"""A complete `noisewatch preflight` in the monitor: its announcement, its progress, and the verdict."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from noisewatch.surfaces.tui.overlays.overlay import (
     OverlayState,
     QuietListener,
     Show,
-    wrapped,
+    wrap_lines,
 )
 
 _STYLES: Mapping[str, Style] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}  # first word of the report
@@ -61,7 +61,7 @@ class PreflightOverlay(Overlay[Verdict]):
         return preflight(access.open(), options, _Listener(self, show)).verdict
 
     def reports(self) -> dict[str, str]:
-        """Return the verdict as files, by suffix; empty before there is one."""
+        """Return the verdict as files, by suffix; empty before the verdict."""
         if self.result is None:
             return {}
         options = RenderOptions(self.result.exit_status, time.time())
@@ -72,7 +72,7 @@ class PreflightOverlay(Overlay[Verdict]):
         return self.result is not None and bool(self.result.failures or self.result.warnings)
 
     def scripts(self) -> dict[str, str]:
-        """Return the scripts that fix and undo, by suffix of the file; empty before there is a verdict."""
+        """Return the fix script and its undo script, by suffix; empty before the verdict."""
         if self.result is None or not self.has_scripts:
             return {}
         return {"fix.sh": fix_script(self.result), "undo.sh": undo_script(self.result)}
@@ -82,8 +82,8 @@ class PreflightOverlay(Overlay[Verdict]):
         calibrated = self.result.case.calibrated if self.result is not None else None
         return calibrated.calibration if calibrated is not None else None
 
-    def styled(self, line: str) -> Row:
-        """Return the line with the verdict and the mark of each cause highlighted."""
+    def row_of_line(self, line: str) -> Row:
+        """Return the line with the verdict or the mark of a cause highlighted."""
         first, cause = line.partition(" ")[0], _CAUSE.match(line)
         if self.result is None or (first not in _STYLES and cause is None):
             return [(line, "plain")]
@@ -100,7 +100,7 @@ class PreflightOverlay(Overlay[Verdict]):
                 for is_verbose in (False, True)
             )
             first, *report = brief
-            return wrapped([first, *self.remarks, *report, "", *everything[1:]], width)
+            return wrap_lines([first, *self.remarks, *report, "", *everything[1:]], width)
         if self.state == OverlayState.RUNNING:
             glyphs = UNICODE if in_unicode else ASCII
             return live_rows(self.live, width, height, glyphs) if self.live.by_cpu else [self.step]

@@ -1,4 +1,4 @@
-"""Tracing of the target CPUs in the monitor: announced, then one stretch after another until it is closed."""
+"""Tracing of the target CPUs in the monitor: an announcement, then one window after another until it is closed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from noisewatch.surfaces.tui.overlays.overlay import (
     OverlayState,
     QuietListener,
     Show,
-    wrapped,
+    wrap_lines,
 )
 from noisewatch.units import describe_ns
 
-STRETCH_S = 5.0
+_WINDOW_S = 5.0
 _KEPT_NS = 60_000_000_000
 _MOST_KEPT = 20
 
@@ -40,7 +40,7 @@ class _Remembered:
 
 @dataclass(slots=True)
 class TraceOverlay(Overlay[TraceRun]):
-    """The last traced stretch, while the next one is traced, and the longest interruptions of the last minute."""
+    """The last traced window, while the next is traced, and the longest interruptions of the last minute."""
 
     title = "trace of"
     done_s: float = 0.0
@@ -51,15 +51,15 @@ class TraceOverlay(Overlay[TraceRun]):
     pauses_sampler = False
 
     def measure_once(self, access: MachineAccess, show: Show) -> TraceRun | str:
-        """Trace one stretch."""
-        options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(self.target)), seconds=STRETCH_S)
+        """Trace one window."""
+        options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(self.target)), seconds=_WINDOW_S)
         return follow(access.open(), options, _Listener(self, show), self.kept)
 
     def end(self) -> None:
         self.kept.close()
 
     def finish(self, result: TraceRun | str) -> None:
-        """Store a stretch; a recording has only one stretch, and a failure ends tracing."""
+        """Store a traced window; a recording has only one, and a failure ends tracing."""
         self.done_s, self.count = 0.0, self.count + 1
         if isinstance(result, str):
             self.state, self.failure = OverlayState.OVER, f"No trace: {result}"
@@ -87,17 +87,17 @@ class TraceOverlay(Overlay[TraceRun]):
     @property
     def doing(self) -> str:
         is_tracing = self.state == OverlayState.RUNNING and self.origin is None
-        return f"window {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s" if is_tracing else ""
+        return f"window {self.count + 1}: {self.done_s:.0f} of {_WINDOW_S:g} s" if is_tracing else ""
 
     def lines(self, width: int, height: int, in_unicode: bool) -> Sequence[str | Row]:
         if self.result is not None and self.failure is None:
             return [*text_of_followed(self.result, width).splitlines(), *self._past_lines()]
         if self.state == OverlayState.RUNNING and self.origin is None:
-            return wrapped([f"tracing: {self.done_s:.1f} of {STRETCH_S:g} s"], width)
+            return wrap_lines([f"tracing: {self.done_s:.1f} of {_WINDOW_S:g} s"], width)
         return self.message(width)
 
     def _past_lines(self) -> list[str]:
-        """Return the longest interruptions, if more than the shown stretch was traced."""
+        """Return the longest interruptions, if more than the shown window was traced."""
         trace = self.result.trace if self.result is not None else None
         if trace is None or self.count < 2:
             return []
@@ -121,14 +121,14 @@ class TraceOverlay(Overlay[TraceRun]):
             return [f"Looks for a trace in the {self.origin} …"]
         listed = format_cpu_list(self.target)
         return [
-            f"Traces CPU {listed} in {STRETCH_S:g} s windows while your benchmark runs.",
+            f"Traces CPU {listed} in {_WINDOW_S:g} s windows while your benchmark runs.",
             "",
             "Tracing makes each interruption there about 1 µs longer. Without root or tracefs, counters are used.",
         ]
 
 
 class _Listener(QuietListener[TraceOverlay]):
-    """A listener that counts the seconds of a stretch."""
+    """A listener that counts the seconds of a window."""
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
         is_news = int(done_s) != int(self._overlay.done_s)

@@ -1,4 +1,4 @@
-"""The fourth screen: the clocks of the CPUs over time, the causes of changes, and fixes."""
+"""The fourth screen: the CPUs' clocks over time, the causes of changes, and fixes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from noisewatch.cpus import format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockGroup, Frame
 from noisewatch.surfaces.drawing.glyphs import UNICODE, Glyphs
-from noisewatch.surfaces.drawing.panel import Space, joined, panel, side_by_side
+from noisewatch.surfaces.drawing.panel import Space, join_frames, panel, side_by_side
 from noisewatch.surfaces.drawing.text_row import Piece, Row, cut
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_chart import (
@@ -24,15 +24,15 @@ from noisewatch.surfaces.tui.draw.clock_facts import (
     group_of_target,
     has_clock,
     help_rows,
-    helpful,
+    helpful_findings,
     mark_of,
+    no_figures_reason,
     package_rows,
     packages_in_order,
     reason_rows,
-    why_no_figures,
 )
 from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, rows_for, tables_across
-from noisewatch.surfaces.tui.draw.timeline import in_sight
+from noisewatch.surfaces.tui.draw.timeline import intervals_in_sight
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.clock_history import DROP, ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -83,21 +83,21 @@ def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
 
 
 def _body(model: ScreenModel, space: Space) -> list[Row]:
-    """Return chart, CPUs, package and settings, and fixes; without frames as much as fits, fixes first."""
+    """Return chart, CPUs, package, settings and fixes; without frames, fixes precede what else fits."""
     if not space.is_framed:
         return _unframed_body(model, space.width, space.height, space.glyphs)
     width, glyphs = space.width, space.glyphs
     above, middle, below = _parts(model, width, space.height)
     line = chart_rows(model, space.inside, above - 2, glyphs)
     chart = panel(_TITLES[model.clock_graph], line, width, above, glyphs, _chart_notes(model, space.inside))
-    cpus = _cpus(model, width - _SIDE, middle, in_sight(model, space.inside), glyphs)
+    cpus = _cpus(model, width - _SIDE, middle, intervals_in_sight(model, space.inside), glyphs)
     return [*chart, *side_by_side(cpus, _side(model, middle, glyphs)), *_help(model, width, below, glyphs)]
 
 
 def _unframed_body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     chart = _unframed_chart(model, width, height, glyphs)
     left = max(height - len(chart), 0)
-    table = clock_table(model, in_sight(model, width), width, min(left, len(model.cpus) + 1), glyphs)
+    table = clock_table(model, intervals_in_sight(model, width), width, min(left, len(model.cpus) + 1), glyphs)
     rest = (
         *help_rows(model, width - 2, glyphs),
         *settings_rows(model, width - 2, glyphs),
@@ -108,34 +108,34 @@ def _unframed_body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) 
 
 
 def _unframed_chart(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the chart in a third of the rows, at least two; if it does not fit or has no clock, the reason."""
+    """Return the chart in a third of the rows, at least two; without a clock the reason, and nothing if none fits."""
     return chart_rows(model, width, max(height // 3, 2), glyphs)
 
 
 def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
-    """Return the rows of chart, CPUs and fixes, edges included."""
+    """Return the heights of chart, CPUs and fixes, edges included."""
     inside = width - _SIDE - 4
     rows = len(help_rows(model, width - 4, UNICODE))
     helps = rows + 2 if rows > 1 else 1
     least_help = _LEAST_HELP if _fix_count(model) else 1
-    middles = _middles(model, inside)
-    if not has_clock(model, in_sight(model, width - 4)):
+    middles = _cpu_heights(model, inside)
+    if not has_clock(model, intervals_in_sight(model, width - 4)):
         above = min(len(chart_rows(model, width - 4, height, UNICODE)) + 2, height - least_help - _LEAST_MIDDLE)
-        below = _below(helps, height - above - middles[-1], least_help)
+        below = _fix_height(helps, height - above - middles[-1], least_help)
         return above, height - above - below, below
     lanes = lane_count(model, width - 4)
     least_chart = max(_LEAST_CHART, height // 5) + lanes
     middle = max(min(middles[-1], height - least_help - least_chart), _LEAST_MIDDLE)
-    below = _below(helps, height - middle - least_chart, least_help)
+    below = _fix_height(helps, height - middle - least_chart, least_help)
     room = height - below - _TALL_CHART - lanes * _TALL_LANE
     middle = next((rows for rows in middles if middle < rows <= room), middle)
     return height - middle - below, middle, below
 
 
-def _middles(model: ScreenModel, width: int) -> list[int]:
-    """Return the possible heights of the CPUs, edges included: in one table, in two tables, and so on.
+def _cpu_heights(model: ScreenModel, width: int) -> list[int]:
+    """Return the possible heights of the panel of CPUs: for one table, for two tables side by side, and so on.
 
-    None is lower than the panels next to the CPUs.
+    Edges are included. No height is less than that of the panels next to it.
     """
     count = len(model.frame.cpus) if model.frame is not None else 1
     remarks = len(_remarks(model, width))
@@ -158,9 +158,10 @@ def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: G
 
 
 def _table_height(model: ScreenModel, width: int, height: int) -> int:
-    """Return the height of the table of CPUs, without the rows for the reasons of unknown figures.
+    """Return the height of the table of CPUs, without the rows below it for the reasons of unknown figures.
 
-    If not all CPUs fit, one row is left for the first reason, or rows for all reasons if the CPUs have no figures.
+    If all CPUs fit, it is the whole height. Otherwise one row is left for the first reason, or up to half of the rows
+    if no clock is known.
     """
     cpus = model.cpus
     if clock_room(max(len(cpus), 1), width, height) >= max(len(cpus), 1):
@@ -171,8 +172,8 @@ def _table_height(model: ScreenModel, width: int, height: int) -> int:
 
 
 def _remarks(model: ScreenModel, width: int) -> list[Row]:
-    """Return rows on why figures are unknown, and which figures are read only for this screen."""
-    why = why_no_figures(model)
+    """Return rows on why figures are unknown, and on which figures are read only for this screen."""
+    why = no_figures_reason(model)
     rows = reason_rows(model, width)
     if model.frame is None or (model.is_recorded and why is None):
         return rows
@@ -182,7 +183,7 @@ def _remarks(model: ScreenModel, width: int) -> list[Row]:
 
 
 def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the panels of the package and, below it, of the settings, which get their rows first."""
+    """Return the package's panel and, below it, the panel of settings, which gets its rows first."""
     frame = model.frame
     age = frame.clock.packages_age_s if frame is not None and frame.clock is not None else None
     age_text = f"{age:.0f} s ago" if age is not None and age >= 1 else ""
@@ -198,17 +199,17 @@ def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
         age_text,
     )
     title = f"settings of {name_cpus(frame.target[:1])}" if frame is not None and frame.target else "settings"
-    return joined(upper, panel(title, settings, _SIDE, height - above + 1, glyphs), glyphs)
+    return join_frames(upper, panel(title, settings, _SIDE, height - above + 1, glyphs), glyphs)
 
 
 def _fix_count(model: ScreenModel) -> int:
-    return len(helpful(model.frame.findings)) if model.frame is not None else 0
+    return len(helpful_findings(model.frame.findings)) if model.frame is not None else 0
 
 
-def _below(needed: int, room: int, least: int) -> int:
-    """Return the rows for fixes: as many of the `needed` rows as fit, but at least `least`.
+def _fix_height(needed: int, room: int, least: int) -> int:
+    """Return the height of the fixes: as many of the `needed` rows as fit, but at least `least`.
 
-    If `least` is 1, a single row without edges, they get either all needed rows or that one.
+    If `least` is 1 (one row without edges), the height is either `needed` or 1.
     """
     rows = max(min(needed, room), least)
     return rows if rows == needed or least > 1 else least
@@ -222,7 +223,9 @@ def _help(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     rows = help_rows(model, width - 4, glyphs)
     measures = [] if model.is_recorded else ["c measures the clock"]
     commands = (
-        [finding.command is not None for finding in helpful(model.frame.findings)] if model.frame is not None else []
+        [finding.command is not None for finding in helpful_findings(model.frame.findings)]
+        if model.frame is not None
+        else []
     )
     copies = ["y copies the first command" if not commands[0] else "y copies the first"] if any(commands) else []
     hints = " · ".join([*copies, *([f"{count} found"] if count else []), *measures])
@@ -230,8 +233,8 @@ def _help(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _chart_notes(model: ScreenModel, width: int) -> str:
-    """Return notes on the chart: the current clock, its range, the marks of the axis, and keys."""
-    parts, numbers = [], in_sight(model, width)
+    """Return notes on the chart: current clock, range, marks on the axis, keys. They are empty without a clock."""
+    parts, numbers = [], intervals_in_sight(model, width)
     slowest = model.clocks.slowest(numbers)
     clocks = [khz for khz in slowest if khz is not None]
     at = next(iter(model.clocks.slowest([model.number])), None) if model.number >= 0 else None
@@ -252,7 +255,7 @@ def _chart_notes(model: ScreenModel, width: int) -> str:
 
 
 def _cpus_at(model: ScreenModel, number: int, khz: int) -> str:
-    """Return the target CPUs that had this clock in the interval, or their number; empty if all of them had it."""
+    """Return which target CPUs (or how many) had this clock in the interval; empty if all of them or none had it."""
     target = model.target
     cpus = [cpu for cpu in target if model.clocks.clocks(cpu, [number]) == [khz]]
     named = name_cpus(cpus)
@@ -271,7 +274,7 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     listed = frame.clock.groups if frame.clock is not None else ()
     groups = {cpu: other for other in listed for cpu in parse_cpu_list(other.cpus)}
     why: Mapping[str, str | None] = frame.clock.reasons if frame.clock is not None else {}
-    missing = why_no_figures(model)
+    missing = no_figures_reason(model)
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     governors: _ByCpu = {
         line.cpu: line.governor or (groups[line.cpu].governor if line.cpu in groups else None) for line in targets

@@ -1,7 +1,7 @@
-"""The list of culprits on three screens with the selected culprit or its fix and the filter, and the last screen.
+"""The list of culprits on three screens, with the selected culprit, its fix and the filter; and the last screen.
 
-The overview lists the culprits on target CPUs, the screen of one CPU those of this CPU, and the last screen all that
-match the filter.
+The overview lists the culprits on target CPUs, the screen of one CPU lists that CPU's culprits, and the last screen
+lists all culprits that match the filter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.panel import Section, Space, rows_in, side_by_side
+from noisewatch.surfaces.drawing.panel import Section, Space, count_rows, side_by_side
 from noisewatch.surfaces.drawing.text_row import Row, first_that_fits
 from noisewatch.surfaces.drawing.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
@@ -33,7 +33,7 @@ from noisewatch.surfaces.tui.state.filters import (
     mistakes,
     order_in_words,
 )
-from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, is_least, what_is_same
+from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, culprit_identity, is_least
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
 from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
@@ -65,7 +65,7 @@ def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 
 
 def culprit_list(model: ScreenModel, space: Space) -> list[Row]:
-    """Return the culprits that the screen lists, with the selected one; on a wide screen also the side panel."""
+    """Return the culprits that the screen lists, and the selected culprit; on a wide screen also the side panel."""
     side_width = SIDE if space.is_framed and space.width >= LEAST_WITH_SIDE and model.screen != Screen.CULPRITS else 0
     list_space = replace(space, width=space.width - side_width)
     culprits = list_space.draw(_sections(model, list_space))
@@ -73,7 +73,7 @@ def culprit_list(model: ScreenModel, space: Space) -> list[Row]:
 
 
 def _sections(model: ScreenModel, space: Space) -> list[Section]:
-    """Return the filter and the table of listed culprits, the selected one or its fix, and the latest events.
+    """Return the filter and the table of culprits, the selected culprit or its fix, and the latest events.
 
     Sections below the table are left out if they do not fit.
     """
@@ -82,14 +82,14 @@ def _sections(model: ScreenModel, space: Space) -> list[Section]:
     below = _rows_below(model, needed, space) if selected is not None else 0
     further = _selected_and_latest(model, selected, space, below) if below > 0 and selected is not None else []
     further = further or latest_section(model, space, needed)
-    room = space.room - rows_in(further)
+    room = space.room - count_rows(further)
     title, who, keys = _captions(model, describe_culprit_count(model, listing))
     rows = culprit_rows(model, listing, "who" if space.is_framed else who, space.inside, room - len(top), space.glyphs)
     return [Section(title, [*top, *rows], keys, room if space.is_framed or below else None, True), *further]
 
 
 def _captions(model: ScreenModel, count: str) -> tuple[str, str, str]:
-    """Return the title of the list, the heading of its names if it has no frame, and its keys."""
+    """Return the list's title, the heading that replaces the title if the list has no frame, and the list's keys."""
     if model.screen == Screen.CPU:
         title = f"culprits on CPU {model.cpu}, by {model.sort}"
         return title, title, f"{count} · s sort"
@@ -101,12 +101,12 @@ def _captions(model: ScreenModel, count: str) -> tuple[str, str, str]:
 
 
 def _selected_and_latest(model: ScreenModel, selected: CulpritLine, space: Space, height: int) -> list[Section]:
-    """Return the selected culprit and the latest events in `height` rows; the culprit's chart takes the rest."""
+    """Return the selected culprit and the latest events in `height` rows; the culprit's chart takes spare rows."""
     width, glyphs = space.inside, space.glyphs
     rows, noise = _facts_and_noise(model, selected, width, height, glyphs)
     used_rows = space.room - height + len(rows) + (_SHORTEST if noise else 0)
     latest = latest_section(model, space, used_rows)
-    room = height - rows_in(latest)
+    room = height - count_rows(latest)
     left = min(room - len(rows), _TALLEST)
     if noise and left > 0:
         rows = [*rows, *_chart(noise, width, left, glyphs)]
@@ -118,7 +118,7 @@ def _selected_and_latest(model: ScreenModel, selected: CulpritLine, space: Space
 
 
 def _rows_below(model: ScreenModel, needed: int, space: Space) -> int:
-    """Return the rows for the selected culprit and all below it: the free rows, or a share if the table needs all."""
+    """Return how many rows are below the table: the rows it does not need, or a share if it needs all of them."""
     room = space.room - 1
     free = room - needed
     if model.shows_fix:
@@ -170,7 +170,7 @@ def _title(model: ScreenModel, line: CulpritLine) -> str:
 def _facts_and_noise(
     model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs
 ) -> tuple[list[Row], Sequence[float | None]]:
-    """Return rows of facts about the culprit, or its fix, and its noise over time (empty next to a fix)."""
+    """Return rows of facts about the culprit, and its noise over time; if a fix is shown, the fix and no noise."""
     if model.shows_fix:
         return fix_rows(model, width, height), ()
     noise = history_of(model)(line, min(max(width - NAME, 1), _MOST_INTERVALS))
@@ -183,7 +183,7 @@ def _facts_and_noise(
 
 
 def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
-    """Return facts: the CPUs and moves of an IRQ, the likely IRQ behind a softirq, or the task of a kernel thread."""
+    """Return facts: an IRQ's CPUs, the IRQ that likely raises a softirq, or what a kernel thread does."""
     row = row_of(model, str(line.irq)) if line.irq is not None else None
     if row is not None:
         return place_rows(model, row)[:2]
@@ -199,12 +199,12 @@ def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
 
 def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the culprit's cost on each CPU, the costliest first, and whether it is an estimate."""
-    what, on = what_is_same(line), cpus_of(line)
-    same = [other for other in model.culprits if other.cpu in on and what_is_same(other) == what]
+    what, on = culprit_identity(line), cpus_of(line)
+    same = [other for other in model.culprits if other.cpu in on and culprit_identity(other) == what]
     same = [other for other in same if isinstance(line, FoldedLine) or line.tid in (None, other.tid)]
     costliest = sorted(by_cpu(same), key=lambda culprit: -culprit.stolen_ns_per_s)
     if not costliest:
-        return [fact_row("costs", _why_no_cost(history_of(model)(line, 1)))]
+        return [fact_row("costs", _no_cost_reason(history_of(model)(line, 1)))]
     mark = glyphs.estimate
     least = "at least " if is_least(line) else ""
     parts = [f"{least}{_cost(costliest[0], glyphs)} ({short_share(costliest[0].stolen_ns_per_s / 1e9)})"]
@@ -217,7 +217,7 @@ def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) ->
     return [fact_row("costs", first_that_fits(["".join(parts[:count]) for count in range(len(parts), 0, -1)], width))]
 
 
-def _why_no_cost(noise: Sequence[float | None]) -> str:
+def _no_cost_reason(noise: Sequence[float | None]) -> str:
     if NOT_FOLLOWED_NS in noise:
         return f"unknown: {_BELOW}"
     return "unknown: its CPU was not read" if None in noise else "not seen in this interval"
@@ -262,7 +262,7 @@ def _recent_noise(model: ScreenModel, noise: Sequence[float | None], width: int,
 
 
 def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the number of intervals with unknown noise, with their marks and the reasons."""
+    """Return the number of intervals with unknown noise, by reason, with their marks."""
     left_out, unknown = noise.count(NOT_FOLLOWED_NS), noise.count(None)
     counts_with_reasons = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
     counts_with_reasons += [(f"{glyphs.unknown} {unknown} unknown", ": not read")] if unknown else []
@@ -274,13 +274,13 @@ def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row
 
 
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the culprit's noise over time, with a scale at the left if rows suffice."""
+    """Return the culprit's noise over time, with a scale at the left if there is more than one row."""
     rows = tall_rows(noise[-max(width - NAME, 1) :], height, glyphs)
     return [[(f"{scale_label(height - index, height):>{NAME - 2}}  ", "faint"), *row] for index, row in enumerate(rows)]
 
 
 def begin_filter(model: ScreenModel) -> None:
-    """Start a new filter: following keys are typed into it."""
+    """Start a new filter; the next keys are typed into it."""
     if model.screen not in (Screen.CULPRITS, Screen.EVENTS, Screen.IRQS):
         model.go_to(Screen.CULPRITS)
     model.filter_before = _filter(model)
@@ -326,7 +326,7 @@ def _change(model: ScreenModel, text: str) -> None:
 
 
 def filter_rows(model: ScreenModel, width: int) -> list[Row]:
-    """Return the rows of the filter; the end of a long filter, where text is typed, stays visible."""
+    """Return the rows of the filter; the end of a long filter stays visible, because text is typed there."""
     text = _filter(model)
     if not text and not model.is_typing:
         return []

@@ -1,6 +1,6 @@
 """Events as rows, the latest events for free rows of other screens, and the selected event in detail.
 
-The detail is the state of the machine at the event's time.
+The detail is the machine's state at the event's time.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from noisewatch.operations.frame.frame import CauseLine, FindingLine, Frame
 from noisewatch.patterns import regex
 from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.panel import Section, Space
-from noisewatch.surfaces.drawing.table import Column, Table, around
-from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, fact, facts, fitted
+from noisewatch.surfaces.drawing.table import Column, Table, first_row_around
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, fact, facts, fit_text
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.tui.draw.levels import style_of
 from noisewatch.surfaces.tui.draw.side_panel import mark
-from noisewatch.surfaces.tui.events.kinds import Event, EventKind, FoldedEvent, begins, folded
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind, FoldedEvent, begins, fold_events
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_names, short_noise
@@ -29,7 +29,7 @@ _MOST_CULPRITS, _MOST_CONCURRENT = 6, 4
 
 
 def event_rows(model: ScreenModel, event: Event, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the event's time, the culprits, concurrent events, its fix and the legend of letters."""
+    """Return the event in detail: time, verdict, culprits and concurrent events, its fix, and the legend of letters."""
     frame = frame_of(model, event)
     rows = _times(model, event, width)
     if frame is not None:
@@ -53,7 +53,7 @@ def legend() -> str:
 
 
 def seconds_of(model: ScreenModel, event: Event, then_ns: int | None = None) -> float:
-    """Return the event's seconds into a recording, or before `then_ns`, or else before the newest frame."""
+    """Return when the event was: seconds into a recording; on a live machine, before `then_ns` or the newest frame."""
     if model.is_recorded:
         return (event.at_ns - (model.begin_ns or 0)) / 1e9
     newest_ns = model.newest.taken_at_ns if model.newest is not None else event.at_ns
@@ -73,7 +73,7 @@ def _fact(name: str, text: str, width: int, style: Style = "plain") -> list[Row]
 
 
 def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
-    """Return the event's time; for a folded event the last times at which it began, and its last event."""
+    """Return the event's time; for a folded event, the last times at which it began, and its last event."""
     if not isinstance(event, FoldedEvent):
         return _fact("when", time_in_words(model, event), width)
     began = [earlier for earlier in event.related if begins(earlier, event.events[0])]
@@ -87,7 +87,7 @@ def _is_in(candidate: Event, event: Event) -> bool:
 
 
 def frame_of(model: ScreenModel, event: Event) -> Frame | None:
-    """Return the frame of the event's interval, or None if not kept; a recent device event uses the newest frame."""
+    """Return the frame of the event's interval, or the newest frame for a newer event; None if it is not kept."""
     number = min(event.number, model.history.count - 1)
     return model.history.frame(number) if model.history.first <= number < model.history.count else None
 
@@ -101,7 +101,7 @@ def _verdict(frame: Frame, width: int) -> list[Row]:
 
 
 def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the worst target CPU of the frame, and its culprits."""
+    """Return the frame's worst target CPU (or, without target CPUs, its worst CPU), and that CPU's culprits."""
     worst = worst_cpu(frame.cpus)
     line = next((line for line in frame.cpus if line.cpu == worst), None)
     if line is None:
@@ -137,7 +137,7 @@ def _fix(frame: Frame, event: Event, width: int) -> list[Row]:
 
 
 def fix_of(frame: Frame, event: Event) -> CauseLine | None:
-    """Return the frame's fix for the moved IRQ, changed clock or failed check of the event, or None."""
+    """Return the frame's fix for what the event reports (a moved IRQ, changed clock or failed check), or None."""
     return next((cause for cause in frame.causes if cause.steps and _settles(cause, event)), None)
 
 
@@ -183,9 +183,9 @@ def is_single(model: ScreenModel) -> bool:
 def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return a heading and the newest events.
 
-    Repeated events are folded if not all fit; kinds of events are explained if rows are left. At an earlier interval,
-    a recording shows the events around it, a running machine the events up to it. For a single snapshot, which has no
-    events, the findings of its checks are returned.
+    Repeated events are folded if not all fit; kinds of events are explained if rows are left. If an earlier interval is
+    shown, events are listed up to it, and in a recording also after it. A single snapshot has no events, so its checks'
+    findings are returned.
     """
     if is_single(model):
         return _findings(model, width, height, glyphs)
@@ -195,9 +195,9 @@ def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
     if not events:
         return _headed_kinds(model, (), width, height)
     room = height - 1
-    shown = folded(events) if len(events) > room and model.cursor is None else events
+    shown = fold_events(events) if len(events) > room and model.cursor is None else events
     at = next((at for at, event in enumerate(shown) if event.number <= model.number), len(shown) - 1)
-    first = around(at, len(shown), room)
+    first = first_row_around(at, len(shown), room)
     table = event_table(model, width, model.frame.taken_at_ns)
     rows = [cut(table.row(event), width) for event in shown[first : first + room]]
     kinds = _headed_kinds(model, events, width, room - len(rows))
@@ -206,12 +206,12 @@ def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 
 
 def _is_listed(model: ScreenModel, event: Event) -> bool:
-    """Return whether the event is listed: later events than the shown interval are listed only for a recording."""
+    """Return whether the event is listed: events after the shown interval are listed only for a recording."""
     return model.cursor is None or model.is_recorded or event.number <= model.number
 
 
 def _findings(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the findings, the gravest first; none if too few of them fit."""
+    """Return the findings, the gravest first, or nothing if too few of them fit."""
     findings = _explained_findings(model)
     if height < min(len(findings), _LEAST):
         return []
@@ -230,7 +230,7 @@ def _explained_findings(model: ScreenModel) -> list[FindingLine]:
 
 
 def most_latest(model: ScreenModel) -> int:
-    """Return the most rows that the latest events can take."""
+    """Return the maximum number of rows that the latest events can take."""
     if is_single(model):
         return len(_explained_findings(model))
     return 1 + len(model.log.events) + 1 + len(EventKind)
@@ -238,14 +238,11 @@ def most_latest(model: ScreenModel) -> int:
 
 def _headed_kinds(model: ScreenModel, events: Sequence[Event], width: int, height: int) -> list[Row]:
     rows = kind_rows(model, events, width, height - 1)
-    return [[(fitted(f"{'':{_before_kind(model, width)}}{KINDS}", width), "heading")], *rows] if rows else []
+    return [[(fit_text(f"{'':{_before_kind(model, width)}}{KINDS}", width), "heading")], *rows] if rows else []
 
 
 def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: int) -> list[Row]:
-    """Return a row for each kind of event with its meaning and count, or no row if not all fit.
-
-    There are none for a copied tree, which is a single snapshot.
-    """
+    """Return a row for each kind of event with its meaning and count; no row if not all fit, or for a copied tree."""
     if height < len(EventKind) or width < _NARROW or is_single(model):
         return []
     count_of = Counter(event.kind for event in events)
@@ -266,10 +263,10 @@ def _before_kind(model: ScreenModel, width: int) -> int:
 
 
 def event_table(model: ScreenModel, width: int, then_ns: int | None = None) -> Table[Event]:
-    """Return the table of events: time, letter on the timeline, kind, text. Events of the shown interval are strong.
+    """Return the table of events: time, letter on the timeline, kind, text. The shown interval's events are strong.
 
-    Live times are counted back from `then_ns`, or else from the newest interval. On a narrow screen only the letter
-    shows the kind.
+    Live times are counted back from `then_ns`, or else from the newest interval. A narrow screen shows a kind only as
+    its letter.
     """
 
     def style(event: Event) -> Style:

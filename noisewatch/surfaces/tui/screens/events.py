@@ -1,4 +1,4 @@
-"""The sixth screen: the events, newest first, and the state of the machine at the time of the selected one."""
+"""The sixth screen: the events, the newest first, and the machine's state at the time of the selected event."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.panel import Section, Space, rows_in, side_by_side
-from noisewatch.surfaces.drawing.table import around
-from noisewatch.surfaces.drawing.text_row import Row, cut, first_that_fits, fitted, text_of
+from noisewatch.surfaces.drawing.panel import Section, Space, count_rows, side_by_side
+from noisewatch.surfaces.drawing.table import first_row_around
+from noisewatch.surfaces.drawing.text_row import Row, cut, first_that_fits, fit_text, text_of
 from noisewatch.surfaces.drawing.wraps import wrap_after
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.levels import scale_label, tall_rows
@@ -55,7 +55,7 @@ def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> 
 
 
 def _body(model: ScreenModel, space: Space) -> list[Row]:
-    """Return the list, and below it the selected event, the kinds of events, and the noise around the event."""
+    """Return the list, the selected event next to it or below, the kinds of events, and the noise around the event."""
     selected = model.log.selected() if model.newest is not None else None
     if selected is not None and space.is_framed and space.width >= _LEAST_SIDE_BY_SIDE:
         return _side_by_side(model, selected, space)
@@ -64,11 +64,11 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     if selected is None:
         used_rows = len(listed)
         rest = latest_section(model, space, used_rows) if is_single(model) else _others(model, None, space, used_rows)
-        return space.draw([_log_section(model, listed, space.room - rows_in(rest)), *rest])
+        return space.draw([_log_section(model, listed, space.room - count_rows(rest)), *rest])
     event_lines = event_rows(model, selected, width, space.glyphs)
     event_lines += _culprits(model, selected, width, space.room - 1 - len(listed) - len(event_lines), space.glyphs)
     others = _others(model, selected, space, len(listed) + 1 + len(event_lines))
-    room = space.room - 1 - rows_in(others)
+    room = space.room - 1 - count_rows(others)
     least = _LEAST_LIST if space.is_framed else len(listed)
     below = max(min(len(event_lines), room - least), room - len(listed))
     if below < _LEAST_PANEL:
@@ -94,16 +94,16 @@ def _side_by_side(model: ScreenModel, selected: Event, space: Space) -> list[Row
     chart = space.draw(_noise_section(model, selected, space, needed - 1))
     high = space.height - len(chart)
     kinds = _kinds_section(model, left, high - 3 - len(listed))
-    log = left.draw([_log_section(model, listed, high - 2 - rows_in(kinds)), *kinds])
+    log = left.draw([_log_section(model, listed, high - 2 - count_rows(kinds)), *kinds])
     event_lines += _culprits(model, selected, right.inside, high - 2 - len(event_lines), space.glyphs)
     event = right.draw([Section(_about(model, selected), event_lines, height=high - 2)])
     return [*side_by_side(log, event), *chart]
 
 
 def _others(model: ScreenModel, selected: Event | None, space: Space, used_rows: int) -> list[Section]:
-    """Return the kinds of events and the noise around the selected one, if they fit below `used_rows` rows."""
+    """Return the kinds of events and the noise around the selected event, if they fit below `used_rows` rows."""
     kinds = _kinds_section(model, space, space.room - used_rows - 1)
-    return [*kinds, *_noise_section(model, selected, space, used_rows + rows_in(kinds))]
+    return [*kinds, *_noise_section(model, selected, space, used_rows + count_rows(kinds))]
 
 
 def _kinds_section(model: ScreenModel, space: Space, height: int) -> list[Section]:
@@ -112,7 +112,7 @@ def _kinds_section(model: ScreenModel, space: Space, height: int) -> list[Sectio
 
 
 def _noise_section(model: ScreenModel, selected: Event | None, space: Space, used_rows: int) -> list[Section]:
-    """Return the lane of the timeline, as high as fits below `used_rows` rows, with a mark below the selected event."""
+    """Return the timeline's noise, as high as fits below `used_rows` rows, with a mark below the selected event."""
     room = min(space.room - used_rows - 2, _TALLEST_NOISE)
     axis = axis_of(model, space.inside)
     if room < _LEAST_NOISE or not axis.numbers:
@@ -134,7 +134,7 @@ def _about(model: ScreenModel, selected: Event) -> str:
 
 
 def _culprits(model: ScreenModel, event: Event | None, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the culprits on all CPUs in the interval of the event."""
+    """Return the culprits, on all CPUs, in the event's interval."""
     frame = frame_of(model, event) if event is not None and height >= _LEAST_PANEL else None
     culprits = frame.culprits[: height - 1] if frame is not None else ()
     if not culprits:
@@ -152,7 +152,7 @@ def _title(model: ScreenModel) -> str:
 
 
 def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
-    """Return a heading, and as many events as fit, including the selected one."""
+    """Return a heading and as many events as fit, the selected event among them."""
     table = event_table(model, width)
     rows: list[Row] = [[(table.heading + _heading(model, width - table.width), "heading")]]
     if model.log.silence is not None:
@@ -164,7 +164,7 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
         return [*rows, [(f"             {note}", "faint")]]
     whole = _wrapped_row(table.row(listed[at]), table.width, width)[:room]
     room -= len(whole) - 1
-    first = around(at, len(listed), room)
+    first = first_row_around(at, len(listed), room)
     for number, event in enumerate(listed[first : first + room], start=first):
         rows += whole if number == at else [cut(table.row(event), width)]
     return rows
@@ -173,7 +173,7 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
 def _wrapped_row(row: Row, text_at: int, width: int) -> list[Row]:
     """Return the selected row on as many lines as needed; its text begins at column `text_at`."""
     line = text_of(row)
-    return [[(fitted(part, width), "selected")] for part in wrap_after(line[:text_at], line[text_at:], width)]
+    return [[(fit_text(part, width), "selected")] for part in wrap_after(line[:text_at], line[text_at:], width)]
 
 
 def _heading(model: ScreenModel, width: int) -> str:

@@ -17,7 +17,7 @@ from noisewatch.surfaces.tui.draw.levels import level_pieces
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, IrqRow, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import busiest_first, culprits_of, movable_word, moves_of
-from noisewatch.surfaces.tui.state.noise import columns_of, highest_if_certain, zoomed
+from noisewatch.surfaces.tui.state.noise import columns_of, highest_if_certain, merge_by_zoom
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_count, describe_rate, short_duration, short_noise, short_seconds
 
@@ -35,7 +35,7 @@ _MOVABLE = {
 
 
 def irq_title(row: IrqRow) -> str:
-    """Return the title of an IRQ: `IRQ 205 · eth0-TxRx-5 · Ethernet Controller`."""
+    """Return the title for a row's IRQ, such as `IRQ 205 · eth0-TxRx-5 · Ethernet Controller`, or for its IRQs."""
     if len(row.settings) > 1:
         return f"{row.name}: IRQs {', '.join(row.labels)}"
     device = row.settings[0].device if row.settings else None
@@ -44,18 +44,18 @@ def irq_title(row: IrqRow) -> str:
 
 
 def rates_of(model: ScreenModel, row: IrqRow, columns: int) -> list[float | None]:
-    """Return the row's interrupts per second by column, the highest of its intervals, up to the shown interval."""
+    """Return the row's interrupts/s by column, up to the shown interval: the highest rate in the column's intervals."""
     first = max(model.number + 1 - columns * model.zoom, model.history.first)
     return _by_column(_rates_in(model, row, range(first, model.number + 1)), model.zoom)
 
 
 def _rates_in(model: ScreenModel, row: IrqRow, numbers: range) -> list[float | None]:
-    """Return the rate of all the row's IRQs together, by interval."""
+    """Return the total rate of the row's IRQs, by interval; None if any of them is unknown."""
     return [_sum(rates) for rates in zip(*(model.irqs.rates(label, numbers) for label in row.labels), strict=True)]
 
 
 def _by_column(rates: Sequence[float | None], zoom: int) -> list[float | None]:
-    return zoomed(rates, zoom, partial(highest_if_certain, limit=FREQUENT_PER_S))
+    return merge_by_zoom(rates, zoom, partial(highest_if_certain, limit=FREQUENT_PER_S))
 
 
 def _sum(rates: Sequence[float | None]) -> float | None:
@@ -64,7 +64,7 @@ def _sum(rates: Sequence[float | None]) -> float | None:
 
 
 def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the facts that fit, and below them the IRQ's rate in the columns of the timeline."""
+    """Return the facts that fit, and below them the IRQ's rate in the timeline's columns."""
     axis = axis_of(model, width)
     rates = _rates_in(model, row, axis.numbers)
     rows = [_affinity(row), *_rate_rows(model, row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
@@ -77,7 +77,7 @@ def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: 
 
 
 def place_rows(model: ScreenModel, row: IrqRow) -> list[Row]:
-    """Return rows on the CPUs that the IRQ goes to and may go to, and on its last moves."""
+    """Return rows on the IRQ's CPUs, its allowed CPUs, and its last moves."""
     return [_affinity(row), *_moves(model, row)]
 
 
@@ -101,7 +101,7 @@ def _cpus(cpus: str) -> str:
 
 
 def _rate_rows(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
-    """Return the CPUs that the IRQ interrupts, the busiest first, and its rate in the intervals in sight."""
+    """Return the rate on each interrupted CPU, the busiest CPU first, and the total rate in the intervals in sight."""
     measured = [rate for rate in rates if rate is not None]
     history = f"median {describe_rate(median(measured))}, max {describe_rate(max(measured))}" if measured else "unknown"
     unknown = len(rates) - len(measured)
@@ -131,9 +131,9 @@ def _rate_by_cpu_row(row: IrqRow, uncounted: CpuSet) -> Row:
 
 
 def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
-    """Return the cost of the IRQ, and of the softirqs on the CPU that it costs most.
+    """Return the IRQ's cost on its costliest CPUs, and the cost of the softirqs that it likely raised on the first.
 
-    The softirqs, most of which it likely raised, are included unless another device interrupts that CPU as often.
+    If another device interrupts that CPU as often, the softirqs are left out.
     """
     lines = sorted(culprits_of(model, row), key=lambda line: -line.stolen_ns_per_s)
     costs = ", ".join(f"{_cost(line, glyphs)} of CPU {line.cpu}" for line in lines[:_MOST_CPUS])
@@ -166,11 +166,11 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
         when = f"{at}, {ago:.0f} s ago" if at is not None else f"{ago:.0f} s ago"
         by = f", by {move.balancer}?" if move.balancer is not None else ""
         rows.append(fact_row("moved", f"{irq}{what.format(move.after, move.before)} ({when}){by}", "strong"))
-    return rows or [fact_row("moved", _not_moved(model, row))]
+    return rows or [fact_row("moved", _unmoved_text(model, row))]
 
 
-def _not_moved(model: ScreenModel, row: IrqRow) -> str:
-    """Return the time for which the IRQ is known not to have moved, or why it is unknown."""
+def _unmoved_text(model: ScreenModel, row: IrqRow) -> str:
+    """Return how long the IRQ is known not to have moved, or why that is unknown."""
     if row.effective is None and row.allowed is None:
         return "unknown: the kernel does not report where it goes"
     if not all(model.irqs.knows_moves(setting, model.number) for setting in row.settings):
@@ -212,13 +212,13 @@ def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, he
 
 
 def _scale(level: int, tall: int) -> str:
-    """Return the power of ten whose bar ends in the row `level`, counted from below; empty if none does."""
+    """Return the power of ten whose bar ends in the row `level`, counted from below, or an empty text."""
     powers = [power for power in range(_POWERS + 1) if max(round(power / _POWERS * tall) - 1, 0) == level]
     return round_rate(10 ** powers[-1]) if powers and (tall > 1 or powers[-1] == _POWERS) else ""
 
 
 def _noise(model: ScreenModel, row: IrqRow, axis: TimeAxis, glyphs: Glyphs) -> list[Row]:
-    """Return the noise of the IRQ's busiest CPU, in the columns of the chart."""
+    """Return the noise of the IRQ's busiest CPU, in the chart's columns, and a legend; nothing if no CPU is known."""
     cpus = busiest_first(row)
     if not cpus:
         return []

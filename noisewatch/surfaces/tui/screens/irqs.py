@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.panel import Section, Space, rows_in
-from noisewatch.surfaces.drawing.table import Column, Table, around
-from noisewatch.surfaces.drawing.text_row import Row, Style, cut, first_that_fits, fitted, text_of, text_width
+from noisewatch.surfaces.drawing.panel import Section, Space, count_rows
+from noisewatch.surfaces.drawing.table import Column, Table, first_row_around
+from noisewatch.surfaces.drawing.text_row import Row, Style, cut, first_that_fits, fit_text, text_of, text_width
 from noisewatch.surfaces.tui.draw.irq_matrix import (
     Columns,
     columns_for,
@@ -36,7 +36,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count, short_rate, short_seconds
 
-_FACTS, _FACTS_OF_ONE_LOOK, _FACTS_NEXT_TO_FIX = 6, 3, 4  # rows below the table
+_FACTS, _FACTS_OF_SNAPSHOT, _FACTS_NEXT_TO_FIX = 6, 3, 4  # rows below the table
 _LEAST_WITH_FACTS, _LOW = 8, 14  # rows of a body with any facts, and with all facts
 _MOST_OF_FIX = 40  # rows
 _OTHERS = "other interrupts"
@@ -68,7 +68,7 @@ def irqs_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
 
 
 def _keys(model: ScreenModel) -> Keys:
-    """Return the keys of the screen; a fix is offered for IRQs that disturb a target CPU."""
+    """Return the screen's keys; a fix is offered only for an IRQ that disturbs a target CPU."""
     row = model.irq_listing().selected
     has_fix = model.shows_fix or (row is not None and disturbs_target(model, row))
     return _KEYS if has_fix else [key for key in _KEYS if key not in _KEYS_OF_FIX]
@@ -79,7 +79,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     row = table.listing.selected
     if row is None:  # the table explains why it is empty
         latest = latest_section(model, space, table.needed)
-        return space.draw([*_table_sections(model, table, space, space.room - rows_in(latest)), *latest])
+        return space.draw([*_table_sections(model, table, space, space.room - count_rows(latest)), *latest])
     below = _rows_below(model, table.needed, space)
     sections = _table_sections(model, table, space, space.room - below - 1 if below else space.room)
     keys = fix_keys(model) or ("f fix · enter its CPU" if disturbs_target(model, row) else "enter its CPU")
@@ -88,7 +88,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
 
 
 def _table_sections(model: ScreenModel, table: _Table, space: Space, height: int) -> list[Section]:
-    """Return the IRQs of devices, and all other interrupts, in `height` rows."""
+    """Return the sections of device IRQs and of all other interrupts, in `height` rows."""
     above, below = table.rows_in(height)
     keys = f"s sort · z {'hide' if model.shows_silent_irqs else 'show'} silent · g by device · / filter"
     frame = model.frame
@@ -103,7 +103,7 @@ def _table_sections(model: ScreenModel, table: _Table, space: Space, height: int
 
 
 def _rows_below(model: ScreenModel, needed: int, space: Space) -> int:
-    """Return the rows for the facts about the selected IRQ: the free rows, or a share if the table needs all."""
+    """Return how many rows the selected IRQ's facts get: the rows that the table leaves, but at least a share."""
     if space.height < _LEAST_WITH_FACTS:
         return 0
     least = min(_needed_below(model, space.inside), space.height // 2 - 1) if space.height >= _LOW else 2
@@ -121,14 +121,14 @@ def _facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Gly
 
 
 def _needed_below(model: ScreenModel, width: int) -> int:
-    """Return the number of rows for the facts, and for a fix in addition to the first facts."""
+    """Return how many rows the facts need, or the first facts and a fix if there is one."""
     if model.advice is None:
-        return _FACTS if model.history.count else _FACTS_OF_ONE_LOOK
+        return _FACTS if model.history.count else _FACTS_OF_SNAPSHOT
     return max(_FACTS, _FACTS_NEXT_TO_FIX + len(fix_rows(model, width, _MOST_OF_FIX)))
 
 
 def _listing(model: ScreenModel) -> tuple[Listing[IrqRow], int]:
-    """Return the listed rows, and the number of silent IRQs that are hidden."""
+    """Return the listed rows, and the number of hidden silent IRQs."""
     listing = model.irq_listing()
     if listing.is_gone:
         vanished = replace(
@@ -154,7 +154,7 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
 
 
 class _Table(Struct, frozen=True):
-    """The rows of the table above and below its IRQs, for the height of the whole body."""
+    """The table's IRQs, and the rows above and below them that suit the height of the screen's body."""
 
     listing: Listing[IrqRow]
     entries: Sequence[IrqRow | None]  # None is the gap between IRQs of devices and all others
@@ -187,7 +187,7 @@ class _Table(Struct, frozen=True):
         return len(self.top) + max(len(self.entries), 1) + len(self.bottom) + (self.silent > 0)
 
     def rows_in(self, height: int) -> tuple[list[Row], list[Row]]:
-        """Return at most `height` rows with the selected one: IRQs of devices, and all others for another section."""
+        """Return the rows of device IRQs, and of all other interrupts: at most `height`, including the selected row."""
         if self.table is None or height < 1:
             return [], []
         room = max(height - len(self.top) - len(self.bottom), 0)
@@ -195,7 +195,7 @@ class _Table(Struct, frozen=True):
         room = max(room - has_note, 0)
         at = self.listing.at + (1 if None in self.entries[: self.listing.at + 1] else 0)
         is_at_top = not self.listing.is_chosen and at < room
-        first = 0 if is_at_top else around(at, len(self.entries), room)
+        first = 0 if is_at_top else first_row_around(at, len(self.entries), room)
         rows: tuple[list[Row], list[Row]] = [*self.top], []
         part = rows[0]
         shown = self.entries[first : first + room]
@@ -214,7 +214,7 @@ class _Table(Struct, frozen=True):
         return above_rows, [cut(row, self.width) for row in rows[1]][: max(height - len(above_rows) - 1, 0)]
 
     def _note(self, above: int, below: int) -> Row:
-        """Return a row with the numbers of rows that do not fit, and of hidden silent IRQs."""
+        """Return a row that counts the IRQs that do not fit, and the hidden silent IRQs."""
         hidden = " and ".join(
             [*([f"{above} more above"] if above else []), *([f"{below} more below"] if below else [])]
         )
@@ -232,14 +232,14 @@ class _Table(Struct, frozen=True):
 
 
 def _entries(listing: Listing[IrqRow]) -> list[IrqRow | None]:
-    """Return the rows, with a gap between IRQs of devices and all others."""
+    """Return the rows, with None for the gap between device IRQs and all other interrupts."""
     first_other = next((index for index, row in enumerate(listing.lines) if not row.is_numbered), 0)
     lines = list(listing.lines)
     return [*lines[:first_other], None, *lines[first_other:]] if first_other else [*lines]
 
 
 class IrqTable(Struct, frozen=True):
-    """The table of IRQs with a matrix of CPUs or groups of CPUs; `before` is the width of the columns before it."""
+    """The table of IRQs, with a matrix of CPUs or groups of CPUs; `before` is the width left of the matrix."""
 
     model: ScreenModel
     glyphs: Glyphs
@@ -249,9 +249,9 @@ class IrqTable(Struct, frozen=True):
 
     @classmethod
     def of(cls, model: ScreenModel, rows: Sequence[IrqRow], width: int, glyphs: Glyphs) -> IrqTable:
-        """Return the table with the columns that fit: a cell for each CPU first, then the sides, then the history.
+        """Return the table with the columns that fit: first the matrix, then the columns of `_sides`, then the history.
 
-        While no IRQ has moved, the history gets the columns of moves.
+        While no IRQ has moved, the history also gets the width for moves.
         """
         name = _NAME if width >= _WIDE else _SHORT_NAME
         room = width - LABEL - name - _TOTAL - 3
@@ -266,7 +266,7 @@ class IrqTable(Struct, frozen=True):
         longest = min(max((text_width(_short(row.name)) for row in rows), default=0), _LONGEST_NAME)
         more = max(min(longest - name, left - _HISTORY - 1), 0)
         name, history = name + more, left - more - 1
-        device = fitted(f"device, by {SORTS.get(model.sort, 'level')}", name)
+        device = fit_text(f"device, by {SORTS.get(model.sort, 'level')}", name)
         numbers = text_of(number_cells(matrix, glyphs)) if matrix is not None else ""
         columns = [
             Column(f"{'IRQ':>{LABEL}} {device} ", LABEL + name + 2, partial(_label_and_name, width=name)),
@@ -284,22 +284,22 @@ class IrqTable(Struct, frozen=True):
         return self.matrix is not None and bool(self.matrix.description)
 
     def marks(self) -> Row:
-        """Return the row that marks target CPUs, and describes columns of several CPUs."""
+        """Return the row that marks target CPUs, and explains columns of several CPUs."""
         if self.matrix is None:
             return [(" " * self.before, "strong")]
         worst = f"worst of {self.matrix.description}"
         note = first_that_fits([f" per column: {worst} ", f" {worst} "], self.before) if self.is_shared else ""
-        return [(fitted(note, self.before), "strong"), *mark_cells(self.matrix, self.glyphs)]
+        return [(fit_text(note, self.before), "strong"), *mark_cells(self.matrix, self.glyphs)]
 
     def nodes(self) -> list[Row]:
-        """Return the row of memory nodes above the columns, if there are several."""
+        """Return the row of memory nodes above the columns, or no row if there is only one node."""
         if self.matrix is None or not self.matrix.ends:
             return []
         cells = node_cells(self.matrix, self.model.places or {}, self.glyphs)
         return [[(" " * self.before, "plain"), *cells]]
 
     def sums(self, frame: Frame) -> Row:
-        """Return the row with the sum of all interrupts of each CPU."""
+        """Return the row with each CPU's sum of all interrupts."""
         rate_by_cpu: dict[int, float] = {}
         for line in frame.irqs or ():
             for cpu, rate in line.rate_by_cpu.items():
@@ -310,18 +310,18 @@ class IrqTable(Struct, frozen=True):
 
 
 def _label_and_name(row: IrqRow, width: int) -> Row:
-    shown = _fitted_with_end(row.name, width) if row.label.isdecimal() else fitted(_short(row.name), width)
+    shown = _fit_with_end(row.name, width) if row.label.isdecimal() else fit_text(_short(row.name), width)
     return [(f"{row.label:>{LABEL}.{LABEL}} {shown} ", "plain")]
 
 
 def _sides(model: ScreenModel) -> list[Column[IrqRow]]:
-    """Return the columns next to the matrix; the last ones are dropped first."""
+    """Return the columns right of the matrix; the last column is dropped first."""
 
     def side(name: str, width: int, text_of_irq: Callable[[IrqRow], str], style: Style | None = None) -> Column[IrqRow]:
         def cell(row: IrqRow) -> Row:
             text = text_of_irq(row) if row.is_numbered else ""
             own: Style = "unknown" if text == "?" else "faint" if text in ("mgd", "no") else "plain"
-            return [(f"  {fitted(text, width - 2)}", style or own)]
+            return [(f"  {fit_text(text, width - 2)}", style or own)]
 
         return Column(f"  {name}", width, cell, is_left=True, keeps_style=True)
 
@@ -342,13 +342,15 @@ def _history(model: ScreenModel, width: int, glyphs: Glyphs) -> Column[IrqRow]:
 
 
 def _short(name: str) -> str:
-    """Return the name without its ending ` interrupts`, as in `Local timer interrupts`, which the heading contains."""
+    """Return the name without ` interrupts` at its end (`Local timer interrupts`), because the heading contains it."""
     return name.removesuffix(" interrupts")
 
 
-def _fitted_with_end(name: str, width: int) -> str:
-    """Return the name fitted to the width; its end is kept, as queues of a device differ only there."""
+def _fit_with_end(name: str, width: int) -> str:
+    """Return the name, cut or padded to the width; its end is kept, because a device's queues differ only there."""
     if text_width(name) <= width:
-        return fitted(name, width)
+        return fit_text(name, width)
     end = name[-_END:]
-    return f"{fitted(name, width - 1 - text_width(end))}…{end}" if text_width(end) < width - 1 else fitted(name, width)
+    return (
+        f"{fit_text(name, width - 1 - text_width(end))}…{end}" if text_width(end) < width - 1 else fit_text(name, width)
+    )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from noisewatch.surfaces.drawing.text_row import Style
-from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock, why_no_figures
+from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, no_clock_reason, no_figures_reason
 from noisewatch.surfaces.tui.draw.irq_matrix import round_rate
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS, worst_of
 from noisewatch.surfaces.tui.state.screen_model import Quantity, ScreenModel
@@ -18,16 +18,17 @@ _RATES = (0.5, 10, 30, 100, 1_000, 10_000, 30_000, 100_000)  # interrupts per se
 _DEGREES = (1, 40, 50, 60, 70, 80, 90, 100)  # °C
 _CLOCK_SHARES = (0.01, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.97)  # of the highest clock
 _HOT = 80  # °C
-_OLD_CLOCKS = "clocks unknown: a clock is measured up to the last tick, and no tick is known"
+_OLD_CLOCKS = "clocks unknown: a clock is known only up to the last tick, and no tick is known"
 LIMIT = short_share(GRAVE_NS / 1e9)
 _LEGEND_LEVELS = (2, 4, 6, 8)  # levels in the legend
 Values = Sequence[float | None]
 
 
 class Scale(Struct, frozen=True):
-    """The scale of one quantity: `levels` and `styles` begin at these values; only noise has a `limit`.
+    """The scale of one quantity: `levels` and `styles` contain the values at which they begin.
 
-    With `is_best_high`, several values are shown as the lowest.
+    If several values share a cell, it shows the lowest with `is_best_high`, and otherwise the highest. Only noise has a
+    `limit`.
     """
 
     title: str
@@ -47,7 +48,7 @@ class Scale(Struct, frozen=True):
         return bisect_right(self.levels, value)
 
     def height(self, value: float) -> float:
-        """Return the level with fractions, for rows of several lines."""
+        """Return the level as a fraction, such as 2.5, for lanes of several lines."""
         level = self.level(value)
         if not 0 < level < len(self.levels):
             return level
@@ -58,12 +59,12 @@ class Scale(Struct, frozen=True):
         return next((style for style, least in self.styles.items() if value >= least), "calm")
 
     def is_over(self, value: float | None) -> bool:
-        """Return whether the value has its own sign if levels are tones; `marked` explains the sign."""
+        """Return whether a map in tones marks the value with a sign; `marked` explains the sign."""
         marked = "notable" if self.limit is None else "grave"
         return value is not None and value != OFFLINE_NS and self.style(value) == marked
 
-    def one_of(self, values: Iterable[float | None]) -> float | None:
-        """Return the value to show for several values, or None if it may be one of the unknown values."""
+    def shown_value(self, values: Iterable[float | None]) -> float | None:
+        """Return the value to show for several values, or None if an unknown one could be the value to show."""
         all_values = list(values)
         if self.limit is not None:
             return worst_of(all_values)
@@ -74,7 +75,7 @@ class Scale(Struct, frozen=True):
         return (min if self.is_best_high else max)(measured) if len(measured) == len(online_values) else None
 
     def legend(self) -> list[tuple[int, str]]:
-        """Return some levels with the values at which they begin."""
+        """Return some levels with the values at which they begin, or nothing if these are unknown."""
         return [(level, self.in_words(self.levels[level - 1])) for level in _LEGEND_LEVELS if self.has_levels]
 
 
@@ -120,12 +121,12 @@ def _clock(model: ScreenModel) -> Scale:
         marked=f"below {least / 1e6:.1f} GHz",
         is_best_high=True,
         has_levels=highest_measured is not None,
-        why_unknown=_OLD_CLOCKS if _highest_now(model) is not None and model.history.count else why_no_clock(model),
+        why_unknown=_OLD_CLOCKS if _highest_now(model) is not None and model.history.count else no_clock_reason(model),
     )
 
 
 def _fresh_clocks(model: ScreenModel, cpu: int, numbers: range) -> Values:
-    """Return the CPU's clocks by interval; None for an interval without a tick, in which the clock may be old."""
+    """Return the CPU's clocks by interval; None for an interval without a tick, because the clock may be old."""
     clocks, are_stale = model.clocks.clocks(cpu, numbers), model.clocks.are_stale(numbers, cpu)
     return [None if is_stale else khz for khz, is_stale in zip(clocks, are_stale, strict=True)]
 
@@ -142,14 +143,14 @@ def _heat(model: ScreenModel) -> Scale:
         values=lambda cpu, numbers: _with_offline(model, cpu, numbers, model.cpu_readings.celsius(cpu, numbers)),
         styles={"notable": _HOT},
         marked=f"{_HOT} °C or more",
-        why_unknown=f"heat unknown: {_why_no_heat(model)}",
+        why_unknown=f"heat unknown: {_no_heat_reason(model)}",
     )
 
 
-def _why_no_heat(model: ScreenModel) -> str:
+def _no_heat_reason(model: ScreenModel) -> str:
     frame = model.frame
     if frame is None or frame.clock is None:
-        why = why_no_figures(model)
+        why = no_figures_reason(model)
         return (
             "no figures yet"
             if why is None

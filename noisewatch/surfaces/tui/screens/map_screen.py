@@ -11,18 +11,18 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine
 from noisewatch.surfaces.drawing.colours import halves_style, tone_of
 from noisewatch.surfaces.drawing.glyphs import OFFLINE_MARK, Glyphs
-from noisewatch.surfaces.drawing.panel import Section, Space, rows_in
-from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, length, runs
+from noisewatch.surfaces.drawing.panel import Section, Space, count_rows
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, join_styles, length
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.headline import bare_name
 from noisewatch.surfaces.tui.draw.levels import style_of
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, brackets, in_topology_order
-from noisewatch.surfaces.tui.draw.timeline import axis_of, in_sight
+from noisewatch.surfaces.tui.draw.timeline import axis_of, intervals_in_sight
 from noisewatch.surfaces.tui.screens.event_list import latest_section, most_latest
 from noisewatch.surfaces.tui.screens.map_scales import Scale, Values, scale_of
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.history import celsius_by_cpu
-from noisewatch.surfaces.tui.state.noise import OFFLINE_NS, zoomed
+from noisewatch.surfaces.tui.state.noise import OFFLINE_NS, merge_by_zoom
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_noise, short_rate, short_share
@@ -70,10 +70,10 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
         for index, (part, rows) in enumerate(zip(layout.parts, drawn, strict=True))
     ]
     if layout.panel > 1:
-        rows = pointed_rows(model, width, layout.panel - 1, glyphs)
+        rows = selected_cpu_rows(model, width, layout.panel - 1, glyphs)
         latest = latest_section(model, space, space.room - layout.panel + 1 + len(rows))
         pointed = Section(
-            pointed_title(model), rows, "enter opens it · up down another", layout.panel - 1 - rows_in(latest)
+            selected_cpu_title(model), rows, "enter opens it · up down another", layout.panel - 1 - count_rows(latest)
         )
         sections += [pointed, *latest]
     return space.draw(sections)
@@ -84,8 +84,8 @@ def _scale_layout_rows(
 ) -> tuple[Scale, Layout, list[list[Row]]]:
     """Return the scale, the layout, and the rows of each of its parts, in at most `room` rows."""
     scale = scale_of(model, model.map.quantity)
-    why = _why_unknown(model, scale, width)
-    panel_rows = pointed_height(model)
+    why = _unknown_rows(model, scale, width)
+    panel_rows = selected_cpu_height(model)
     most_below = panel_rows + 1 + most_latest(model)
     layout = layout_of(model, room - len(why), glyphs, panel_rows, most_below)
     legend = [pair_legend(scale, width, glyphs)] if layout.is_paired else []
@@ -93,14 +93,14 @@ def _scale_layout_rows(
         layout = layout_of(model, room - len(why) - 1, glyphs, panel_rows, most_below)
     drawn = _lanes(model, layout, scale, width, glyphs)
     drawn[0] = [*why, *drawn[0]]
-    drawn[-1] = [*drawn[-1], *legend, *([pointed_line(model, width, glyphs)] if layout.panel == 1 else [])]
+    drawn[-1] = [*drawn[-1], *legend, *([selected_cpu_row(model, width, glyphs)] if layout.panel == 1 else [])]
     return scale, layout, drawn
 
 
-def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
-    """Return a row on why the quantity is unknown, if it is unknown for all CPUs in sight."""
+def _unknown_rows(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
+    """Return a row on why the quantity is unknown, or no row if it is known for any CPU in sight."""
     cpus = [line.cpu for line in model.cpus]
-    numbers = in_sight(model, width)
+    numbers = intervals_in_sight(model, width)
     if scale.why_unknown is None or any(
         value is not None and value >= 0 for cpu in cpus for value in scale.values(cpu, numbers)
     ):
@@ -109,7 +109,7 @@ def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
 
 
 def _lanes(model: ScreenModel, layout: Layout, scale: Scale, width: int, glyphs: Glyphs) -> list[list[Row]]:
-    """Return the rows of each part, with their labels, in the columns of the timeline."""
+    """Return the rows of each part, with their labels, in the timeline's columns."""
     labels = _Labels.of(model, layout, glyphs)
     axis = axis_of(model, width).with_room(width - labels.width - 1)
     numbers, cursor = axis.numbers, axis.cursor - axis.before if axis.cursor is not None else None
@@ -132,13 +132,13 @@ def _lanes(model: ScreenModel, layout: Layout, scale: Scale, width: int, glyphs:
 
 
 def _columns(values: Sequence[Values], scale: Scale, zoom: int) -> Values:
-    """Return one value per column for the CPUs of a lane; intervals are grouped into columns from the newest."""
-    merged = values[0] if len(values) == 1 else [scale.one_of(at_once) for at_once in zip(*values, strict=True)]
-    return zoomed(merged, zoom, scale.one_of)
+    """Return one value per column for a lane's CPUs; intervals are grouped into columns from the newest backwards."""
+    merged = values[0] if len(values) == 1 else [scale.shown_value(at_once) for at_once in zip(*values, strict=True)]
+    return merge_by_zoom(merged, zoom, scale.shown_value)
 
 
 class _Labels(Struct, frozen=True):
-    """The labels before the lanes of a row: the mark of a role, and the CPUs."""
+    """The labels before the lanes: each has the mark of a role, and a row's CPUs."""
 
     width: int
     pointed: int | None
@@ -164,7 +164,7 @@ class _Labels(Struct, frozen=True):
         return [(f"{text:<{self.width}}", style), (" ", "plain")]
 
     def _text(self, row: Sequence[Lane]) -> str:
-        """Return the mark of the most important CPU in the row, and the CPU numbers."""
+        """Return the mark of the row's most important CPU, and the CPU numbers."""
         lines = [line for lane in row for line in lane]
         mark = next((sign for role, sign in ROLE_MARKS.items() if any(line.role == role for line in lines)), " ")
         sign = self.signs.get(lines[0].cpu, "")
@@ -176,7 +176,7 @@ def _title(scale: Scale, part: MapPart, is_first: bool) -> str:
 
 
 def _right(model: ScreenModel, scale: Scale, layout: Layout, glyphs: Glyphs) -> str:
-    """Return notes on shared lanes and levels, and keys; the last ones are dropped first if they do not fit."""
+    """Return notes on shared lanes and levels, then keys; parts that do not fit are dropped, the last one first."""
     cpus_per_lane = max((len(lane) for lane in layout.lanes), default=1)
     worst = "lowest" if scale.is_best_high else "worst"
     levels = "  ".join(f"{glyphs.ramp[level]} {text}" for level, text in scale.legend())
@@ -215,7 +215,7 @@ def lane_rows(values: Values, scale: Scale, lines: int, cursor: int | None, glyp
             _cell(value, height - below, scale, line == lines - 1, index == cursor, glyphs)
             for index, (value, height) in enumerate(zip(values, heights, strict=True))
         )
-        rows.append(runs(cells))
+        rows.append(join_styles(cells))
     return rows
 
 
@@ -229,7 +229,7 @@ def _eighths(value: float | None, scale: Scale, lines: int) -> int:
 
 
 def _cell(value: float | None, eighths: int, scale: Scale, is_lowest: bool, is_cursor: bool, glyphs: Glyphs) -> Piece:
-    """Return the character of a value in a line; the lowest line marks unknown and offline, also at the cursor."""
+    """Return a value's character in a line; unknown values and offline CPUs are marked in the lowest line."""
     if value is None or value == OFFLINE_NS:
         if not is_lowest:
             return (glyphs.line, "strong") if is_cursor else (" ", "plain")
@@ -249,14 +249,14 @@ def pair_row(upper: Values, lower: Values | None, scale: Scale, cursor: int | No
             upper, lower if lower is not None else [OFFLINE_NS] * len(upper), strict=True
         )
     ]
-    return runs(
+    return join_styles(
         _halves(upper_value, lower_value, scale, index == cursor, glyphs)
         for index, (upper_value, lower_value) in enumerate(pairs)
     )
 
 
 def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: bool, glyphs: Glyphs) -> Piece:
-    """Return the character of two values; a half over the limit takes precedence, then an unknown half."""
+    """Return the character of two values; a value over the limit takes precedence, then an unknown value."""
     over = scale.is_over(upper), scale.is_over(lower)
     if is_cursor and (any(over) or None not in (upper, lower)):
         return glyphs.line, "grave" if any(over) else "strong"
@@ -274,7 +274,7 @@ def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: b
 
 
 def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
-    """Return the meaning of halves, tones and signs; the last parts are dropped first if they do not fit."""
+    """Return the meaning of halves, tones and signs; parts that do not fit are dropped, the last one first."""
     parts: list[Row] = [[(f" {glyphs.halves[0]} upper {glyphs.halves[1]} lower CPU ", "plain")]]
     quiet = scale.quiet or f"<{scale.in_words(scale.levels[1])}"
     for level in _first_levels() if scale.has_levels else ():
@@ -299,14 +299,14 @@ def style_of_label(is_target: bool, is_pointed: bool) -> Style:
 
 
 class MapPart(Struct, frozen=True):
-    """The CPUs of one place, and their rows from the top, of one or two lanes each."""
+    """The CPUs of one place, in rows from the top; a row has one or two lanes."""
 
     title: str
     rows: Sequence[Sequence[Lane]]
 
 
 class Layout(Struct, frozen=True):
-    """The layout of the map: rows of `lines` lines, and `panel` rows below, rule included (1 row has no rule)."""
+    """The layout of the map: rows of `lines` lines, and a panel of `panel` rows below, with a rule if more than 1."""
 
     parts: Sequence[MapPart]
     lines: int
@@ -322,10 +322,10 @@ class Layout(Struct, frozen=True):
 
 
 def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, most_below: int) -> Layout:
-    """Return the layout of the map by place: each CPU has its own row if they fit, else two CPUs share a row, or more.
+    """Return the layout of the map by place: one row for each CPU or, if these do not fit, for two or more CPUs.
 
-    CPUs of different roles share no row, as a noisy housekeeping CPU would hide a target CPU. `panel_rows` are the rows
-    that the panel needs, `most_below` the rows that everything below the map could use.
+    CPUs with different roles do not share a lane, because a noisy housekeeping CPU would hide a target CPU.
+    `panel_rows` is the number of rows that the panel needs, `most_below` the number that everything below could use.
     """
     lines = in_topology_order(model, model.cpus)
     if model.map.opens_part:
@@ -347,7 +347,7 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, mo
 
 
 def _cpus_of_one_place(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
-    """Return the CPUs of the selected CPU's cache, or else of its node."""
+    """Return the CPUs that share the selected CPU's cache, or else its node; if all do, return all."""
     pointed = model.map.pointed(model)
     for by_cache in (True, False):
         place = next((_place(model, line, by_cache) for line in lines if line.cpu == pointed), None)
@@ -369,14 +369,14 @@ def _place(model: ScreenModel, line: CpuLine, by_cache: bool) -> str | None:
 
 
 def _parts(model: ScreenModel, lines: Sequence[CpuLine], room: int) -> list[tuple[str, list[CpuLine]]]:
-    """Return the CPUs by cache, by node, or all together: the finest division whose rules fit."""
+    """Return the CPUs by cache, or by node, or undivided: the finest division for which there are enough rows."""
     for by_cache in (True, False):
         lines_by_place: dict[str, list[CpuLine]] = {}
         for line in lines:
             place = _place(model, line, by_cache)
             if (
                 place is None and line.role == Role.OFFLINE and lines_by_place
-            ):  # it has no place now, and joins the last one
+            ):  # an offline CPU has no place, and joins the last place
                 place = list(lines_by_place)[-1]
             lines_by_place.setdefault(place or "", []).append(line)
         if "" in lines_by_place:
@@ -415,13 +415,13 @@ def _rows(lines: Sequence[CpuLine], cpus_per_lane: int, across: int, by_role: bo
     return sorted(rows, key=lambda row: order[row[0][0].cpu])
 
 
-def pointed_height(model: ScreenModel) -> int:
-    """Return the rows that the selected CPU could use, rule or heading included."""
+def selected_cpu_height(model: ScreenModel) -> int:
+    """Return how many rows the selected CPU could use, rule or heading included."""
     return min(3 + max(len(_culprits(model)), 1), _MOST_ROWS)
 
 
-def pointed_title(model: ScreenModel) -> str:
-    """Return the title of the selected CPU: `CPU 5, target, at 14:01:01`."""
+def selected_cpu_title(model: ScreenModel) -> str:
+    """Return the title for the selected CPU, such as `CPU 5, target, at 14:01:01`."""
     line = _line(model)
     if line is None:
         return "no CPU"
@@ -434,8 +434,8 @@ def pointed_title(model: ScreenModel) -> str:
     return f"CPU {line.cpu}, {line.role}{f', {where}' if where else ''}, {when}"
 
 
-def pointed_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the selected CPU's figures, then its culprits, the costliest first."""
+def selected_cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Return the selected CPU's figures and then its culprits, the costliest first."""
     line = _line(model)
     if line is None or height < 1:
         return []
@@ -444,14 +444,14 @@ def pointed_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     if height < 2:
         return rows
     if not culprits:
-        return [*rows, [(f" {_why_none(line)}", "faint")]]
+        return [*rows, [(f" {_empty_reason(line)}", "faint")]]
     shown = tuple(culprits[: height - 1 - has_heading])
     table = culprit_table(Listing(shown, len(shown), is_chosen=False), "who", width, len(shown) + 1, glyphs)
     return [*rows, *(table if has_heading else table[1:])]
 
 
-def pointed_line(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
-    """Return the selected CPU's figures in one row, with its costliest culprit."""
+def selected_cpu_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
+    """Return one row with the selected CPU's figures and its costliest culprit."""
     line = _line(model)
     if line is None:
         return []
@@ -460,7 +460,7 @@ def pointed_line(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
 
 
 def _costliest(model: ScreenModel, glyphs: Glyphs) -> Row:
-    """Return the costliest culprit, to be put before the figures."""
+    """Return the selected CPU's costliest culprit, for a row of figures."""
     culprits = _culprits(model)
     if not culprits:
         return []
@@ -479,7 +479,7 @@ def _culprits(model: ScreenModel) -> list[CulpritLine]:
     return sorted(culprits, key=lambda line: -line.stolen_ns_per_s)
 
 
-def _why_none(line: CpuLine) -> str:
+def _empty_reason(line: CpuLine) -> str:
     if line.role == Role.OFFLINE:
         return "it is offline"
     return "culprit unknown" if line.stolen_ns_per_s is None or line.stolen_ns_per_s > 0 else "no culprit"

@@ -1,4 +1,4 @@
-"""The screen of one CPU: its noise over the last intervals by kind, and its culprits."""
+"""The screen of one CPU: its noise over the last intervals, by kind, and its culprits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs)
 
 
 def _body(model: ScreenModel, space: Space) -> list[Row]:
-    """Return the CPU's figures, its lanes, which are as high as the culprits permit, and its culprits."""
+    """Return the CPU's figures, its lanes and its culprits; the lanes are as high as the culprits permit."""
     line, glyphs, width = _line(model), space.glyphs, space.inside
     if line is None:
         text = f" there is no CPU {model.cpu}" if model.cpu is not None else " no CPU yet"
@@ -115,7 +115,7 @@ def _figures(line: CpuLine, commands: Sequence[str], width: int, glyphs: Glyphs)
 
 
 def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the CPU's results of the last calibration, with a histogram of gaps of at least one microsecond."""
+    """Return the CPU's results in the last calibration, with a histogram of the gaps of 1 µs or more."""
     figures = (
         next((result for result in model.calibration.cpus if result.cpu == cpu), None) if model.calibration else None
     )
@@ -137,7 +137,7 @@ def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]
 
 
 def _calibrated_ago_s(model: ScreenModel) -> float | None:
-    """Return the age of the calibration (s), or None if unknown or for a recording, which contains its calibration."""
+    """Return the calibration's age (s), or None if it is unknown, or if a recording contains the calibration."""
     if model.is_recorded or model.calibrated_at_ns is None or model.frame is None:
         return None
     return (model.frame.taken_at_ns - model.calibrated_at_ns) / 1e9
@@ -160,7 +160,7 @@ def _lanes(model: ScreenModel, cpu: int, axis: TimeAxis) -> list[_Lane]:
 
 
 def _lane_rows(model: ScreenModel, cpu: int, axis: TimeAxis, room: int, space: Space) -> list[Row]:
-    """Return the lanes in the columns of the timeline, and below them the time, in at most half of the space."""
+    """Return the lanes in the timeline's columns, and the time below them, in at most half of the space."""
     lanes = _lanes(model, cpu, axis)
     tall = max(min(room // len(lanes), _TALLEST), 1) if space.is_framed else 1
     rows = [row for name, shown in lanes for row in _lane(name, shown, axis, tall, space.glyphs)]
@@ -181,7 +181,7 @@ def _lane(name: str, shown: Sequence[float | None], axis: TimeAxis, tall: int, g
 
 
 def _with_selected_column(row: Row, column: int | None) -> Row:
-    """Return the row with the column selected."""
+    """Return the row with this column highlighted, or the row itself for None."""
     if column is None:
         return row
     marked: Row = []

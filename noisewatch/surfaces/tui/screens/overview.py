@@ -1,6 +1,6 @@
-"""The first screen: the CPUs, one row each or as cells if there are too many, and the culprits.
+"""The first screen: the CPUs, in rows or, if there are too many, as cells, and the culprits.
 
-The row of a CPU has its noise, interrupts, load, clock and history.
+A CPU's row has its noise, interrupts, load, clock and history.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.drawing.glyphs import OFFLINE_MARK, Glyphs
 from noisewatch.surfaces.drawing.panel import Space, panel, side_by_side
 from noisewatch.surfaces.drawing.table import Column, Table, first_row
-from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, fitted
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, fit_text
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_cell
 from noisewatch.surfaces.tui.draw.levels import level_legend, level_of, level_pieces, mark_of, style_of
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order, place_title
@@ -39,18 +39,18 @@ _TOGETHER = 16  # cells without a gap
 
 
 def cpu_panel_height(cpu_count: int, height: int) -> int:
-    """Return the rows for the CPUs and their heading: as many as needed, but at most half of the screen."""
+    """Return how many rows the CPUs and their heading get: as many as needed, but at most a share of the screen."""
     return max(min(cpu_count + 1, int(height * _CPU_PANEL_SHARE)), min(height, 2))
 
 
 def panels_across(cpu_count: int, width: int, max_rows: int) -> int | None:
-    """Return the number of panels side by side with which each CPU has its own row in `max_rows` rows, or None."""
+    """Return how many panels side by side give each CPU its own row within `max_rows` rows, or None if none do."""
     fitting = range(1, width // _NARROWEST_PANEL + 1)
     return next((across for across in fitting if -(-cpu_count // across) + _AROUND <= max_rows), None)
 
 
 def framed_cpus(model: ScreenModel, width: int, max_rows: int, glyphs: Glyphs) -> list[Row]:
-    """Return all CPUs in frames: one row each if they fit into `max_rows` rows, or else as dense as needed."""
+    """Return all CPUs in frames: a row for each CPU if these fit into `max_rows`, or else as dense as needed."""
     lines = in_topology_order(model, model.cpus)
     across = panels_across(len(lines), width, max_rows)
     if across is None or not lines:
@@ -74,7 +74,7 @@ def framed_cpus(model: ScreenModel, width: int, max_rows: int, glyphs: Glyphs) -
 
 
 def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return all CPUs as dense as needed: one row each below a heading, or cells and rows for the worst CPUs."""
+    """Return all CPUs, as dense as needed: a heading and a row for each, or cells and rows for the worst CPUs."""
     if height < 1:
         return []
     lines = model.cpus
@@ -100,7 +100,7 @@ def row_room(cpu_count: int, width: int, height: int) -> int:
 
 
 def _has_cell_heading(layout: Density, height: int) -> bool:
-    """Return whether cells have a heading; if rows are scarce, the row is used for another CPU instead."""
+    """Return whether the layout has cells with a heading; if rows are scarce, a CPU gets the heading's row."""
     return layout.form not in (Form.ROWS, Form.COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
 
 
@@ -117,7 +117,7 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 def _part_rows(
     model: ScreenModel, shown: Sequence[CpuLine], width: int, glyphs: Glyphs, position: str | None = None
 ) -> list[Row]:
-    """Return a heading and one row for each of the CPUs; `position` describes their position within all CPUs."""
+    """Return a heading and a row for each shown CPU; `position` describes their position within all CPUs, if given."""
     signs = brackets(model, shown, glyphs)
     number = Column[CpuLine]("CPU ", 7, lambda line: (_number_text(line) + signs.get(line.cpu, " "), _role_style(line)))
     table = Table.fitting(_figures(model, width, glyphs), width - number.width)
@@ -127,7 +127,7 @@ def _part_rows(
     )
     heading = f"{number.heading:>{number.width}}{table.heading}{first_that_fits(described, max(left, 0))}"
     rows: list[Row] = [[(heading, "heading")]]
-    offline: Piece = (fitted("  offline", table.width), "faint")
+    offline: Piece = (fit_text("  offline", table.width), "faint")
     for line in shown:
         figures = [offline] if line.role == Role.OFFLINE else table.row(line)
         rows.append([*Table([number]).row(line), *figures, *history_pieces(model, line.cpu, left, glyphs)])
@@ -176,7 +176,7 @@ def _figures(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Column[CpuL
 
 
 def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs) -> Table[CpuLine]:
-    """Return the table of one of several columns of CPUs."""
+    """Return the table for one of several columns of CPUs."""
 
     def number(line: CpuLine) -> Piece:
         return f"{_number_text(line)} ", "strong" if line.role == Role.TARGET else "faint"
@@ -188,7 +188,7 @@ def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs) -> Table[CpuLi
         return f"{text} ", style
 
     room = width - 16
-    last = fitted(first_that_fits(_history_descriptions(model, room), room), room) + " "
+    last = fit_text(first_that_fits(_history_descriptions(model, room), room), room) + " "
     return Table(
         [
             Column("CPU ", 6, number),
@@ -226,7 +226,7 @@ class Density(Struct, frozen=True):
 
     @property
     def cell_width(self) -> int:
-        """The columns of a cell: mark, level and gap, or one character."""
+        """The width of a cell, in columns: mark, level and gap, or one character."""
         return 3 if self.form == Form.CELLS else 1
 
 
@@ -253,7 +253,7 @@ def density(count: int, width: int, rows: int) -> Density:
 
 
 def _across(width: int, cell: int) -> int:
-    """Return the number of cells in a row: whole groups of cells, if one fits."""
+    """Return the number of cells in a row: whole groups of cells, if at least one group fits."""
     room = max(width - LABEL_WIDTH, 1)
     groups = (room + 1) // (_TOGETHER * cell + 1)
     return groups * _TOGETHER if groups else max(room // cell, 1)
@@ -269,9 +269,9 @@ _DOT_COLUMNS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # from the 
 
 
 def cell_rows(lines: Sequence[CpuLine], layout: Density, glyphs: Glyphs) -> list[Row]:
-    """Return rows of cells: one for each CPU, with its mark if it fits, or for several neighbours.
+    """Return rows of cells: one cell for each CPU, with its mark if it fits, or for several neighbours.
 
-    A shared cell shows the worst of its CPUs; housekeeping CPUs do not hide the noise of a target CPU.
+    A shared cell shows its worst CPU, but a housekeeping CPU never hides a target CPU's noise.
     """
     groups = [lines[first : first + layout.cpus_per_cell] for first in range(0, len(lines), layout.cpus_per_cell)]
     rows: list[Row] = []
@@ -308,7 +308,10 @@ def _can_be_paired(group: Sequence[CpuLine]) -> bool:
 
 
 def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
-    """Return a column of dots for each of two CPUs, one dot per two levels, in the colour of the worse target CPU."""
+    """Return a character with a column of dots for each of two CPUs, a dot for two levels, in the worse CPU's colour.
+
+    A housekeeping CPU next to another CPU does not decide the colour.
+    """
     losses = [line.stolen_ns_per_s or 0.0 for line in group]
     coloured = [line for line in group if line.role != Role.HOUSEKEEPING] or group
     dots = sum(sum(column[: -(-level_of(lost) // 2)]) for column, lost in zip(_DOT_COLUMNS, losses, strict=False))
@@ -330,7 +333,7 @@ def cell_heading(layout: Density, width: int, glyphs: Glyphs) -> Row:
 
 
 def fitting_intervals(model: ScreenModel, width: int) -> range:
-    """Return the intervals that fit into `width` columns, up to the shown one."""
+    """Return the intervals, up to the shown interval, that fit into `width` columns."""
     return range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
 
 
@@ -360,7 +363,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
 
 
 def _most_cpu_rows(height: int) -> int:
-    """Return the most rows for CPUs; culprits and the side panel need some too."""
+    """Return the maximum number of rows for CPUs; culprits and the side panel need some too."""
     return max(height - _LEAST_CULPRITS, int(height * _CPU_SHARE))
 
 

@@ -1,6 +1,6 @@
 """The common parts of all screens: head, body, timeline and keys.
 
-The first row of the head has tabs, machine and time; the third has target CPUs, checks and the monitor's own cost.
+The head's first row has tabs, machine and time; the third has target CPUs, checks and the monitor's own cost.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 from noisewatch.cpus import format_cpu_strides
 from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.panel import Space, panel
-from noisewatch.surfaces.drawing.text_row import Piece, Row, cut, ends, length, with_notice
+from noisewatch.surfaces.drawing.text_row import Piece, Row, cut, justify, length, with_notice
 from noisewatch.surfaces.tui.draw.headline import COPY, checks_row, has_command, head_rows, key_pieces
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
 from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
@@ -38,7 +38,7 @@ _CLOCK: Row = [("  00:00:00", "plain")]
 def _row_before_clock(
     machine: _Named | None, screen: Screen, width: int, glyphs: Glyphs, has_clock: bool
 ) -> tuple[Row, bool]:
-    """Return the row before the clock, and whether the clock follows."""
+    """Return the row without the time, and whether the time fits behind it."""
     name: Row = [("noisewatch", "title")]
     right = _CLOCK if has_clock else []
     machines = _machines(machine, glyphs)
@@ -48,12 +48,12 @@ def _row_before_clock(
         if left >= 2:
             return [*name, *machine_row, (" " * left, "plain"), *tabs], has_clock
     if length([*name, *digits]) < width // 2:
-        return ends([*name, *machines[0]], [("  ", "plain"), *digits], width), False
+        return justify([*name, *machines[0]], [("  ", "plain"), *digits], width), False
     return cut([*name, *machines[0]], width), False
 
 
 def _machines(machine: _Named | None, glyphs: Glyphs) -> list[Row]:
-    """Return the machine's name, its number of CPUs and its origin, from complete to short."""
+    """Return rows with the machine's name, number of CPUs and origin, from complete to short."""
     if machine is None:
         return [[]]
     name, cpus, origin_text = machine
@@ -66,7 +66,7 @@ def _machines(machine: _Named | None, glyphs: Glyphs) -> list[Row]:
 
 
 def _tabs(shown: Screen, has_names: bool) -> Row:
-    """Return the tabs: `1 overview [2 map] 3 irqs`; without `has_names`, only the digits of other screens."""
+    """Return the tabs, such as `1 overview [2 map] 3 irqs`; without `has_names` other screens are only digits."""
     row: Row = []
     for screen in Screen:
         if screen == shown:
@@ -77,9 +77,9 @@ def _tabs(shown: Screen, has_names: bool) -> Row:
 
 
 def status_row(model: ScreenModel, width: int, noise_counts: Sequence[str] = ()) -> Row:
-    """Return baseline, runs, idle probe, target CPUs and failed checks, and at the right the monitor's own cost.
+    """Return a row with runs, idle probe, baseline, target CPUs and checks, and at the right the monitor's own cost.
 
-    `noise_counts`, texts on the number of noisy intervals, are added if they fit.
+    `noise_counts`, texts on the number of noisy intervals, are included if they fit.
     """
     frame = model.frame
     if frame is None:
@@ -106,12 +106,12 @@ def status_row(model: ScreenModel, width: int, noise_counts: Sequence[str] = ())
             [*row, *target, *checks],
         ):
             if length(left) + length(own) <= width:
-                return ends(left, own, width)
+                return justify(left, own, width)
     return cut([*row, *target, *checks], width)
 
 
 def _own_costs(model: ScreenModel) -> list[Row]:
-    """Return rows on the monitor's own cost, from all known figures down to none."""
+    """Return rows on the monitor's own cost, from all known figures down to an empty row."""
     frame, cost = model.frame, model.own_cost
     if frame is None or frame.sampler_cpu_s is None:
         return [[]]
@@ -156,7 +156,7 @@ Body = Callable[[ScreenModel, Space], list[Row]]
 
 
 class Heights(Struct, frozen=True):
-    """The rows of each part of a screen, from the top. A low screen loses the last parts first."""
+    """The number of rows of each part of a screen, from the top; on a low screen some parts have none."""
 
     head: int
     body: int
@@ -170,7 +170,7 @@ def has_frames(width: int, height: int) -> bool:
 
 
 def heights(width: int, height: int, has_runs: bool = False) -> Heights:
-    """Return the rows of each part of a screen of that size; runs get their own lane if events have one."""
+    """Return the number of rows of each part of a screen; runs have their own lane if events have one."""
     head = 3 if height >= 12 else (2 if height >= 6 else 1)
     keys = 1 if height >= 8 else 0
     timeline = 3 if height >= _LOWEST_WITH_EVENTS else (2 if height >= _LOWEST_WITH_TIMELINE else 0)
@@ -180,7 +180,7 @@ def heights(width: int, height: int, has_runs: bool = False) -> Heights:
 
 
 def number_at(model: ScreenModel, x: int, y: int, width: int, height: int) -> int | None:
-    """Return the interval that the timeline shows at a place of the screen, or None outside of the timeline."""
+    """Return the interval that the timeline shows at a position on the screen, or None outside the timeline."""
     parts = heights(width, height, model.runs.has_any)
     edge = 2 if parts.timeline >= _FRAMED_TIMELINE else 0
     return number_in(model, x - edge, width - 2 * edge) if 0 <= y - parts.head - parts.body < parts.timeline else None

@@ -1,7 +1,7 @@
 """The checks of the shown interval: fixes by cause, all checks at a glance, and the basis of the verdict.
 
-A cause has one row; the selected cause also has its fix, the checks that the fix settles, and why they matter. At a
-glance, a check is one character in the row of its area, or its name if there is room.
+A cause has one row. The selected cause also has its fix, the checks that the fix settles, and why they matter. At a
+glance, a check is its name or, without enough room, a character in its area's row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,17 @@ from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.marks import grid, legend, marks_by_area
 from noisewatch.surfaces.drawing.panel import Section, Space
-from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, ends, fact, first_that_fits, fitted, length
+from noisewatch.surfaces.drawing.text_row import (
+    Piece,
+    Row,
+    Style,
+    cut,
+    fact,
+    first_that_fits,
+    fit_text,
+    justify,
+    length,
+)
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
 from noisewatch.surfaces.tui.draw.side_panel import mark
 from noisewatch.surfaces.tui.screens.page import page
@@ -35,14 +45,14 @@ _NAME_GAP = 2
 
 @cache
 def all_checks() -> tuple[Check, ...]:
-    """Return all checks, in the order of a frame's gravities; imported late, because the first picture comes first."""
+    """Return all checks, in the order of a frame's gravities; an earlier import would delay the first picture."""
     from noisewatch.judgement.catalogue import CATALOGUE
 
     return CATALOGUE
 
 
 def check_named(name: str) -> Check | None:
-    """Return the check of that id, or None, as may be in a recording of another version."""
+    """Return the check with that id, or None: a recording of another version may contain other checks."""
     return next((check for check in all_checks() if check.id == name), None)
 
 
@@ -74,7 +84,7 @@ def _named_row(checks: Sequence[tuple[Check, Gravity]], widest: int, glyphs: Gly
 
 
 def checks_with_gravities(gravities: str) -> list[tuple[Check, Gravity]]:
-    """Return the frame's checks with their gravities; empty for a frame of another version with other checks."""
+    """Return the frame's checks with their gravities, or nothing for a frame of a version with other checks."""
     checks = all_checks()
     if len(gravities) != len(checks):
         return []
@@ -94,7 +104,7 @@ _NAMES_SHARE = 0.4
 def cause_list(
     listing: Listing[FindingLine], frame: Frame, width: int, room: int, glyphs: Glyphs, is_selected: bool
 ) -> list[Row]:
-    """Return rows of the causes that fit, including the selected one."""
+    """Return a row for each cause that fits, the selected cause among them."""
     if room < 1 or not listing.lines:
         return []
     first = listing.first_in(room)
@@ -103,22 +113,22 @@ def cause_list(
         return rows
     at = listing.at - first
     text = f"-    {listing.lines[listing.at].id}" if listing.is_gone else "".join(text for text, _ in rows[at])
-    rows[at] = [(fitted(text, width), "selected")]
+    rows[at] = [(fit_text(text, width), "selected")]
     return rows
 
 
 def describe_hidden(listing: Listing[FindingLine], shown: int) -> str:
-    """Return how many causes are above and below the shown ones."""
+    """Return how many causes are above and below the shown causes; empty if none are."""
     first = listing.first_in(shown) if shown > 0 else 0
     counts = {"above": first, "below": len(listing.lines) - first - shown}
     return ", ".join(f"{count} more {where}" for where, count in counts.items() if count > 0)
 
 
 def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
-    """Return a cause's mark, number and text, with its checks at the right; without a cause, the check's id first."""
+    """Return a cause's mark, number and text, and its checks at the right; or the check and its finding."""
     text, style = mark(finding.gravity, glyphs)
     if finding.cause is None:
-        # `no such file (/sys/…)` for `/sys/…: no such file`, as narrow screens cut the end
+        # `no such file (/sys/…)` for `/sys/…: no such file`, because narrow screens cut the end
         path, colon, why = finding.said.partition(": ")
         message = f"{why} ({path})" if colon and path.startswith("/") and " " not in path else finding.said
         return cut([(f"{text}    ", style), (f"{finding.id}  ", "strong"), (message, "plain")], width)
@@ -133,8 +143,8 @@ def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
     for cause_text in (whole, f"{whole.partition('; ')[0]}; …"):
         for names_text in (*names, ""):  # the detail below names the checks too
             if len(cause_text) + len(names_text) <= room:
-                return ends([*number, (cause_text, "plain")], [(names_text, "faint")], width)
-    return ends([*number, (whole, "plain")], [(names[0], "faint")], width)
+                return justify([*number, (cause_text, "plain")], [(names_text, "faint")], width)
+    return justify([*number, (whole, "plain")], [(names[0], "faint")], width)
 
 
 def _findings_of_cause(frame: Frame, number: int) -> list[FindingLine]:
@@ -142,7 +152,7 @@ def _findings_of_cause(frame: Frame, number: int) -> list[FindingLine]:
 
 
 def _cause_text(frame: Frame, number: int) -> str:
-    """Return the cause's text, or else as many of its findings as fit."""
+    """Return the cause's own text, or else as many of its findings as fit."""
     cause = frame.causes[number - 1]
     if cause.said is not None:
         return cause.said
@@ -156,7 +166,7 @@ def _cause_text(frame: Frame, number: int) -> str:
 def cause_detail(
     model: ScreenModel, frame: Frame, listing: Listing[FindingLine], width: int, glyphs: Glyphs
 ) -> list[Row]:
-    """Return the cause's text, the commands to fix it, undo the fix and make it permanent, and the fixed checks."""
+    """Return the cause's text, its commands (fix, undo, make permanent), and the checks that they fix."""
     finding = listing.selected
     if finding is None:
         return [[("all checks that were asked pass" if frame.passed else "no check was asked", "plain")]]
@@ -169,7 +179,7 @@ def cause_detail(
             *_wrap_rows([*asked, finding.said], width),
             *_step(NOW if finding.is_command else TRY, finding.fix, width),
         ]
-        return [*rows, *(cause_why(frame, finding, width) if model.opens_check else [])]
+        return [*rows, *(explain_cause(frame, finding, width) if model.opens_check else [])]
     cause = frame.causes[finding.cause - 1]
     rows = _wrap_rows([_cause_text(frame, finding.cause)], width - 2)
     rows = [
@@ -183,15 +193,15 @@ def cause_detail(
     others = [member.id for member in members if member.id not in cause.settles]
     label = OPEN if cause.is_open else HELPS if settled or cause.command else SEE
     rows += _step(FIXES, ", ".join(settled), width) + _step(label, ", ".join(others), width)
-    return [*rows, *(cause_why(frame, finding, width) if model.opens_check else [])]
+    return [*rows, *(explain_cause(frame, finding, width) if model.opens_check else [])]
 
 
 def _step(purpose: str, line: str | None, width: int) -> list[Row]:
     return [cut(fact(purpose, line, STEP), width)] if line else []
 
 
-def cause_why(frame: Frame, finding: FindingLine | None, width: int) -> list[Row]:
-    """Return for each check of the cause its question, its finding, why it matters, and its limits."""
+def explain_cause(frame: Frame, finding: FindingLine | None, width: int) -> list[Row]:
+    """Return each check of the cause with its question, its finding, why it matters, and its limits."""
     if finding is None:
         return []
     members = [finding] if finding.cause is None else _findings_of_cause(frame, finding.cause)
@@ -234,7 +244,7 @@ def preflight_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) 
 
 
 def _body(model: ScreenModel, space: Space) -> list[Row]:
-    """Return the selected cause, all causes, all checks, and the basis; without frames all causes come first."""
+    """Return the selected cause, all causes, all checks, and the basis; without frames, all causes come first."""
     frame, width, glyphs = model.frame, space.inside, space.glyphs
     if frame is None or frame.verdict is None:
         text: Row = [("no verdict yet", "faint")]
@@ -263,7 +273,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
         opened = next((rows for rows in choices if len(rows) <= len(checks) + left), [])
         left, checks = left - max(len(opened) - len(checks), 0), opened or checks
     if left > 0 and not model.opens_check and area is None:
-        detail = [*detail, *cause_why(frame, listing.selected, width)]
+        detail = [*detail, *explain_cause(frame, listing.selected, width)]
     title, position = _title(frame, listing.selected, area), _position(frame, listing, area)
     sections = [
         Section(title, _cut(model, detail, shown + left), position, shown + left),
@@ -277,7 +287,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
 
 
 def _causes_section(frame: Frame, causes: list[Row], hidden: str, space: Space) -> Section:
-    """Return the causes; without a frame their heading counts the checks, which may have no section of their own."""
+    """Return the causes; without a frame, their heading counts the checks, which may not have their own section."""
     if not space.is_framed:
         return Section("", [_list_heading(frame, hidden, space.width), *causes], has_heading=True)
     rates = f"rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without rates"
@@ -298,7 +308,7 @@ def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:
 
 
 def _expanded_checks(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]] | None:
-    """Return title and rows of all checks, or of one area, if they are expanded; else None."""
+    """Return title and rows of all checks, or of one area, or None if neither is expanded."""
     if model.shows_all_checks:
         return f"all {len(frame.gravities)} checks", all_rows(frame, width, glyphs)
     if model.area is not None and model.opens_check:
@@ -307,7 +317,7 @@ def _expanded_checks(model: ScreenModel, frame: Frame, width: int, glyphs: Glyph
 
 
 def _visible_section(model: ScreenModel, title: str, rows: list[Row], room: int) -> Section:
-    """Return the visible part of the rows."""
+    """Return a section with the visible rows, and with their position if not all are visible."""
     first = max(min(model.check_offset, len(rows) - room), 0)
     model.check_offset = first
     right = "esc back" if len(rows) <= room else f"{first + 1} to {first + room} of {len(rows)} rows · esc back"
@@ -320,11 +330,11 @@ def _heading(frame: Frame) -> str:
 
 
 def _list_heading(frame: Frame, hidden: str, width: int) -> Row:
-    """Return the heading with counts and hidden rows; details of the counts are dropped first."""
+    """Return the heading: counts of checks, and `hidden` at the right; details of the counts are dropped if needed."""
     right: Row = [(f"  {hidden}", "faint")] if hidden else []
     heading = _heading(frame)
     choices = [heading, heading.rpartition(", ")[0], heading.partition("; ")[0]]
-    return ends([(f" {first_that_fits(choices, width - 1 - length(right))}", "heading")], right, width)
+    return justify([(f" {first_that_fits(choices, width - 1 - length(right))}", "heading")], right, width)
 
 
 def _title(frame: Frame, selected: FindingLine | None, area: Area | None) -> str:
@@ -370,12 +380,12 @@ def areas_of(frame: Frame) -> list[Area]:
 
 
 def brief_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return one row for each check, the gravest first."""
+    """Return one row for each check of the area, the gravest first."""
     return [cut([*head, answer], width) for head, answer in _answers(frame, area, glyphs)]
 
 
 def _answers(frame: Frame, area: Area, glyphs: Glyphs) -> list[tuple[Row, Piece]]:
-    """Return for each check its mark and name, and its finding, or for a passed check its answer or question."""
+    """Return each check's mark and name, with its finding or, for a passed check, its answer or question."""
     text_by_check = {finding.id: finding.said for finding in frame.findings}
     checks = _checks_of_area(frame, area)
     widest = max((len(check.id) for check, _ in checks), default=0)
@@ -393,7 +403,7 @@ def _answers(frame: Frame, area: Area, glyphs: Glyphs) -> list[tuple[Row, Piece]
 
 
 def _answer_or_question(frame: Frame, check: Check, gravity: Gravity) -> str:
-    """Return the answer of a check that passed or does not apply, or its question if there is no answer."""
+    """Return a passed or inapplicable check's answer or, if it is missing, its question or why it was not asked."""
     if check.asks_calibration and gravity == Gravity.LEFT_OUT:
         return _NOT_ASKED
     if frame.answers is not None and check.id in frame.answers:
@@ -409,7 +419,7 @@ def _checks_of_area(frame: Frame, area: Area) -> list[tuple[Check, Gravity]]:
 
 
 def whole_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return for each check of the area its finding, its question, why it matters, and its limits."""
+    """Return each check of the area with its finding, its question, why it matters, and its limits."""
     rows: list[Row] = []
     for (head, (answer, style)), (check, _) in zip(
         _answers(frame, area, glyphs), _checks_of_area(frame, area), strict=True

@@ -1,4 +1,4 @@
-"""The table of screens: the function that draws each screen, and the actions of keys that differ by screen."""
+"""The table of screens: the function that draws each screen, and the effects of keys that differ by screen."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Room = Callable[[ScreenModel, int, int], int]  # rows of CPUs that are visible i
 class ScreenEntry(Struct, frozen=True):
     """The rows of a screen, and its search words in the palette.
 
-    `scrolls` returns the room of the CPUs that arrow keys scroll; without it they move the selection. On a screen that
-    `selects_by_row` only a single step does.
+    Without `scrolls`, arrow keys move the selection. Otherwise they scroll the CPUs, of which `scrolls` returns the
+    visible number; with `selects_by_row`, single steps still move the selection.
     """
 
     rows: Rows
@@ -36,7 +36,7 @@ class ScreenEntry(Struct, frozen=True):
     selects_by_row: bool = False
 
     def move(self, model: ScreenModel, rows: int, size: tuple[int, int]) -> None:
-        """Move the selection, or scroll the CPUs, by this many rows on a screen of that size."""
+        """Move the selection, or scroll the CPUs, by this many rows; `size` is the screen's width and height."""
         if self.scrolls is None or (self.selects_by_row and abs(rows) == 1):
             model.select(rows)
         else:

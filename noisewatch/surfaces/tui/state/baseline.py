@@ -18,7 +18,7 @@ Identity = tuple[int, str, str, int | None]
 
 
 class Baseline(Struct, frozen=True):
-    """The mean noise (ns/s) of CPUs and culprits over a span; None if it is unknown in any interval."""
+    """The mean noise (ns/s) of CPUs and culprits over a span; None if the noise of any interval is unknown."""
 
     taken_at_ns: int
     intervals: int
@@ -32,7 +32,7 @@ class Baseline(Struct, frozen=True):
         return None if before is None or line.stolen_ns_per_s is None else line.stolen_ns_per_s - before
 
     def change_of_culprit(self, line: CulpritLine) -> float | None:
-        """Return the change of the culprit's noise (ns/s), or None if the baseline's frames may have left it out."""
+        """Return the change of the culprit's noise since the baseline (ns/s), or None if unknown."""
         absent_ns = 0.0 if line.cpu in self.whole_cpus else None
         before = [self.noise_by_culprit.get(identity_of(part), absent_ns) for part in parts_of(line)]
         measured_noise = [noise for noise in before if noise is not None]
@@ -40,13 +40,13 @@ class Baseline(Struct, frozen=True):
 
 
 def identity_of(line: CulpritLine) -> Identity:
-    """Return the key of a culprit in all intervals, without the name of a kernel worker, which changes."""
+    """Return the key of a culprit in all intervals; the name of a kernel worker changes, so it is left out."""
     is_numbered = line.kind == Kind.KERNEL_THREAD and line.tid is not None
     return line.cpu, line.kind, "" if is_numbered else line.name, line.tid
 
 
 def baseline_of(history: History, last: int) -> Baseline:
-    """Return the baseline of the intervals up to `last`, which has to be kept."""
+    """Return the baseline of the intervals up to `last`, which must be a kept interval."""
     numbers = range(max(last + 1 - MOST_INTERVALS, history.first), last + 1)
     count = len(numbers)
     frames = [history.frame(number) for number in numbers]

@@ -26,9 +26,9 @@ HOT = 0.85  # of the critical temperature, or of the power limit
 
 
 def share_of_heat(frame: Frame) -> float:
-    """Return the hottest temperature as a share of the critical one, or NaN if unknown.
+    """Return the highest temperature as a share of its critical temperature, or NaN if unknown.
 
-    It is unknown if any temperature is unknown and no other is HOT.
+    It is unknown if any temperature is unknown and no other temperature is HOT.
     """
     degrees = [(package.celsius, package.critical_celsius) for package in _packages(frame)]
     degrees += [(sensor.celsius, sensor.critical_celsius) for sensor in frame.conditions.temperatures]
@@ -36,7 +36,7 @@ def share_of_heat(frame: Frame) -> float:
 
 
 def share_of_power(frame: Frame) -> float:
-    """Return the highest power of a target package as a share of PL1, else of its rated power; NaN is unknown."""
+    """Return the highest power of a target package as a share of PL1 (or else its rated power), or NaN if unknown."""
     return _highest((package.watts, package.long_limit_w or package.rated_w) for package in _packages(frame))
 
 
@@ -50,7 +50,7 @@ def available_figures(frame: Frame) -> set[str]:
 
 
 def times_limited(frame: Frame) -> dict[str, int]:
-    """Return how many times each target package and core reached its power limit, if known."""
+    """Return how many times each target package and core reached its power limit; unknown counts are left out."""
     counts = {f"package {package.package}": package.power_limit_count for package in _packages(frame)}
     cpus = frame.clock.cpus if frame.clock is not None else ()
     counts |= {f"core of {cpu.cpu}": cpu.power_limit_count for cpu in cpus if cpu.cpu in frame.target}
@@ -77,7 +77,7 @@ _KNOWS_TICKS, _BY_HEAT, _BY_POWER, _UNCOUNTED = 1, 2, 4, 8
 
 
 class ClockGraph(StrEnum):
-    """The clock drawn over time: of the slowest target CPU, of each target CPU, or their mean."""
+    """The clock drawn over time: that of the slowest target CPU, of each target CPU, or the mean of all."""
 
     SLOWEST = "slowest"
     PER_CPU = "each"
@@ -85,10 +85,10 @@ class ClockGraph(StrEnum):
 
 
 class ClockRange(Struct, frozen=True):
-    """The clocks (kHz) of one CPU over some intervals; `age_s` is the time since its last tick with a clock.
+    """The clocks (kHz) of one CPU over some intervals; `age_s` is the time since the last tick that had a clock.
 
-    `age_s` is 0 if that tick was in the last interval. None means that no tick is kept if `knows_ticks`, else that
-    ticks are unknown. Lowest and highest are of intervals with a tick, if there are any.
+    `age_s` is 0 for a tick in the last interval. It is None if no tick is kept (`knows_ticks`), or if ticks are
+    unknown. Lowest and highest clock are from intervals with a tick, if there are any.
     """
 
     lowest_khz: int
@@ -100,7 +100,7 @@ class ClockRange(Struct, frozen=True):
 
 
 class ReportedFigures:
-    """The CPUs for which each figure was reported in the session, so a column stays once it was shown.
+    """The CPUs for which each figure was ever reported in the session: a column that was once shown stays.
 
     Figures are `age` (of a clock), `heat`, `slowed`, `limited` (by power), `C0`, and idle states by their names.
     """
@@ -176,9 +176,9 @@ class ClockHistory:
         self._at_s.add(frame.taken_at_ns / 1e9)
 
     def _slowest_of(self, targets: Sequence[int]) -> int:
-        """Return the slowest clock, or _UNKNOWN if any clock is unknown, as that CPU may be the slowest.
+        """Return the slowest clock, or _UNKNOWN if any clock is unknown, because that CPU may be the slowest.
 
-        Even then, a known clock that dropped below the last complete slowest clock is returned.
+        A known clock is returned even then if it has dropped (by DROP) below the last certain slowest clock.
         """
         slowest = _slowest(targets)
         if _UNKNOWN not in targets:
@@ -190,19 +190,19 @@ class ClockHistory:
         return [abs(khz) or None for khz in self._khz.read(cpu, numbers)]
 
     def slowest(self, numbers: Iterable[int]) -> list[int | None]:
-        """Return the clock (kHz) of the slowest target CPU, among CPUs with a tick if any had one; None is unknown."""
+        """Return the slowest target CPU's clock (kHz) by interval, preferably of CPUs with a tick; None is unknown."""
         return [abs(khz) or None for khz in self._slowest.read(numbers)]
 
     def are_stale(self, numbers: Iterable[int], cpu: int | None = None) -> list[bool]:
-        """Return by interval whether the clock of the CPU (None: the slowest target CPU) is stale."""
+        """Return by interval whether the clock of the CPU (None: of the slowest target CPU) is stale."""
         return [khz < 0 for khz in (self._slowest.read(numbers) if cpu is None else self._khz.read(cpu, numbers))]
 
     def means(self, numbers: Iterable[int]) -> list[float | None]:
-        """Return the mean clock (kHz) of the target CPUs, among CPUs with a tick if any had one; None is unknown."""
+        """Return the target CPUs' mean clock (kHz) by interval, preferably of CPUs with a tick; None is unknown."""
         return _none_if_unknown(self._means.read(numbers))
 
     def distinct_clocks(self, cpus: Sequence[int], numbers: Iterable[int]) -> list[frozenset[int]]:
-        """Return the distinct clocks (kHz, rounded to 10 MHz) of the CPUs by interval."""
+        """Return the CPUs' distinct clocks (kHz, rounded to 10 MHz) by interval."""
         asked = list(numbers)
         columns = [self._khz.read(cpu, asked) for cpu in cpus]
         return [
@@ -213,7 +213,7 @@ class ClockHistory:
     def drops(self) -> list[int]:
         """Return the kept intervals in which the slowest target CPU's clock fell by more than DROP.
 
-        The fall is relative to its highest recent clock. Stale clocks are skipped.
+        The fall is relative to the CPU's highest recent clock. Stale clocks are skipped.
         """
         drops: list[int] = []
         kept, lately, was_low = self._slowest.kept, list[int](), False
@@ -226,7 +226,7 @@ class ClockHistory:
         return drops
 
     def heat(self, numbers: Iterable[int]) -> list[float | None]:
-        """Return the highest temperature of a target package as a share of the critical one; None is unknown."""
+        """Return the highest temperature, as a share of the critical temperature, by interval; None is unknown."""
         return _none_if_unknown(self._heat.read(numbers))
 
     def power(self, numbers: Iterable[int]) -> list[float | None]:
@@ -238,16 +238,16 @@ class ClockHistory:
         return [(bool(flags & _BY_HEAT), bool(flags & _BY_POWER)) for flags in self._flags.read(numbers)]
 
     def are_uncounted(self, numbers: Iterable[int]) -> list[bool]:
-        """Return by interval whether the number of throttles of a core or package is unknown."""
+        """Return by interval whether a core's or package's number of throttles is unknown."""
         return [bool(flags & _UNCOUNTED) for flags in self._flags.read(numbers)]
 
     def _is_limited(self, frame: Frame) -> bool:
-        """Return whether a power limit was reached since the frame before, if both frames count it."""
+        """Return whether any count of a reached power limit is higher than in the frame before (0 if missing there)."""
         before, self._limited = self._limited, times_limited(frame)
         return any(count > before.get(what, count) for what, count in self._limited.items())
 
     def range_of(self, cpu: int, numbers: range) -> ClockRange | None:
-        """Return the range of the CPU's clocks in the intervals, or None if none is known."""
+        """Return the range of the CPU's clocks in the intervals, or None if no clock is known."""
         read = self._khz.read(cpu, numbers)
         measured_khz = [khz for khz in read if khz]
         if not measured_khz:
@@ -271,7 +271,7 @@ class ClockHistory:
 
 
 def _slowest(clocks: Iterable[int]) -> int:
-    """Return the slowest clock of CPUs with a tick, or else the slowest stale clock, negated."""
+    """Return the slowest clock with a tick or else, negated, the slowest stale clock; _UNKNOWN if there is none."""
     measured_khz = [khz for khz in clocks if khz]
     return min((khz for khz in measured_khz if khz > 0), default=max(measured_khz, default=_UNKNOWN))
 

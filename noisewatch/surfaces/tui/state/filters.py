@@ -15,7 +15,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, CpuLine, CulpritLine, Frame
 from noisewatch.patterns import regex
 from noisewatch.surfaces.tui.state.baseline import Baseline
-from noisewatch.surfaces.tui.state.folding import cpus_of, folded
+from noisewatch.surfaces.tui.state.folding import cpus_of, fold_culprits
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count, parse_duration
@@ -29,7 +29,7 @@ _MEANT_AS_BOUND = regex(r"[<>]=?[\d.]")
 Test = Callable[[CulpritLine], bool]
 
 
-def matching(lines: Iterable[CulpritLine], text: str) -> list[CulpritLine]:
+def filter_culprits(lines: Iterable[CulpritLine], text: str) -> list[CulpritLine]:
     """Return the culprits that match all words of the filter; `!` before a word negates it.
 
     A word is a kind, or a part of a name; `cpu:LIST` and `kind:WORD` match CPUs and kinds; `>100us` and `<1ms` bound
@@ -124,25 +124,25 @@ def cpus_in_order(lines: Sequence[CpuLine], sort: SortOrder, room: int) -> list[
 
 
 def weight_of(line: CulpritLine, sort: SortOrder, baseline: Baseline | None) -> float:
-    """Return the weight by which culprits are sorted; if sorted by CPU, within each CPU."""
+    """Return the weight by which culprits are sorted (in the order by CPU, within each CPU)."""
     if sort == SortOrder.CHANGE and baseline is not None:
         return abs(noise_or_grave(baseline.change_of_culprit(line)))
     return (line.rate_per_s or 0) if sort == SortOrder.RATE else line.stolen_ns_per_s
 
 
 def culprits_in_order(lines: Iterable[CulpritLine], sort: SortOrder, baseline: Baseline | None) -> list[CulpritLine]:
-    """Return the culprits in the sort order; by CPU, a culprit on several CPUs sorts by its first CPU."""
+    """Return the culprits in the sort order; in the order by CPU, a culprit's first CPU counts."""
     by_number = sort == SortOrder.CPU
     return sorted(lines, key=lambda line: (cpus_of(line)[0] if by_number else 0, -weight_of(line, sort, baseline)))
 
 
 def noise_or_grave(ns: float | None) -> float:
-    """Return the noise for sorting; unknown noise, which may be grave, sorts as grave."""
+    """Return the noise for sorting; unknown noise sorts as grave, because it may be grave."""
     return GRAVE_NS if ns is None else ns
 
 
 def order_in_words(sort: SortOrder, is_folded: bool) -> str:
-    """Return the description of the culprits' order."""
+    """Return a description of the culprits' order."""
     return sort if is_folded else f"{sort}, per CPU"
 
 
@@ -156,13 +156,13 @@ def listed_culprits(model: ScreenModel) -> list[CulpritLine]:
     """Return the culprits that the screen lists, filtered, folded and sorted."""
     lines = _covered_culprits(model)
     if model.folds and model.screen != "cpu":
-        lines = folded(lines, lambda line: weight_of(line, model.sort, model.baseline), _cut_cpus(model.frame))
+        lines = fold_culprits(lines, lambda line: weight_of(line, model.sort, model.baseline), _cut_cpus(model.frame))
     return culprits_in_order(lines, model.sort, model.baseline)
 
 
 def _covered_culprits(model: ScreenModel) -> list[CulpritLine]:
-    """Return the culprits that the screen covers, one line for each CPU."""
-    lines = matching(model.culprits, listed_filter(model))
+    """Return the culprits on the CPUs that the screen lists, filtered, with a line for each thread and CPU."""
+    lines = filter_culprits(model.culprits, listed_filter(model))
     if model.screen == "cpu":
         return [line for line in lines if line.cpu == model.cpu]
     is_complete = model.screen == "culprits" or model.shows_all_cpus
@@ -170,7 +170,7 @@ def _covered_culprits(model: ScreenModel) -> list[CulpritLine]:
 
 
 def listed_filter(model: ScreenModel) -> str:
-    """Return the filter of the culprits that the screen lists; empty if it shows none."""
+    """Return the filter of the culprits that the screen lists; empty if the screen has no filter."""
     return model.filter if model.screen == "culprits" else ""
 
 
@@ -184,13 +184,13 @@ def listed_cpus(model: ScreenModel) -> CpuSet | None:
 
 
 def is_covered(model: ScreenModel, line: CpuLine) -> bool:
-    """Return whether the screen lists the culprits of the online CPU, and its filter does not exclude the CPU."""
+    """Return whether the CPU is online, and the screen lists its culprits and does not filter it out."""
     cpus = (listed_cpus(model), asked_cpus(listed_filter(model)))
     return line.role != Role.OFFLINE and all(listed is None or line.cpu in listed for listed in cpus)
 
 
 def _cut_cpus(frame: Frame | None) -> CpuSet:
-    """Return the CPUs whose culprits may be incomplete, if the frame has only the costliest."""
+    """Return the CPUs whose culprits may be incomplete because the frame has only the costliest."""
     if frame is None or not frame.is_cut:
         return frozenset()
     complete = frozenset(line.cpu for line in frame.cpus if frame.has_all_culprits_on(line))
@@ -198,7 +198,7 @@ def _cut_cpus(frame: Frame | None) -> CpuSet:
 
 
 def unreadable_cpus(model: ScreenModel) -> list[int]:
-    """Return the CPUs whose culprits the screen would list but could not be read; empty before there are rates."""
+    """Return the listed CPUs whose culprits could not be read; empty before there are rates."""
     if model.frame is None or model.frame.seconds <= 0:
         return []
     return [line.cpu for line in model.cpus if line.stolen_ns_per_s is None and is_covered(model, line)]

@@ -1,4 +1,4 @@
-"""One line for a culprit on several CPUs: the tick of thirteen CPUs is one fact."""
+"""One line for a culprit on several CPUs: the tick on thirteen CPUs is one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from noisewatch.operations.frame.frame import CulpritLine
 class FoldedLine(CulpritLine, frozen=True):
     """All lines of one culprit, with the figures of its worst CPU; `parts` are its lines on that CPU.
 
-    With `is_least`, the frame may leave out some of its threads on that CPU.
+    With `is_least`, the frame may leave out some of the culprit's threads on that CPU.
     """
 
     cpus: tuple[int, ...] = ()
@@ -23,7 +23,7 @@ class FoldedLine(CulpritLine, frozen=True):
 
     @property
     def process_mark(self) -> str:
-        """The process ID in brackets, without a thread, as its threads differ."""
+        """The process ID in brackets, without a thread ID, because a folded line has several threads."""
         return "" if self.pid is None else f" [{self.pid}]"
 
 
@@ -32,21 +32,21 @@ def noise_of(line: CulpritLine) -> float:
     return line.stolen_ns_per_s
 
 
-def folded(
+def fold_culprits(
     lines: Iterable[CulpritLine], weight: Callable[[CulpritLine], float] = noise_of, cut_cpus: CpuSet = frozenset()
 ) -> list[CulpritLine]:
     """Return one line for each culprit: all its threads together, on the CPU where it has the most `weight`.
 
-    `cut_cpus` are CPUs of which the lines do not include all threads.
+    `cut_cpus` are CPUs for which the lines may lack threads.
     """
     groups: dict[Hashable, list[CulpritLine]] = {}
     for line in lines:
-        groups.setdefault(what_is_same(line), []).append(line)
+        groups.setdefault(culprit_identity(line), []).append(line)
     return [_fold_group(group, weight, cut_cpus) for group in groups.values()]
 
 
-def what_is_same(line: CulpritLine) -> Hashable:
-    """Return the key of a culprit on all its CPUs; threads of a process with different names are different culprits."""
+def culprit_identity(line: CulpritLine) -> Hashable:
+    """Return a culprit's key, the same on all its CPUs; differently named threads of a process are several culprits."""
     return (line.kind, line.name, line.pid if line.kind in THREADS else line.irq)
 
 
@@ -60,7 +60,7 @@ def _fold_group(group: list[CulpritLine], weight: Callable[[CulpritLine], float]
 
 
 def by_cpu(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
-    """Return the lines of one culprit as one line for each CPU, all its threads together."""
+    """Return one line for each CPU of a culprit, all its threads there together."""
     lines_by_cpu: dict[int, list[CulpritLine]] = {}
     for line in lines:
         lines_by_cpu.setdefault(line.cpu, []).append(line)

@@ -1,4 +1,4 @@
-"""The last hour of frames: noise, interrupts and temperature of each CPU by interval, the frames, and noise spikes.
+"""The last hour: the frames, each CPU's noise, interrupts and temperature by interval, and noise spikes.
 
 A frame is kept as its compressed line. A reading of interrupts or temperature for the map takes one byte: 4 MB after an
 hour of 512 CPUs. Rates are exact to 5%, which is enough for levels. The local time and the places of CPUs, which seldom
@@ -29,11 +29,11 @@ from noisewatch.surfaces.tui.state.noise import GRAVE_NS, OFFLINE_NS, worst_of
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Changes, Ring, Rings
 from noisewatch.units import NS_PER_S
 
-# Two minutes, at one interval per second. Noise is usual once it lasts, or recurs, for more than a quarter of them. A
-# slow rise is never a spike.
+# Two minutes, at one interval per second. Noise in more than a quarter of these intervals is usual, so a slow rise is
+# never a spike.
 USUAL_INTERVALS = 120
-# A multiple of the distance from median to upper quartile. For normally distributed noise it would be six standard
-# deviations; of 120 intervals the quartile is itself so inexact that four are exceeded in every hour.
+# A multiple of the distance from median to upper quartile: six standard deviations of normally distributed noise. From
+# 120 intervals the quartile is so inexact that noise exceeds four deviations in every hour.
 _LEAST_SPREADS = 8
 _LEAST_MEASURED = 10  # intervals; fewer do not show how much noise varies, and a spike has to double it
 _DOUBLE = 2  # times the noise before: a new source of noise, also on a noisy machine
@@ -65,7 +65,7 @@ def is_spike_at(losses: Sequence[float | None], at: int) -> bool:
 def _is_unusual(losses: Sequence[float | None], at: int, lost: float) -> bool:
     """Return whether noise exceeds usual noise by a grave amount, and by more than usual noise varies.
 
-    Without any known noise before, no noise is unusual.
+    If all earlier noise is unknown, return false.
     """
     if lost < GRAVE_NS:  # most intervals, on a quiet machine
         return False
@@ -140,7 +140,7 @@ class History:
         return decode_frame(zlib.decompress(self._lines[number - self.first]), self._omitted_fields.at(number)[1])
 
     def noise_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
-        """Return the CPU's noise (ns/s) by kind, one value per interval; None if a frame may leave culprits out.
+        """Return the CPU's noise (ns/s) by kind and interval; None if the frame may leave out culprits.
 
         Decoded frames are cached for one CPU: with 4 CPUs a picture of the screen of one CPU takes 1.5 ms instead of
         4.6, with 512 CPUs 4.5 instead of 44.
@@ -178,7 +178,7 @@ class History:
         return [None if lost == OFFLINE_NS else lost for lost in self.lane(cpu, numbers)]
 
     def lane(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """Return the CPU's noise (ns/s) to be drawn: OFFLINE_NS if it was offline, None if unknown or not kept."""
+        """Return the CPU's noise (ns/s) to draw: OFFLINE_NS if the CPU was offline, None if unknown or not kept."""
         return none_if_nan(self._noise.read(cpu, numbers))
 
     def worst(self, numbers: Iterable[int]) -> list[float | None]:
@@ -202,12 +202,12 @@ class History:
 
 
 def none_if_nan(values: Iterable[float]) -> list[float | None]:
-    """Return the values with None instead of NaN, which does not equal itself."""
-    return [None if value != value else value for value in values]
+    """Return the values with None instead of NaN."""
+    return [None if value != value else value for value in values]  # NaN does not equal itself
 
 
 def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]:
-    """Return the CPU's noise (ns/s) by kind, and the value for all other kinds: 0, or None if the frame omits some."""
+    """Return the CPU's noise (ns/s) by kind, and the noise of all other kinds: 0, or None if the frame is cut."""
     ns_by_kind = next((line.taken_ns_per_s for line in frame.cpus if line.cpu == cpu), None)
     if ns_by_kind is not None:
         return {kind: ns for kind, ns in zip(KINDS, ns_by_kind, strict=True) if ns}, 0.0
@@ -241,7 +241,7 @@ class CpuReadings:
         return [None if not value else 2 ** ((value - 1) / _STEPS) - 1 for value in values]
 
     def celsius(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """Return the temperature of the CPU's core, or else its package, by interval; None is unknown or not kept."""
+        """Return the temperature (°C) of the CPU's core or else package, by interval; None is unknown or not kept."""
         return [None if not value else float(value - 1) for value in self._degrees.read(cpu, numbers)]
 
 
@@ -264,7 +264,7 @@ def celsius_by_cpu(frame: Frame) -> dict[int, float]:
 
 
 def cpus_in(text: str | None) -> CpuSet:
-    """Return the CPUs of a list that the kernel wrote, or no CPU if the list cannot be parsed."""
+    """Return the CPUs in a kernel's CPU list, or no CPU if the list is None or malformed."""
     try:
         return parse_cpu_list(text or "")
     except Malformed:
@@ -277,19 +277,19 @@ _Key = tuple[float, ...]
 
 
 class WallTimes:
-    """The offsets of local time from CLOCK_MONOTONIC, with their starts; a set clock begins a new offset."""
+    """The offsets of local time from CLOCK_MONOTONIC, and when each began: a clock that is set has a new offset."""
 
     def __init__(self) -> None:
         self._ahead_ns = Changes[int](_MOST_STEPS)
 
     def add(self, frame: Frame) -> None:
-        """Record the frame's offset if it stepped. Frames have to come in order."""
+        """Store the frame's offset if it differs from the last offset. Frames must come in order."""
         if frame.wall_ns is None:
             return
         ahead_ns = frame.wall_ns + (frame.ahead_s or 0) * NS_PER_S - frame.taken_at_ns
         last_ns = self._ahead_ns.last
         if last_ns is None or abs(ahead_ns - last_ns) > _STEPPED_NS:
-            # just behind the frame before, which had its own offset
+            # from just after the frame before, which had the old offset
             self._ahead_ns.add(frame.taken_at_ns - round(frame.seconds * NS_PER_S) + 1, ahead_ns)
 
     def at(self, at_ns: int) -> str | None:

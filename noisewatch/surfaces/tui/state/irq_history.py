@@ -1,7 +1,7 @@
 """The rate of each IRQ by interval, and the moves of IRQs with their texts for the log of events.
 
-An IRQ that has interrupted takes four bytes per interval: 12 MB after an hour of 850 such IRQs, and at most 30 MB, as
-the IRQs that have been silent for longest are dropped. Settings are kept once per change.
+An IRQ that has interrupted takes four bytes per interval: 12 MB after an hour of 850 such IRQs. It is 30 MB at most,
+because the IRQs that have been silent for longest are dropped. Settings are kept once per change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NO_SETTINGS: Mapping[str, IrqSetting] = {}
 
 
 class IrqRow(Struct, frozen=True):
-    """A row of /proc/interrupts, or all rows of a device; `total` and `rate_by_cpu` are per second, None is unknown."""
+    """A row of /proc/interrupts, or all rows of a device. Rates are per second; a `total` of None is unknown."""
 
     label: str
     name: str
@@ -38,7 +38,7 @@ class IrqRow(Struct, frozen=True):
 
     @property
     def is_numbered(self) -> bool:
-        """Whether the IRQ belongs to a device, and not to the CPU itself."""
+        """Whether the row belongs to a device, not to the CPUs themselves."""
         return self.kind == Kind.IRQ or self.label.isdecimal() or len(self.settings) > 1
 
     @property
@@ -48,12 +48,12 @@ class IrqRow(Struct, frozen=True):
 
     @property
     def allowed(self) -> CpuSet | None:
-        """The CPUs that the row's IRQs may go to, or None if one of them is unknown."""
+        """The CPUs that the row's IRQs may go to, or None if they are unknown for any of the IRQs."""
         return _union(setting.allowed for setting in self.settings) if self.settings else None
 
     @property
     def effective(self) -> CpuSet | None:
-        """The CPUs that the row's IRQs go to (effective affinity), or None if one is unknown, as on old kernels."""
+        """The CPUs that the row's IRQs go to (effective affinity), or None if unknown for any IRQ (old kernels)."""
         return _union(setting.effective for setting in self.settings) if self.settings else None
 
 
@@ -68,7 +68,7 @@ def _union(lists: Iterable[str | None]) -> CpuSet | None:
 
 
 def uncounted_cpus(frame: Frame) -> CpuSet:
-    """Return the online CPUs whose interrupts are unknown, such as one that came online in the interval."""
+    """Return the online CPUs whose interrupts are unknown, such as a CPU that came online in the interval."""
     return frozenset(line.cpu for line in frame.cpus if line.interrupts_per_s is None and line.role != Role.OFFLINE)
 
 
@@ -86,7 +86,7 @@ class IrqMove(Struct, frozen=True):
 
 
 class AffinitySpan(Struct, frozen=True):
-    """A span, from interval `number`, in which the same affinities of an IRQ are known."""
+    """A span, from interval `number` on, in which the same kinds of an IRQ's affinity are known."""
 
     name: str
     number: int
@@ -97,7 +97,7 @@ class AffinitySpan(Struct, frozen=True):
 
 
 class _Rates(Ring[float]):
-    """The interrupts per second of one IRQ; 0 before its first interrupt, which was in interval `begin`."""
+    """The interrupts per second of one IRQ; its first interrupt was in interval `begin`, and earlier rates are 0."""
 
     def __init__(self, begin: int, capacity: int) -> None:
         super().__init__("f", 0.0, capacity, begin)
@@ -143,7 +143,7 @@ class IrqHistory:
             rates.last_heard = number if rate else rates.last_heard
 
     def _make_room(self, number: int) -> bool:
-        """Return whether another IRQ fits, dropping the IRQ that has been silent for longest if needed."""
+        """Return whether another IRQ fits; if needed, drop the IRQ that has been silent for longest."""
         if len(self._rates_by_label) < _MOST_IRQS:
             return True
         label = min(self._rates_by_label, key=lambda candidate: self._rates_by_label[candidate].last_heard)
@@ -154,13 +154,13 @@ class IrqHistory:
         return True
 
     def _is_lost(self, rates: _Rates | None, number: int) -> bool:
-        """Return whether the IRQ may have interrupted in that interval without being kept."""
+        """Return whether the IRQ's rate in that interval may have been dropped."""
         return number <= self._lost_until and (rates is None or number < rates.begin)
 
     def rates(self, label: str, numbers: Iterable[int]) -> list[float | None]:
         """Return the IRQ's interrupts per second on all CPUs together, by interval; None is unknown or not kept.
 
-        A rate is also unknown if a CPU that the IRQ may go to was not counted, unless the rate of other CPUs is high.
+        If a CPU that the IRQ may go to was not counted, the rate is unknown unless the other CPUs' rate is high.
         """
         rates = self._rates_by_label.get(label)
         return [None if self._is_lost(rates, number) else self._rate(label, rates, number) for number in numbers]
@@ -193,12 +193,12 @@ class IrqHistory:
             return False
         return rates is None or rates.last_heard < numbers.start or not any(rates.at(number) for number in numbers)
 
-    def most(self, label: str, numbers: Iterable[int]) -> float | None:
-        """Return the highest known rate in the intervals, or None."""
+    def highest_rate(self, label: str, numbers: Iterable[int]) -> float | None:
+        """Return the highest known rate in the intervals, or None if no rate is known."""
         return max((rate for rate in self.rates(label, numbers) if rate is not None), default=None)
 
     def follow(self, frame: Frame, number: int) -> list[IrqMove]:
-        """Update the settings from a frame that has them, and return the IRQs moved since the last ones."""
+        """Update the settings from the frame, if it has them, and return the moves since the last settings."""
         if frame.irq_settings is None:
             return []
         self._keep_settings(frame.irq_settings, number)
@@ -207,7 +207,7 @@ class IrqHistory:
         for setting in frame.irq_settings:
             earlier = before.get(setting.label)
             if earlier is not None and earlier.name != setting.name:
-                earlier = None  # the number belongs to another driver now
+                earlier = None  # the IRQ number belongs to another driver now
             place = _place_of(setting)
             if place is None or (earlier is not None and earlier.is_effective and not place.is_effective):
                 place = earlier  # less is known now
@@ -232,7 +232,7 @@ class IrqHistory:
         return moves
 
     def _keep_spans(self, settings: Iterable[IrqSetting], frame: Frame, number: int) -> None:
-        """Update the spans of known affinities; spans of removed IRQs are kept as long as intervals are."""
+        """Update the spans of known affinities; a removed IRQ's spans are kept as long as its intervals."""
         setting_by_label = {
             setting.label: (setting.name, setting.effective is not None, setting.allowed is not None)
             for setting in settings
@@ -254,12 +254,12 @@ class IrqHistory:
                 spans.append(AffinitySpan(name, number, frame.taken_at_ns, has_effective, has_allowed, is_less))
 
     def affinity_span(self, of: IrqSetting, number: int) -> AffinitySpan | None:
-        """Return the IRQ's span of known affinities at that interval, or None if it is not kept."""
+        """Return the IRQ's span of known affinities at that interval, or None if the span is not kept."""
         spans = [span for span in self._spans.get(of.label, ()) if span.number <= number and span.name == of.name]
         return spans[-1] if spans else None
 
     def _keep_settings(self, settings: Iterable[IrqSetting], number: int) -> None:
-        """Keep the new settings, sharing unchanged ones with the settings before."""
+        """Keep the new settings; unchanged settings share the old objects."""
         settings_before = self.settings
         kept = tuple(
             setting if settings_before.get(setting.label) != setting else settings_before[setting.label]
@@ -270,7 +270,7 @@ class IrqHistory:
         self._kept_settings.forget(self.count - self.capacity)
 
     def settings_at(self, number: int) -> Mapping[str, IrqSetting]:
-        """Return the last settings up to that interval by label; empty before the first settings."""
+        """Return the last settings up to that interval, by label; empty before the first settings."""
         texts = self._kept_settings.at(number)[1]
         if self._shown[0] is not texts:
             self._shown = texts, {setting.label: setting for setting in texts}
@@ -286,7 +286,7 @@ class IrqHistory:
         }
 
     def moves(self, of: IrqSetting, number: int) -> list[IrqMove]:
-        """Return the IRQ's last moves up to that interval, the newest last, without moves of other drivers' IRQs."""
+        """Return the IRQ's last moves up to that interval, the newest last, without those under an earlier driver."""
         return [move for move in self._moves.get(of.label, ()) if move.number <= number and move.name == of.name]
 
     def has_moved(self, number: int) -> bool:
@@ -294,7 +294,7 @@ class IrqHistory:
         return any(moves[0].number <= number for moves in self._moves.values())
 
     def knows_moves(self, of: IrqSetting, number: int) -> bool:
-        """Return whether all earlier moves are kept: an IRQ with many moves loses the first ones."""
+        """Return whether all moves up to that interval are kept: an IRQ with many moves loses the first moves."""
         kept = self._moves.get(of.label)
         return kept is None or len(kept) < _MOST_MOVES or kept[0].number <= number
 
@@ -306,17 +306,17 @@ class _Place(Struct, frozen=True):
 
 
 def _place_of(setting: IrqSetting) -> _Place | None:
-    """Return the effective affinity, or else the allowed CPUs; None if unknown, or empty as before the first start."""
+    """Return the effective affinity, or else the allowed CPUs; None if unknown or, before the IRQ's start, empty."""
     if setting.effective is not None:
         return _Place(setting.name, setting.effective, True) if setting.effective else None
     return _Place(setting.name, setting.allowed, False) if setting.allowed else None
 
 
-_MOST_SENTENCES = 8  # texts per interval: a balancer that moves a hundred IRQs must not fill the log
+_MOST_SENTENCES = 8  # per interval: a balancer that moves a hundred IRQs must not fill the log
 
 
 def describe_moves(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:
-    """Yield a sentence for each of the first moves (from or to target CPUs first), and one for all others."""
+    """Yield a sentence for each of the first moves (from or to target CPUs first), and one sentence for the rest."""
     ordered = sorted(moves, key=lambda move: not (cpus_in(move.before) | cpus_in(move.after)) & target)
     yield from map(_sentence, ordered[:_MOST_SENTENCES])
     rest = ordered[_MOST_SENTENCES:]

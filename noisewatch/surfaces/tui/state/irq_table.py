@@ -1,4 +1,4 @@
-"""The rows of the IRQ screen: each IRQ or device, its rate on each CPU, and the CPUs that it may go to."""
+"""The rows of the IRQ screen: each IRQ or device, its rate on each CPU, and its allowed CPUs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _row(setting: IrqSetting, line: IrqLine | None, frame: Frame) -> IrqRow:
 
 
 def _by_device(rows: Sequence[IrqRow]) -> list[IrqRow]:
-    """Return one row for all IRQs of a device; IRQs without a known device keep their own row."""
+    """Return one row for each device with all its IRQs; an IRQ without a known device keeps its own row."""
     rows_by_device: dict[str, list[IrqRow]] = {}
     for row in rows:
         device = row.settings[0].device if row.is_numbered and row.settings else None
@@ -124,7 +124,7 @@ def _is_silent(model: ScreenModel, row: IrqRow) -> bool:
 
 
 def _in_order(model: ScreenModel, rows: list[IrqRow]) -> list[IrqRow]:
-    """Return the rows by level of rate, so small changes do not move rows; by rate or CPU if requested."""
+    """Return the rows ordered by their rate's level (so small changes do not move rows), or by rate or CPU."""
 
     def key(row: IrqRow) -> tuple[bool, float]:
         if model.sort == SortOrder.CPU:
@@ -146,7 +146,7 @@ def moves_of(model: ScreenModel, row: IrqRow) -> list[IrqMove]:
 
 
 def move_words(model: ScreenModel, row: IrqRow) -> str:
-    """Return how long ago the row was moved, and how: `11 s, 1→5`; empty if it was not moved."""
+    """Return how long ago an IRQ of the row moved, and how: `11 s, 1→5`; empty if none moved."""
     move, frame = last_move(model, row), model.frame
     if move is None or frame is None:
         return ""
@@ -156,7 +156,7 @@ def move_words(model: ScreenModel, row: IrqRow) -> str:
 
 
 def movable_word(row: IrqRow) -> str:
-    """Return whether the row can be moved; `mgd` if only the kernel can, `some` if IRQs of a device differ."""
+    """Return whether the IRQs can be moved: `yes`, `no`, `?`, `mgd` (only by the kernel), or `some` if they differ."""
     words = {
         "mgd" if setting.is_managed else {True: "yes", False: "no", None: "?"}[setting.movable]
         for setting in row.settings
@@ -165,7 +165,7 @@ def movable_word(row: IrqRow) -> str:
 
 
 def busiest_first(row: IrqRow) -> list[int]:
-    """Return the CPUs that the row interrupts, the busiest first; if none, its effective or else allowed CPUs."""
+    """Return the CPUs that the row interrupts, the busiest first, or else its effective or allowed CPUs."""
     if row.rate_by_cpu:
         return sorted(row.rate_by_cpu, key=lambda cpu: -row.rate_by_cpu[cpu])
     return sorted(row.effective or row.allowed or ())
@@ -180,7 +180,7 @@ def disturbs_target(model: ScreenModel, row: IrqRow) -> bool:
 
 
 def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
-    """Return the frame's costliest culprit of this row, or a new culprit without a known cost."""
+    """Return the row's costliest culprit in the frame, or a new culprit without a known cost; None without a CPU."""
     frame = model.frame
     culprits = culprits_of(model, row)
     if culprits:
@@ -206,7 +206,7 @@ def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
 
 
 def culprits_of(model: ScreenModel, row: IrqRow) -> list[CulpritLine]:
-    """Return the frame's culprits that are this IRQ, or one of this device."""
+    """Return the frame's culprits that are the row's IRQs."""
     numbers = {setting.irq for setting in row.settings} - {None}
     lines = model.frame.culprits if model.frame is not None else ()
     if numbers:

@@ -1,25 +1,25 @@
-"""Limits and levels of noise, special values for missing noise, and one value for several."""
+"""Limits and levels of noise, special values for missing noise, and the merging of several values into one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-# Noise per second at which a level begins: on a fixed logarithmic scale 20 µs never look like 20 ms.
+# The noise (ns/s) at which each level begins: on a fixed logarithmic scale, 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
 NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05% and 0.5% of a second
-OFFLINE_NS = -1.0  # instead of noise: less than any, so an offline CPU is never the worst of several
-NOT_FOLLOWED_NS = -2.0  # instead of the noise of a culprit that the frame may omit for costlier ones
+OFFLINE_NS = -1.0  # replaces noise: less than any noise, so an offline CPU is never the worst of several
+NOT_FOLLOWED_NS = -2.0  # replaces the noise of a culprit that the frame may omit for costlier culprits
 T = TypeVar("T")
 
 
 def worst_of(noise: Iterable[float | None]) -> float | None:
-    """Return the highest noise, or None if any is unknown and no known noise is over the limit."""
+    """Return the highest noise, or None if any noise is unknown and no known noise is over the limit."""
     return highest_if_certain(noise, GRAVE_NS)
 
 
 def highest_if_certain(values: Iterable[float | None], limit: float) -> float | None:
-    """Return the highest value, or None if any is unknown and no known value reaches the limit."""
+    """Return the highest value, or None if any value is unknown and no known value reaches the limit."""
     listed = list(values)
     measured = [value for value in listed if value is not None]
     highest = max(measured, default=None)
@@ -27,12 +27,12 @@ def highest_if_certain(values: Iterable[float | None], limit: float) -> float | 
 
 
 def columns_of(noise: Sequence[float | None], zoom: int) -> list[float | None]:
-    """Return the worst noise of each `zoom` intervals, grouped from the newest backwards."""
-    return zoomed(noise, zoom, worst_of)
+    """Return the worst noise of every `zoom` intervals, grouped from the newest backwards."""
+    return merge_by_zoom(noise, zoom, worst_of)
 
 
-def zoomed(values: Sequence[T], zoom: int, merge: Callable[[Sequence[T]], T]) -> list[T]:
-    """Return one value for each `zoom` values, grouped from the last backwards; merging one value returns it."""
+def merge_by_zoom(values: Sequence[T], zoom: int, merge: Callable[[Sequence[T]], T]) -> list[T]:
+    """Return one value for every `zoom` values, grouped from the last backwards; `merge` of one value must be it."""
     if zoom == 1:
         return list(values)
     return [merge(values[max(end - zoom, 0) : end]) for end in range(len(values), 0, -zoom)][::-1]

@@ -1,4 +1,4 @@
-"""The cost of the monitor itself, of this process and the sampler's, from frame to frame."""
+"""The cost of the monitor itself, in this process and the sampler's, from frame to frame."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WRITTEN = regex(rb"^wchar: (\d+)$", re.MULTILINE)
 
 
 class Usage(Struct, frozen=True):
-    """The resources used so far; `written_bytes` is what this process wrote, nearly all to the terminal.
+    """The resources used so far; this process wrote `written_bytes`, nearly all to the terminal.
 
     None is unknown.
     """
@@ -27,7 +27,7 @@ class Usage(Struct, frozen=True):
 
 
 class OwnCost(Struct, frozen=True):
-    """The monitor's cost in an interval; `wakeups_per_s` counts the voluntary context switches of its threads."""
+    """The monitor's cost in an interval; `wakeups_per_s` counts its threads' voluntary context switches."""
 
     cpu_share: float
     wakeups_per_s: float

@@ -19,8 +19,8 @@ N = TypeVar("N", int, float)
 class Ring(Generic[N]):
     """One figure of each of the last `capacity` intervals, numbered from 0.
 
-    `nothing` is returned for intervals without a kept figure. `code` is the type code of an array. A ring that begins
-    later than others begins with `count` intervals of `nothing`.
+    An interval without a kept figure has the value `nothing`. `code` is the type code of an array. A ring that is added
+    later begins with `count` intervals of `nothing`.
     """
 
     def __init__(self, code: str, nothing: N, capacity: int = CAPACITY, count: int = 0) -> None:
@@ -97,7 +97,7 @@ class Changes(Generic[T]):
 
     @property
     def last(self) -> T | None:
-        """The value that holds now, or None before the first one."""
+        """The value that holds now, or None before the first value."""
         return self._changes[-1][1] if self._changes else None
 
     def add(self, since: int, value: T) -> None:
@@ -110,7 +110,7 @@ class Changes(Generic[T]):
             self._changes.popleft()
 
     def at(self, number: int) -> tuple[int, T]:
-        """Return the number since which the value held at `number`, and the value; before all values, the first one.
+        """Return since when the value at `number` holds, and that value; before all values, return the first.
 
         Raise IndexError if there is no value.
         """

@@ -1,4 +1,4 @@
-"""The runs of commands (`noisewatch run`) so far: the outcome of each repetition, and the running one."""
+"""The runs of commands (`noisewatch run`) so far: each repetition's outcome, and the running repetition."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TrackedRun(Struct):
 
     @property
     def since_ns(self) -> int | None:
-        """The start of the running repetition (ns), or None if none runs or it is judged already."""
+        """The start of the running repetition (ns), or None if no repetition runs or it is judged already."""
         line = self.line
         last = max((repetition.last for repetition in self.repetitions.values()), default=0)
         is_running = line.stage == RUNNING and not self.is_over and line.number is not None and line.number > last
@@ -50,7 +50,7 @@ class RunHistory(Struct):
         return bool(self.by_id)
 
     def follow(self, frame: Frame) -> Iterator[tuple[int, str, str]]:
-        """Update the runs from a frame; yield time (ns), text and folding key of each event."""
+        """Update the runs from a frame, and yield the time (ns), text and folding key of each event."""
         for line in frame.runs:
             yield from self._update_run(line, frame)
         current_ids = {line.id for line in frame.runs}
@@ -114,9 +114,9 @@ def describe_counts(line: RunLine) -> str:
 
 
 def describe_run(line: RunLine, target: Collection[int]) -> str:
-    """Return the run's current state, `run 7/10 of bench`, or empty if it is over.
+    """Return the run's current state, such as `run 7/10 of bench`, or an empty text if it is over.
 
-    Its CPUs are named if not all of them are target CPUs.
+    The run's CPUs are named unless all of them are target CPUs.
     """
     program = line.programs[0] if line.programs else "a command"
     program += "" if set(line.cpus) <= set(target) else f" on {name_cpus(line.cpus)}"
@@ -126,8 +126,8 @@ def describe_run(line: RunLine, target: Collection[int]) -> str:
     return "" if line.stage == ENDED else f"run of {program}: {line.stage}"
 
 
-def overlapping(repetitions: Sequence[RepetitionLine], begin_ns: int, end_ns: int) -> list[RepetitionLine]:
-    """Return the repetitions that overlap the time; `repetitions` are ordered by start."""
+def overlapping_repetitions(repetitions: Sequence[RepetitionLine], begin_ns: int, end_ns: int) -> list[RepetitionLine]:
+    """Return the repetitions that overlap the span; `repetitions` must be ordered by start."""
     first = bisect_right(repetitions, begin_ns, key=lambda repetition: repetition.ended_ns)
     overlapping_ones = []
     for repetition in repetitions[first:]:

@@ -1,4 +1,4 @@
-"""The state of the monitor: the data from frames, the shown interval, screen and row, and the view of the map."""
+"""The monitor's state: the data from frames, the shown interval, the screen, the selected row, and the map's view."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ T = TypeVar("T")
 
 
 def _next_of(values: Sequence[T], value: T, direction: int = 1) -> T:
-    """Return the next value in that direction; the first one after the last."""
+    """Return the next value in that direction; after the last value comes the first."""
     return values[(values.index(value) + direction) % len(values)]
 
 
 class Quantity(StrEnum):
-    """The quantity that the map shows for each CPU, in the order of the key that steps through them."""
+    """A quantity that the map can show for each CPU; a key steps through them in this order."""
 
     NOISE = "noise"
     INTERRUPTS = "interrupts"
@@ -47,7 +47,7 @@ class Quantity(StrEnum):
 
 
 class MapView(Struct, frozen=True):
-    """The state of the map; `cpu` None selects the worst target CPU of the shown interval."""
+    """The state of the map; a `cpu` of None selects the worst target CPU of the shown interval."""
 
     quantity: Quantity = Quantity.NOISE
     cpu: int | None = None
@@ -60,7 +60,7 @@ class MapView(Struct, frozen=True):
         return replace(self, opens_part=not self.opens_part)
 
     def moved(self, model: ScreenModel, rows: int) -> MapView:
-        """Return the view with the selected CPU moved by this many places, in the order of the map."""
+        """Return the view with a CPU selected that is this many places further on the map."""
         cpus = model.in_order(line.cpu for line in model.cpus)
         at = self.pointed(model)
         if at is None or at not in cpus:
@@ -68,7 +68,7 @@ class MapView(Struct, frozen=True):
         return replace(self, cpu=cpus[max(min(cpus.index(at) + rows, len(cpus) - 1), 0)])
 
     def pointed(self, model: ScreenModel) -> int | None:
-        """Return the selected CPU, or the worst CPU if the selected one is gone."""
+        """Return the selected CPU or, if none is selected or it is gone, the worst CPU."""
         is_there = any(line.cpu == self.cpu for line in model.cpus)
         return self.cpu if is_there else worst_cpu(model.cpus)
 
@@ -94,7 +94,7 @@ class Screen(StrEnum):
         return tuple(Screen).index(self) + 1
 
 
-WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens that list culprits, one of them selected
+WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens with a list of culprits
 
 
 class ScreenModel(Struct):
@@ -127,7 +127,7 @@ class ScreenModel(Struct):
     cpu: int | None = None  # the CPU on the screen of one CPU
     selection: Selection = Selection()
     baseline: Baseline | None = None
-    calibration: Calibration | None = None  # the last one
+    calibration: Calibration | None = None  # the last calibration
     calibrated_at_ns: int | None = None
     filter: str = ""
     irq_filter: str = ""
@@ -192,9 +192,9 @@ class ScreenModel(Struct):
         return self.history.count - 1 if self.cursor is None else self.cursor
 
     def add(self, frame: Frame, line: bytes | None = None) -> None:
-        """Add the next frame and its encoded line; the first frame has no rates, and is not added to the history.
+        """Add the next frame and its encoded line; the first frame has no rates, so it is not added to the history.
 
-        Move the cursor if its interval is no longer kept, or on a spike.
+        Move the cursor if its interval is no longer kept; set it to this interval if a spike should freeze the picture.
         """
         number = self.history.count
         self.log.watch(frame, number)
@@ -202,7 +202,7 @@ class ScreenModel(Struct):
             self.log.add(Event(frame.taken_at_ns, EventKind.IRQ, text, number))
         for at_ns, text, about in self.runs.follow(frame):
             self.log.add(Event(at_ns, EventKind.RUN, text, self._interval_at(at_ns, number), about))
-        if (late := self.why_late(frame)) is not None:
+        if (late := self.late_reason(frame)) is not None:
             self.log.add(Event(frame.taken_at_ns, EventKind.MONITOR, late, number))
         self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
         self.newest = frame
@@ -223,11 +223,11 @@ class ScreenModel(Struct):
             self.cursor, self.pauses_on_spike = self.history.count - 1, False
 
     def toggle_freeze(self) -> None:
-        """Freeze the picture at the shown interval, or return to the newest."""
+        """Freeze the picture at the newest interval, or follow the newest interval again."""
         self.cursor = self.history.count - 1 if self.cursor is None and self.history.count else None
 
     def toggle_pause_on_spike(self) -> None:
-        """Toggle freezing on the next spike; this resumes a frozen live picture."""
+        """Toggle whether the next spike freezes the picture; switching this on resumes a frozen live picture."""
         self.pauses_on_spike = not self.pauses_on_spike
         if self.pauses_on_spike and not self.is_recorded:
             self.cursor = None
@@ -238,7 +238,7 @@ class ScreenModel(Struct):
             self.go_to_number(self.number + intervals * self.zoom)
 
     def go_to_number(self, number: int) -> None:
-        """Show the interval, or the nearest kept one; select the first row unless a key chose another."""
+        """Show the interval, or the nearest kept interval; select the first row unless a key chose another."""
         self.selection = self.selection if self.selection.chosen is not None else Selection()
         self.cursor, self.plays = max(min(number, self.history.count - 1), self.history.first), False
 
@@ -247,7 +247,7 @@ class ScreenModel(Struct):
         self.cursor, self.plays = None, False
 
     def go_to_time(self, at_ns: int) -> None:
-        """Show the interval that contains the CLOCK_MONOTONIC time (ns), or the nearest kept one."""
+        """Show the interval that contains the CLOCK_MONOTONIC time (ns), or the nearest kept interval."""
         kept = self.history.kept
         if kept:
             at = bisect_left(kept, at_ns, key=lambda number: self.history.frame(number).taken_at_ns)
@@ -261,14 +261,14 @@ class ScreenModel(Struct):
             self.step_among(self.history.spikes(), direction, "spike")
 
     def step_to_event(self, direction: int) -> None:
-        """Show the next interval with an event in that direction, if there is one."""
+        """Show the next interval with an event in that direction, if any."""
         happened = {event.number for event in self.log.events if event.number in self.history.kept}
         beyond = [number for number in happened if (number - self.number) * direction > 0]
         if beyond:
             self.go_to_number(min(beyond, key=lambda number: abs(number - self.number)))
 
     def show_event(self) -> None:
-        """Show the interval of the selected event on the overview."""
+        """Show the selected event's interval on the overview, or set a notice if it is no longer kept."""
         event = self.log.selected()
         if event is None:
             return
@@ -291,7 +291,7 @@ class ScreenModel(Struct):
         self.zoom = _next_of(ZOOMS, self.zoom)
 
     def go_to(self, screen: str) -> None:
-        """Show a screen, its first row selected; the screen of one CPU shows the worst target CPU if none is chosen."""
+        """Show a screen, with its first row selected; the screen of one CPU starts with the worst target CPU."""
         self.screen = Screen(screen)
         self.close_fix()
         self.forget_selection()
@@ -299,7 +299,7 @@ class ScreenModel(Struct):
             self.cpu = worst_cpu(self.frame.cpus)
 
     def go_to_cpu(self, cpu: int | None) -> None:
-        """Show the CPU on the screen of one CPU, whatever row is selected."""
+        """Show the screen of one CPU, for this CPU."""
         self.cpu = cpu
         self.go_to(Screen.CPU)
 
@@ -350,7 +350,7 @@ class ScreenModel(Struct):
         self.advice, self.awaits_fix = None, False
 
     def _renew_fix(self) -> None:
-        """If a fix is shown, request the fix of the new selection: a fix of another culprit must not be copied."""
+        """If a fix is shown, request the new selection's fix, because another culprit's fix must not be copied."""
         self.awaits_fix, self.fix_number = self.shows_fix, self.fix_number + 1
         self.advice = None
 
@@ -389,7 +389,7 @@ class ScreenModel(Struct):
             self.advice = replace(self.advice, offset=max(self.advice.offset + rows, 0))
 
     def select(self, rows: int) -> None:
-        """Move the selection; a shown fix is replaced by that of the newly selected culprit."""
+        """Move the selection by this many rows; the newly selected culprit's fix replaces a shown fix."""
         if self.screen == Screen.EVENTS:
             self.log.choose(rows)
             return
@@ -412,9 +412,9 @@ class ScreenModel(Struct):
             self.selection = self.selection.moved(self.listing(), rows)
 
     def _select_check(self, rows: int) -> None:
-        """Move through the causes and then the areas below them; an opened check or area is scrolled instead.
+        """Move through the causes, and then through the areas below them; scroll an opened area or list instead.
 
-        The text of an opened cause is scrolled by pages only.
+        An opened cause is scrolled only by pages.
         """
         if self.shows_all_checks or (self.opens_check and (self.area is not None or abs(rows) > 1)):
             self.check_offset = max(self.check_offset + rows, 0)
@@ -437,30 +437,30 @@ class ScreenModel(Struct):
         self.shows_all_checks, self.check_offset = not self.shows_all_checks, 0
 
     def listing(self) -> Listing[CulpritLine]:
-        """Return the culprits in their order, with the selected one at its current row."""
+        """Return the culprits in their order, with the selected culprit at its current row."""
         return self._listing(self.listed(), CulpritLine, lambda line: weight_of(line, self.sort, self.baseline))
 
     def findings(self) -> Listing[FindingLine]:
-        """Return the checks that did not pass and the selected one: one of each cause, then those without a cause."""
+        """Return the checks that did not pass, and the selected check: one per cause, then those without a cause."""
         leading = list(self.frame.leading) if self.frame is not None else []
         self.selection = self.selection.with_leading_check(self.frame)
         return self._listing(leading, FindingLine)
 
     def irq_listing(self) -> Listing[IrqRow]:
-        """Return the rows of the IRQ screen in their order, with the selected one at its current row."""
+        """Return the rows of the IRQ screen in their order, with the selected row at its current place."""
         rows, self.silent_irqs = listed_rows(self)
         return self._listing(rows, IrqRow, lambda row: row.total or 0.0)
 
     def _listing(
         self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None = None
     ) -> Listing[Line]:
-        """Return the lines with the selected one, and update the selection to it."""
+        """Return the lines, including the selected line, and update the selection from them."""
         listing = self.selection.listing(lines, of, weight)
         self.selection = self.selection.after(listing)
         return listing
 
     def selected(self) -> CulpritLine | None:
-        """Return the culprit that the user sees selected (on the IRQ screen, a culprit of that IRQ), or None."""
+        """Return the culprit that the user sees selected (on the IRQ screen, the IRQ's costliest culprit), or None."""
         if self.screen == Screen.IRQS:
             row = self.selection.drawn if isinstance(self.selection.drawn, IrqRow) else self.irq_listing().selected
             return culprit_of(self, row) if row is not None else None
@@ -470,7 +470,7 @@ class ScreenModel(Struct):
         return drawn if isinstance(drawn, CulpritLine) else self.listing().selected
 
     def note_drawn(self) -> None:
-        """Store the row drawn as selected, to which a key pressed before the next picture applies."""
+        """Store the row that is drawn as selected: keys apply to it until the next picture."""
         if self.screen == Screen.EVENTS:
             listed = self.log.listed()
             self.log.drawn = listed[self.log.row()] if listed else None
@@ -487,7 +487,7 @@ class ScreenModel(Struct):
         return drawn if isinstance(drawn, FindingLine) else self.findings().selected
 
     def toggle_all_cpus(self) -> None:
-        """Toggle between culprits on all CPUs and on target CPUs (and their siblings) only."""
+        """Toggle between culprits on all CPUs and culprits only on target CPUs and their siblings."""
         self.shows_all_cpus = not self.shows_all_cpus
 
     def toggle_folding(self) -> None:
@@ -502,7 +502,7 @@ class ScreenModel(Struct):
             self.folds = not self.folds
 
     def toggle_hidden(self) -> None:
-        """Toggle the map between all CPUs and the selected one's cache; on other screens, toggle silent IRQs."""
+        """Toggle the map between all CPUs and the selected CPU's cache; on other screens, toggle silent IRQs."""
         if self.screen == Screen.MAP:
             self.map = self.map.with_part_toggled()
         else:
@@ -517,7 +517,7 @@ class ScreenModel(Struct):
         self.sort = _next_of(sorts, self.sort)
 
     def mark_baseline(self) -> None:
-        """Compare from now on with the intervals up to the shown one."""
+        """Set the baseline, for later comparison, to the intervals up to the shown interval."""
         if self.history.count:
             self.baseline = baseline_of(self.history, self.number)
 
@@ -536,7 +536,7 @@ class ScreenModel(Struct):
         return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)
 
     def behind_s(self) -> float:
-        """Return how many seconds the shown frame is older than the newest."""
+        """Return how many seconds the shown frame is older than the newest frame."""
         frame, newest = self.frame, self.newest
         return 0.0 if frame is None or newest is None else (newest.taken_at_ns - frame.taken_at_ns) / 1e9
 
@@ -546,7 +546,7 @@ class ScreenModel(Struct):
         return 0.0 if frame is None or begin_ns is None else (frame.taken_at_ns - begin_ns) / 1e9
 
     def _interval_at(self, at_ns: int, newest: int) -> int:
-        """Return the kept interval that contains the time; `newest` is the interval being added."""
+        """Return the interval that contains the time: a kept interval, or `newest`, which is being added."""
         kept = range(self.history.first, newest)
         return kept.start + bisect_left(kept, at_ns / 1e9, key=lambda number: self.clocks.end_time_s(number) or 0.0)
 
@@ -567,8 +567,8 @@ class ScreenModel(Struct):
         is_late = silent_s > self.longest_silence_s
         self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped or gets no CPU time" if is_late else None
 
-    def why_late(self, frame: Frame | None) -> str | None:
-        """Return why the frame's interval is far longer than requested, or None if it is not; recordings are exempt."""
+    def late_reason(self, frame: Frame | None) -> str | None:
+        """Return why a live frame's interval is far longer than requested, or None if it is not."""
         if frame is None or frame.origin is not None or frame.seconds <= self.longest_silence_s:
             return None
         return f"no frame for {frame.seconds:.1f} s: the machine is overloaded, or the monitor was stopped"

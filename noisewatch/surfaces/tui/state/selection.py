@@ -1,8 +1,8 @@
 """The selected row, which follows its culprit, check or IRQ when rows are sorted again.
 
-Until a key has chosen a row, the first row is selected. Rows of about the same cost swap places every second, but a key
-must apply to the row that the user saw selected. So the selection stays with its culprit until another one clearly
-costs more.
+Until a key has chosen a row, the first row is selected. Culprits of about the same cost swap rows every second, but a
+key must apply to the row that the user saw selected. So the selection stays with its culprit until another culprit
+clearly costs more.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _FIRST_ROWS = 5  # an unchosen selection below these rows returns to the first r
 
 
 class Listing(Struct, Generic[Line], frozen=True):
-    """The rows of a list, and the index of the selected one.
+    """The rows of a list, and the index of the selected row.
 
-    With `is_gone`, the selected row is not in the current data, and keeps its place. With `is_chosen`, a key chose it.
+    With `is_gone`, the selected row is no longer in the data, but keeps its place. With `is_chosen`, a key chose it.
     """
 
     lines: tuple[Line, ...]
@@ -47,13 +47,13 @@ class Listing(Struct, Generic[Line], frozen=True):
 
     @property
     def needed(self) -> int:
-        """The number of rows of the whole table: a heading, and its rows or one row that explains why it is empty."""
+        """The number of rows of the whole table: a heading, and the rows or one row that explains an empty table."""
         return 1 + max(len(self.lines), 1)
 
     def first_in(self, room: int) -> int:
-        """Return the first visible row in a window of `room` rows, so that the selected row is visible.
+        """Return the first row to show in a window of `room` rows that contains the selected row.
 
-        If no row was chosen, the first row is visible too if possible.
+        If no row was chosen, the window also contains the first row if possible.
         """
         if not self.is_chosen and self.at < room:
             return 0
@@ -70,9 +70,9 @@ class Selection(Struct, frozen=True):
     def listing(
         self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None = None
     ) -> Listing[Line]:
-        """Return the lines with the chosen one among them; a chosen line that is gone is inserted at its last row.
+        """Return the lines, including the chosen line; if that line is gone, it is inserted at its last row.
 
-        Without a `weight`, an unchosen selection is always the first row.
+        If no line was chosen, the first row is selected or, with a `weight`, a drawn row of similar weight.
         """
         chosen = self.chosen
         if not isinstance(chosen, of):
@@ -86,7 +86,7 @@ class Selection(Struct, frozen=True):
         return Listing(tuple(with_it), at, is_gone=True)
 
     def _row_shown(self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None) -> int:
-        """Return the row of the line drawn as selected, or 0 if it is gone or clearly outweighed by the first row."""
+        """Return the row of the line drawn as selected, or 0 if it is gone, too low, or clearly outweighed by row 0."""
         if weight is None or not isinstance(self.drawn, of):
             return 0
         at = _place_of(self.drawn, lines)
@@ -130,7 +130,7 @@ def is_same(line: Selectable, other: Selectable) -> bool:
 
 
 def _identity(line: Selectable) -> tuple[object, ...]:
-    """Return the identity of a line; a thread is identified by its number, as kernel threads change their names."""
+    """Return the identity of a line; threads are identified by number, because kernel threads change their names."""
     if isinstance(line, FindingLine):
         return (line.id,)
     if isinstance(line, IrqRow):

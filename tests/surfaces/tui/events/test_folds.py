@@ -132,7 +132,7 @@ def test_the_command_of_an_irq_event_is_that_of_the_same_irq() -> None:
     model = model_of(frame(2, second=1), frame(2, second=2, causes=(cause,)))
     model.go_to(Screen.EVENTS)
     model.log.add(Event(2 * SECOND_NS, EventKind.IRQ, "IRQ 20 came to CPU 1, was on CPU 0", 1))
-    assert command_to_copy(model) == (None, "no command to copy: none is known for this event")
+    assert command_to_copy(model) == (None, "no command to copy: no fix is known for this event")
     model.log.add(Event(2 * SECOND_NS, EventKind.IRQ, "IRQ 205 (eth0) came to CPU 1, was on CPU 0", 1))
     assert command_to_copy(model)[0] == "echo 0 | sudo tee /proc/irq/205/smp_affinity_list"
     assert "IRQ 20 came to CPU 1" in screen_text(model).partition("also then")[2]

@@ -138,7 +138,7 @@ def test_an_ordinary_thread_is_not_explained() -> None:
             "copied (now; also shown: undo, for good), not run: one",
         ),
         ((("for good", "one"),), "one", "copied (for good), not run: one"),
-        ((), None, "no command to copy: none is known to fix it"),
+        ((), None, "no command to copy: no fix is known"),
     ],
 )
 def test_the_first_command_is_copied(commands: tuple[tuple[str, str], ...], command: str | None, notice: str) -> None:
@@ -225,7 +225,7 @@ def test_the_fix_of_a_check_is_copied() -> None:
     model.go_to("preflight")
     assert command_to_copy(model) == ("sudo fix", "copied, not run: sudo fix")
     model.select(1)
-    assert command_to_copy(model) == (None, "no command to copy: none is known to fix it")
+    assert command_to_copy(model) == (None, "no command to copy: no fix is known")
     model.select(1)
     assert command_to_copy(model) == (None, f"to be done by hand: {_BY_HAND}")
 

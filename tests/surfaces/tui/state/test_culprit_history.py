@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.tui.state.culprit_history import CulpritHistory
-from noisewatch.surfaces.tui.state.folding import folded
+from noisewatch.surfaces.tui.state.folding import fold_culprits
 from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of
 
@@ -38,7 +38,7 @@ def test_a_culprit_made_no_noise_in_intervals_without_it() -> None:
 def test_a_culprit_on_several_cpus_has_the_noise_of_its_worst_cpu() -> None:
     on_two = (_TICK, replace(_TICK, cpu=3, stolen_ns_per_s=6e6), replace(_TICK, cpu=0, stolen_ns_per_s=9e6))
     history = _history(on_two)
-    (line,) = folded(on_two)
+    (line,) = fold_culprits(on_two)
     assert history.noise(line, range(1)) == [9e6]
     assert history.noise(line, range(1), frozenset({2, 3})) == [6e6]
     assert history.noise(_TICK, range(1), frozenset({2})) == [4e6]
@@ -48,7 +48,7 @@ def test_threads_of_the_same_name_are_distinguished_unless_folded() -> None:
     threads = (culprit("worker", tid=5, lost_ns=1e6), culprit("worker", cpu=3, tid=6, lost_ns=3e6))
     history = _history(threads)
     assert [history.noise(thread, range(1)) for thread in threads] == [[1e6], [3e6]]
-    assert history.noise(folded(threads)[0], range(1)) == [3e6]
+    assert history.noise(fold_culprits(threads)[0], range(1)) == [3e6]
 
 
 def test_a_culprit_omitted_from_a_full_frame_is_not_followed_and_unknown_on_an_unread_cpu() -> None:
@@ -71,7 +71,7 @@ def test_noise_is_unknown_while_one_cpu_is_not_read_unless_it_is_grave() -> None
     history.add(frame(cpus, (_TICK,), 2))
     history.add(frame(cpus, (replace(_TICK, stolen_ns_per_s=9e6),), 3))
     history.add(frame((cpus[0], cpu_line(3, Role.OFFLINE, None)), (_TICK,), 4))
-    for line in (*folded(on_both), _TICK):
+    for line in (*fold_culprits(on_both), _TICK):
         assert history.noise(line, range(4)) == [3e8, None, 9e6, 4e6]
     assert history.noise(_TICK, range(4), frozenset({2})) == [4e6, 4e6, 9e6, 4e6]
 

@@ -10,7 +10,7 @@ from noisewatch.operations.frame.frame import KINDS, CulpritLine
 from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.culprits import culprits_rows
-from noisewatch.surfaces.tui.state.filters import matching, mistakes
+from noisewatch.surfaces.tui.state.filters import filter_culprits, mistakes
 from tests.surfaces.tui.framing import culprit, frame, model_of
 
 _LINES = (
@@ -22,7 +22,7 @@ _LINES = (
 
 
 def _matching_names(text: str) -> list[str]:
-    return [line.name.split()[0] for line in matching(_LINES, text)]
+    return [line.name.split()[0] for line in filter_culprits(_LINES, text)]
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,10 @@ def test_a_culprit_must_match_all_words(text: str, names: list[str]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_does_not_match_kinds_that_contain_its_name(kind: str) -> None:
     lines = [culprit("same", kind=other) for other in KINDS]
-    assert [line.kind for line in matching(lines, f"kind:{kind}")] == [kind]
-    assert [line.kind for line in matching(lines, f"!kind:{kind}")] == [other for other in KINDS if other != kind]
+    assert [line.kind for line in filter_culprits(lines, f"kind:{kind}")] == [kind]
+    assert [line.kind for line in filter_culprits(lines, f"!kind:{kind}")] == [
+        other for other in KINDS if other != kind
+    ]
 
 
 def _screen_text(text: str, is_typing: bool = False) -> str:
@@ -115,5 +117,5 @@ def test_no_mistake_is_reported_while_typing() -> None:
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_filter(text: str) -> None:
-    matches: list[CulpritLine] = matching(_LINES, text)
+    matches: list[CulpritLine] = filter_culprits(_LINES, text)
     assert set(matches) <= set(_LINES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.surfaces.tui.state.filters import SORT_ORDERS
-from noisewatch.surfaces.tui.state.folding import cpus_of, folded
+from noisewatch.surfaces.tui.state.folding import cpus_of, fold_culprits
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen
 
 
@@ -14,7 +14,7 @@ def _tick(cpu: int, noise_ns: float) -> CulpritLine:
 
 
 def test_the_tick_of_several_cpus_is_one_line_with_the_figures_of_the_worst() -> None:
-    line, *others = folded([_tick(3, 9.0), _tick(2, 5.0), _tick(4, 1.0)])
+    line, *others = fold_culprits([_tick(3, 9.0), _tick(2, 5.0), _tick(4, 1.0)])
     assert others == []
     assert (line.cpu, line.stolen_ns_per_s, cpus_of(line)) == (3, 9.0, (2, 3, 4))
 
@@ -48,17 +48,17 @@ def test_the_noise_of_a_process_is_the_sum_of_its_threads_on_one_cpu() -> None:
 
 def test_threads_of_two_processes_and_different_irqs_are_not_folded() -> None:
     irqs = [culprit("eth0", 2, kind=Kind.IRQ, pid=None, tid=None, irq=irq) for irq in (24, 25)]
-    assert len(folded([culprit("hog", 2, pid=1, tid=1), culprit("hog", 3, pid=2, tid=2), *irqs])) == 4
+    assert len(fold_culprits([culprit("hog", 2, pid=1, tid=1), culprit("hog", 3, pid=2, tid=2), *irqs])) == 4
 
 
 def test_folded_threads_of_one_process_show_only_its_pid() -> None:
-    (line,) = folded([culprit("worker", 2, pid=7, tid=8), culprit("worker", 3, pid=7, tid=9)])
+    (line,) = fold_culprits([culprit("worker", 2, pid=7, tid=8), culprit("worker", 3, pid=7, tid=9)])
     assert (line.process_mark, cpus_of(line)) == (" [7]", (2, 3))
 
 
 def test_a_culprit_on_one_cpu_is_unchanged() -> None:
     tick = _tick(2, 1.0)
-    assert folded([tick]) == [tick]
+    assert fold_culprits([tick]) == [tick]
     assert cpus_of(tick) == (2,)
 
 

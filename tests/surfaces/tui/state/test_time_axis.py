@@ -94,7 +94,7 @@ def test_lane_letter_cursor_and_click_agree(width: int, count: int, zoom: int, i
         assert letters[LABEL:].split() == ["c"]
         assert letters.index("c", LABEL) == at
         assert (lane[at] == _NOISY_MARK) is any(
-            interval % 7 == 4 for interval in axis_of(model, width).of_column(at - LABEL) if interval >= 0
+            interval % 7 == 4 for interval in axis_of(model, width).intervals_in(at - LABEL) if interval >= 0
         )
         clicked = number_in(model, at, width)
         assert clicked is not None
