@@ -135,7 +135,8 @@ def names_in_fix(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
     pids = {pid for action in (fix.actions if fix is not None else ()) for pid in pids_of(action)}
     if not pids:
         return ()
-    snapshots = [case.snapshot] if case.interval is None else [case.interval.after, case.snapshot]
+    intervals = [interval for interval in (case.interval, case.under_load) if interval is not None]
+    snapshots = [*(interval.after for interval in reversed(intervals)), case.snapshot]
     task_tables = [snapshot.tasks.by_tid for snapshot in snapshots if snapshot.tasks is not None]
     task_by_pid = {pid: next((tasks[pid] for tasks in task_tables if pid in tasks), None) for pid in sorted(pids)}
     name_by_pid = {

@@ -236,6 +236,9 @@ def read_hypervisor(reader: Reader, cpuinfo: str | None, firmware: Firmware) -> 
     return Hypervisor(None, doubt or f"no hypervisor is visible, but bare metal is not proven{alone}")
 
 
+_MAX_PLAUSIBLE_NS = 100 * 365 * 86400 * 1_000_000_000  # of steal since boot; a counter above it is damaged
+
+
 def _signs(
     reader: Reader, cpuinfo: str | None, firmware: Firmware, flags: Flags, path_by_vendor: Mapping[str, str]
 ) -> Iterator[Hypervisor]:
@@ -255,7 +258,7 @@ def _signs(
     yield from _sysinfo_signs(reader)
     yield from _cpuinfo_signs(cpuinfo, flags)
     times = reader.parse(CPU_TIME, parse_cpu_time, expected=False) or {}
-    if any(time.steal_ns for time in times.values()):
+    if any(0 < (time.steal_ns or 0) < _MAX_PLAUSIBLE_NS for time in times.values()):
         yield Hypervisor(UNIDENTIFIED, f"{CPU_TIME}: steal time since boot")
 
 

@@ -175,7 +175,7 @@ def status_of(end: EndedCommand) -> int:
 
 
 def _resource_use(started: StartedCommand, end: EndedCommand, left_ns: int) -> CommandUse:
-    """Return the command's resource use, including descendants that nobody waited for if they are certainly its own."""
+    """Return the command's resource use, with unreaped descendants if they are certainly its own."""
     adopted = end.adopted_usage or ResourceUsage()
     usage = end.usage if end.may_be_others else end.usage.plus(adopted)
     waited_ns, first_thread_ns = _first_thread_times(started, end)

@@ -68,10 +68,10 @@ def test_the_report_can_be_printed_without_unicode(unchanged_tree: Path) -> None
 def test_standard_output_stays_writable_after_a_failed_answer() -> None:
     """Nagios reads its line from standard output even after an error, so only an unwritable stream is abandoned."""
     program = (
-        "from noisewatch.surfaces.output import opened_output, print_answer\n"
+        "from noisewatch.surfaces.output import open_output, print_answer\n"
         "from noisewatch.errors import UsageError\n"
         "try:\n"
-        "    with opened_output(None):\n"
+        "    with open_output(None):\n"
         "        open('/nonexistent/file')\n"
         "except UsageError:\n"
         "    print_answer('UNKNOWN\\n')\n"

@@ -133,14 +133,14 @@ def _script_for_two_threads() -> str:
         [
             ("pin", "for n in 12 13; do sudo taskset -pc 0-1 $n; done"),
             ("calm", "sudo chrt --other -p 0 12 && sudo renice -n 0 -p 13"),
-            ("stop", "sudo kill -STOP 14 15"),
+            ("stop", "sudo kill -STOP 14 15 16"),
         ]
     )
     return script("Pins", "two threads", steps, {}, {12: "hog", 13: "it's a hog", 14: "build", 15: "build"})
 
 
 def test_reused_pid_is_left_alone(tmp_path: Path) -> None:
-    for pid, name in {12: "hog", 13: "another", 15: "build"}.items():  # 14 has ended
+    for pid, name in {12: "hog", 13: "another", 15: "build", 16: "new"}.items():  # 14 has ended
         (tmp_path / f"proc/{pid}").mkdir(parents=True)
         (tmp_path / f"proc/{pid}/comm").write_text(f"{name}\n")
     programs = tmp_path.parent / "bin"
@@ -157,7 +157,15 @@ def test_reused_pid_is_left_alone(tmp_path: Path) -> None:
     ]
     assert "left alone: 13 was it's a hog, and is another" in ran.stderr
     assert "left alone: 14 was build, and is gone" in ran.stderr
+    assert "left alone: 16, whose name was not known" in ran.stderr
     assert ran.returncode == 0
+
+
+def test_script_stops_at_once_without_root_and_sudo(tmp_path: Path) -> None:
+    path = tmp_path / "fix.sh"
+    path.write_text(_script_for_two_threads().replace("$(id -u)", "1000").replace("command -v sudo", "false"))
+    ran = subprocess.run(["sh", str(path)], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", f"{path}: this needs root, or sudo\n")
 
 
 def test_script_for_processes_passes_shellcheck(tmp_path: Path) -> None:

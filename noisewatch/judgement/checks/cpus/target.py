@@ -25,6 +25,7 @@ from noisewatch.kernel.frequency.cpufreq import NO_DRIVER
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.release import release_number
+from noisewatch.patterns import regex
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
@@ -289,6 +290,9 @@ def _compare_with_others(case: Case) -> Answer | None:
     return unknown(why_no_base) if why_no_base is not None else None
 
 
+_CACHE_FILE = regex(rf"{CPUS}/cpu\d+/cache/index\d+/(?:level|type|size)")
+
+
 def _hides_kinds(case: Case) -> bool:
     """Return whether all CPUs have one design, as far as reported, and there are no clocks to compare.
 
@@ -299,7 +303,8 @@ def _hides_kinds(case: Case) -> bool:
     if len(designs) > 1 or highest_clocks(case) or any(place.capacity for place in topology.values()):
         return False
     is_guest = case.snapshot.platform.virtual not in (None, NONE)
-    is_unread = None in designs and (not is_guest or CPUINFO in case.snapshot.reason_by_path)
+    unread = (path for path in case.snapshot.reason_by_path if path == CPUINFO or _CACHE_FILE.fullmatch(path))
+    is_unread = None in designs and (not is_guest or any(unread))
     return not is_unread and (is_guest or frequency.driver == NO_DRIVER)
 
 

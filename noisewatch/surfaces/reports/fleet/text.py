@@ -143,7 +143,7 @@ def _outlier(outlier: OutOfLine) -> str:
 
 
 def _no_outlier_sentence(fleet: Fleet) -> str:
-    """Return a sentence with the number of compared hosts, so nobody takes the others for inconspicuous."""
+    """Return a sentence with the number of compared hosts: the others may have outliers."""
     if fleet.compared:
         return f"no figure is {_RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
     return f"figures not compared: fewer than {LEAST_MACHINES} machines of one kind (CPU model, kernel, hypervisor)"

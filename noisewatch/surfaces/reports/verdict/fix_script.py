@@ -12,6 +12,7 @@ from noisewatch.judgement.finding_words import full_statement
 from noisewatch.judgement.fixes.fix import Fix, merge_arguments
 from noisewatch.judgement.programs import names_in_fix
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.text import one_line
 
@@ -19,7 +20,11 @@ _PROLOGUE = """\
 set -u
 failures=$(mktemp) || exit 1
 trap 'rm -f "$failures"' EXIT
-# Works as root without sudo, too. A failed command is counted; the others still run.
+if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+    echo "$0: this needs root, or sudo" >&2
+    exit 1
+fi
+# A failed command is counted; the others still run.
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else command sudo "$@"; fi; }
 counted() { as_root "$@" || { echo "failed: $*" >&2; echo "$*" >>"$failures"; return 1; }; }
 """
@@ -29,9 +34,9 @@ _SUDO_FOR_THE_SAME = """\
 is_same() {
     case $1 in
     {cases}
-    *) return 0 ;;
+    *) echo "left alone: $1, whose name was not known" >&2; return 1 ;;
     esac
-    found=$(as_root cat "/proc/$1/comm" 2>/dev/null) || found="gone"
+    found=$(cat "/proc/$1/comm" 2>/dev/null || as_root cat "/proc/$1/comm" 2>/dev/null) || found="gone"
     [ "$found" = "$name" ] || { echo "left alone: $1 was $name, and is $found" >&2; return 1; }
 }
 sudo() {
@@ -141,7 +146,8 @@ def script(
 ) -> str:
     """Return the whole script: what it does, the machine that it is for, its steps, and comments below headings.
 
-    The comments list what remains to be done by hand. `names` are names of threads that the steps address by number.
+    The comments list what remains to be done by hand. `names` are the names of the threads that the steps
+    address by number; a thread without one is left alone.
     """
     head = [
         "#!/bin/sh",
@@ -157,14 +163,18 @@ def script(
         for line in ("", f"# {heading}", *(f"#   {text}" for text in lines))
     ]
     nothing = _NOTHING_TO_RUN if remarks else _NOTHING
-    body = [_PROLOGUE + _sudo(names or {}), *steps, "", _EPILOGUE] if steps else ["", nothing]
+    names_threads = names is not None and any(map(_OF_THREADS.search, steps))
+    body = [_PROLOGUE + _sudo(names if names_threads else None), *steps, "", _EPILOGUE] if steps else ["", nothing]
     return "\n".join([*head, *body, *remarks, ""])
 
 
-def _sudo(names: Mapping[int, str]) -> str:
-    """Return the function that runs commands; it changes a thread only if the number's name is still the same."""
-    cases = "\n    ".join(f"{pid}) name={shlex.quote(name)} ;;" for pid, name in sorted(names.items()))
-    return _SUDO_FOR_THE_SAME.replace("{cases}", cases) if names else _SUDO
+_OF_THREADS = regex(r"\bsudo (?:chrt|kill|renice|taskset) ")
+
+
+def _sudo(names: Mapping[int, str] | None) -> str:
+    """Return the function that runs commands; with names, it changes a thread only if the number still has its name."""
+    cases = "\n    ".join(f"{pid}) name={shlex.quote(name)} ;;" for pid, name in sorted((names or {}).items()))
+    return _SUDO_FOR_THE_SAME.replace("{cases}", cases) if names is not None else _SUDO
 
 
 def script_steps(commands: Iterable[tuple[str, str | None]]) -> list[str]:
