@@ -99,7 +99,7 @@ class TraceBuffers:
         self.senders.stop()
 
     def trace_births(self) -> bool:
-        """Also trace the starts of threads with their parents; return False if this kernel cannot."""
+        """Trace the starts of threads, with their parents, too; return False if this kernel cannot."""
         return self.senders.enable(BIRTHS)
 
     def _enable_events(self) -> list[str]:
