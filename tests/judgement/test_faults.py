@@ -10,7 +10,7 @@ from noisewatch.faults import RAISED
 from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.rules import SHARED, Rules
+from noisewatch.judgement.rules import SHARED, STRICT, Rules
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
@@ -67,6 +67,21 @@ def test_no_profile_excuses_a_check_that_raises(contain_faults: None) -> None:
     statuses = {finding.check.id: finding.status for finding in findings if finding.check.id in hidden}
     assert len(statuses) > 3
     assert set(statuses.values()) == {"unknown"}
+
+
+def test_an_excused_check_keeps_the_reason_of_its_unknown_answer() -> None:
+    files = quiet_files() | {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
+    snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), SnapshotOptions(frozenset({2, 3})))
+    case = Case(snapshot, no_sample_reason="for the test")
+    strict, shared = (judge(replace(case, rules=Rules(profile))).findings for profile in (STRICT, SHARED))
+    excused = {
+        finding.check.id: finding.answer.reason or ""
+        for finding in shared
+        if finding.status == "not-applicable" and (finding.answer.reason or "").startswith("unknown to this guest")
+    }
+    reasons = {finding.check.id: finding.answer.reason or "?" for finding in strict}
+    assert len(excused) > 3
+    assert [id_ for id_, reason in excused.items() if reasons[id_] not in reason] == []
 
 
 def test_in_the_tests_a_fault_is_an_error() -> None:

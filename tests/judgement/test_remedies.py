@@ -8,12 +8,16 @@ import subprocess
 import pytest
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.fixes.actions import move
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.programs import names_in_fix
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.model.interval.interval import interval_between
 from noisewatch.operations.frame.frame import KINDS
 from tests.written import Files, WrittenMachine
 from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files
@@ -240,3 +244,14 @@ def test_a_profiler_that_runs_is_named_for_its_timer() -> None:
 @pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.IDLE, Kind.NO_INTERRUPT}))
 def test_every_kind_of_noise_has_a_remedy(kind: Kind) -> None:
     assert remedy_of(_culprit(kind), _case()).said
+
+
+def test_a_process_that_started_during_the_calibration_has_a_name_in_its_fix() -> None:
+    files = quiet_files()
+    machine = WrittenMachine(files, files | process(77, "late", 2, 5, allowed="0-3"), answers=ANSWERS)
+    reader = TaskReader(asks_all_affinities=True)
+    before = read_snapshot(machine, SnapshotOptions(), reader)
+    machine.advance()
+    case = Case(before, under_load=interval_between(before, read_snapshot(machine, SnapshotOptions(), reader, before)))
+    fix = Fix((move({77: frozenset({2})}, frozenset({0})),))
+    assert names_in_fix(fix, case) == ((77, "late"),)

@@ -43,6 +43,7 @@ EXAMPLES = [
     Example(_ID, "pass", TWO_NODES, "bound to node 1", answers={QUESTION: "bind=static:1"}),
     Example(_ID, "pass", TWO_NODES | _allowed("1"), "from node 1 alone"),
     Example(_ID, "not-applicable", named="one memory node"),
+    Example(_ID, "unknown", {HAS_MEMORY: "rubbish\n"}, HAS_MEMORY),
     Example(_ID, "not-applicable", named="without NUMA", gone=(_NODES, Knob.ZONE_RECLAIM)),
     Example(_ID, "not-applicable", TWO_NODES, "several nodes, 0-1", target=frozenset({1, 2})),
     Example(_ID, "unknown", TWO_NODES, STATUS, gone=(STATUS,)),

@@ -48,7 +48,7 @@ def test_missing_flag_of_the_processor_proves_nothing() -> None:
     assert (hypervisor.name, "not proven" in hypervisor.because) == (None, True)
 
 
-@pytest.mark.parametrize(("steal", "name"), [(0, NONE), (9, UNIDENTIFIED)])
+@pytest.mark.parametrize(("steal", "name"), [(0, NONE), (9, UNIDENTIFIED), (2**64 - 1, NONE)])
 def test_steal_time_proves_a_hypervisor(steal: int, name: str) -> None:
     times = f"cpu  1 0 1 9 0 0 0 {steal} 0 0\ncpu0 1 0 1 9 0 0 0 {steal} 0 0\n"
     assert _hypervisor_name({**_METAL, "/proc/stat": times}) == name

@@ -246,6 +246,8 @@ _UNBOUND = frozenset({"default", "local"})
 )
 def memory_from_other_nodes(case: Case) -> Answer:
     settings = case.snapshot.settings
+    if HAS_MEMORY in case.snapshot.reason_by_path:
+        return case.unread(HAS_MEMORY)
     with_memory = settings.nodes_with_memory or settings.memory_nodes  # some nodes may have no memory
     if with_memory is None:
         is_without_numa = Knob.ZONE_RECLAIM in settings.knobs.absent
