@@ -157,7 +157,7 @@ def describe_value(value: float, unit: str) -> str:
 
 
 def distinct_from_limit(value: float, limit: float) -> str:
-    """Return the value with one decimal, or with as many as make it differ from the limit."""
+    """Return the value with one decimal, or with more if it would look equal to the limit."""
     texts = [f"{value:.{digits}f}" for digits in range(1, _MOST_DIGITS)]
     return next((text for text in texts if value == limit or float(text) != limit), f"{value!r}")
 

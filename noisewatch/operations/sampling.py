@@ -83,7 +83,7 @@ def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None])
     """Yield the frames of this host.
 
     The first wake-up is timed from the end of the first reading, further ones from the first, so delays do not add up.
-    All threads are read once, then as many as the budget allows.
+    All threads are read once, later only those within the time budget.
     """
     yield sampler.next_frame()
     sampler.limit_tasks(round(interval_s * TASK_BUDGET_SHARE * NS_PER_S))

@@ -373,7 +373,7 @@ def _row(label: str, counts: tuple[int, ...], description: str) -> InterruptRow:
 
 
 def _may_lack_counts(label: str, description: str) -> bool:
-    """Return whether the row may have no counts: it is no device's, no tick and no call, and no text looks like one."""
+    """Return whether a row without counts is valid: a CPU's own, with text that does not look like a count."""
     return kind_of(label, description) in (Kind.LOCAL, Kind.NO_INTERRUPT) and not _LIKE_A_COUNT.match(description)
 
 

@@ -88,7 +88,7 @@ class PendingSignals:
     def wait(self, until_ns: int | None, ends: int | None = None) -> bool:
         """Wait for a signal, or for the end of the process of pidfd `ends`; return False if neither comes in time.
 
-        The limit `until_ns` is a time of CLOCK_MONOTONIC; None is no limit.
+        The limit `until_ns` is a time of CLOCK_MONOTONIC, or None for no limit.
         """
         left_ms = None if until_ns is None else max(math.ceil((until_ns - time.monotonic_ns()) / 1e6), 0)
         if ends is not None:

@@ -42,8 +42,8 @@ class CommandConclusion(Struct, frozen=True):
 class RunConclusion(Struct, frozen=True):
     """The conclusion of a series.
 
-    `difference` compares two commands in their undisturbed pairs, `of_all_pairs` in all measured pairs; None if there
-    is no pair. `is_refused`: too few of the `pairs`, or of one command's runs, were undisturbed, so neither difference
+    `difference` compares two commands in their undisturbed pairs, `of_all_pairs` in all measured pairs; None without
+    a pair. `is_refused`: too few of the `pairs`, or of one command's runs, were undisturbed, so neither difference
     is a result. `speed_change` is that of the CPU that changed most between the two calibrations, or None if unknown.
     `change_unknown` is why any CPU's change is unknown. The costliest `culprits` come first.
     """

@@ -170,7 +170,7 @@ def _answer(
 ) -> Answer:
     """Return the answer on the figures of these natures: a new level or a drift fails or warns.
 
-    Among so many figures, a few often differ by chance in single entries. Such differences are information only, except
+    A few of the many figures often differ by chance in single entries. Such differences are information only, except
     in profile `strict`.
     """
     of_these = [figure for figure in Figure if TRAITS[figure].nature in natures]

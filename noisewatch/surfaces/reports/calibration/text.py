@@ -188,7 +188,7 @@ def floor_lines(calibrated: Calibrated, width: int) -> list[str]:
 def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) -> list[str]:
     """Return a row for each kind of work, with a column for each length of samples.
 
-    Further columns, as many as fit, are on the requested length.
+    If the width allows, further columns describe the requested length.
     """
     budget, names = by_work.budget, (ALONE, *KINDS)
     floors_by_name = {

@@ -342,7 +342,7 @@ def _history(model: ScreenModel, width: int, glyphs: Glyphs) -> Column[IrqRow]:
 
 
 def _short(name: str) -> str:
-    """Return the name without ` interrupts` at its end (`Local timer interrupts`), because the heading contains it."""
+    """Return the name without a final ` interrupts` (`Local timer interrupts`), because the heading contains it."""
     return name.removesuffix(" interrupts")
 
 

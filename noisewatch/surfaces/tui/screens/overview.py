@@ -39,7 +39,7 @@ _TOGETHER = 16  # cells without a gap
 
 
 def cpu_panel_height(cpu_count: int, height: int) -> int:
-    """Return how many rows the CPUs and their heading get: as many as needed, but at most a share of the screen."""
+    """Return the number of rows for the heading and all CPUs, limited to a share of the screen."""
     return max(min(cpu_count + 1, int(height * _CPU_PANEL_SHARE)), min(height, 2))
 
 

@@ -257,13 +257,13 @@ def test_memory_of_other_nodes_is_exact_bounded_or_unknown() -> None:
         for memory in (
             MemoryElsewhere(0.25, 12_000_000, is_bound=True),
             MemoryElsewhere(0.25, 12_000_000),
-            MemoryElsewhere(None, None, reason="nobody counts"),
+            MemoryElsewhere(None, None, reason="no counters"),
         )
     ]
     assert lines == [
         "memory on other nodes: at most 12.0 MB (25.0%)",
         "memory on other nodes: 12.0 MB (25.0%)",
-        "memory on other nodes: unknown (nobody counts)",
+        "memory on other nodes: unknown (no counters)",
     ]
 
 
