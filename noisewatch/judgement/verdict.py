@@ -296,10 +296,10 @@ def _excuse(finding: Finding) -> Finding:
     """Return the finding under the profile `shared`: questions only for the host do not apply, unless they block."""
     if not finding.is_unknown_to_guests or finding.is_blocking_unknown:
         return finding
-    by = f"; {finding.answered_by} has measured its effect" if finding.answered_by else ""
-    return replace(
-        finding, answer=not_applicable(f"unknown to this guest: {finding.answer.reason}{by}"), answered_by=None
-    )
+    by = f", but {finding.answered_by} has measured its effect" if finding.answered_by else ""
+    evidence = {**finding.answer.evidence, "unknown_because": finding.answer.reason}  # one text for all is shorter
+    answer = replace(not_applicable(f"unknown to this guest{by}"), evidence=evidence)
+    return replace(finding, answer=answer, answered_by=None)
 
 
 def compose(findings: Iterable[Finding], strict: bool = False) -> Outcome:
