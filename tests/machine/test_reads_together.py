@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from noisewatch.machine.live import LiveMachine
@@ -72,7 +73,8 @@ def test_hanging_thread_keeps_only_its_own_file_open_and_a_returned_one_none(tmp
 
 def _open_files(folder: Path) -> list[str]:
     """Return the files in the folder that this process has open."""
-    links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
-    return sorted(
-        path for link in links if os.path.lexists(link) and (path := os.readlink(link)).startswith(str(folder))
-    )
+    paths = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # another thread has closed it since
+            paths.append(os.readlink(f"/proc/self/fd/{number}"))
+    return sorted(path for path in paths if path.startswith(str(folder)))
