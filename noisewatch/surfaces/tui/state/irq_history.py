@@ -193,10 +193,6 @@ class IrqHistory:
             return False
         return rates is None or rates.last_heard < numbers.start or not any(rates.at(number) for number in numbers)
 
-    def highest_rate(self, label: str, numbers: Iterable[int]) -> float | None:
-        """Return the highest known rate in the intervals, or None if no rate is known."""
-        return max((rate for rate in self.rates(label, numbers) if rate is not None), default=None)
-
     def follow(self, frame: Frame, number: int) -> list[IrqMove]:
         """Update the settings from the frame, if it has them, and return the moves since the last settings."""
         if frame.irq_settings is None:

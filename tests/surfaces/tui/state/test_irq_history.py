@@ -203,7 +203,6 @@ def test_rates_are_kept_as_long_as_intervals_are() -> None:
         history.add(frame(irqs=() if rate is None else (IrqLine("205", (1,), (rate,)),)))
     assert history.rates("205", range(6)) == [None, None, 0, 7, 8, None]
     assert history.rates("206", range(2, 5)) == [0, 0, 0]
-    assert (history.highest_rate("205", range(5)), history.highest_rate("205", range(9, 10))) == (8, None)
 
 
 def test_irqs_that_appear_later_were_silent_before() -> None:
