@@ -20,7 +20,7 @@ from noisewatch.surfaces.drawing.text_row import Row, Style, cut, join_styles, l
 from noisewatch.surfaces.tui.draw.levels import level_pieces
 from noisewatch.surfaces.tui.events.kinds import EventKind, event_mark
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, columns_of
-from noisewatch.surfaces.tui.state.run_history import describe_repetition, overlapping_repetitions
+from noisewatch.surfaces.tui.state.run_history import describe_repetition, latest_ends_ns, overlapping_repetitions
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import NS_PER_S, describe_count, short_share
 
@@ -39,10 +39,11 @@ def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
     """Return the lane of runs; a shared column shows the worst repetition, and numbers are shown if they fit."""
     signs: list[tuple[str, Style]] = [(" ", "plain")] * axis.room
     ordered = _repetitions_by_start(model)
+    ends_ns = latest_ends_ns(ordered)
     running = min((since_ns for _, since_ns in model.runs.running_since()), default=None)
     columns_of: dict[tuple[int, int], list[int]] = {}  # by begin and number
     for column, begin_ns, end_ns in _columns(model, axis):
-        repetitions = overlapping_repetitions(ordered, begin_ns, end_ns)
+        repetitions = overlapping_repetitions(ordered, ends_ns, begin_ns, end_ns)
         if repetitions:
             worst = min(
                 repetitions, key=lambda repetition: (_WORST_FIRST.index(repetition.outcome), -repetition.began_ns)
@@ -89,8 +90,9 @@ def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
     times = _kept_span_ns(model, axis.intervals_in(axis.cursor)) if axis.cursor is not None else None
     if times is None:
         return []
+    ordered = _repetitions_by_start(model)
     repetitions = sorted(
-        overlapping_repetitions(_repetitions_by_start(model), *times),
+        overlapping_repetitions(ordered, latest_ends_ns(ordered), *times),
         key=lambda repetition: _WORST_FIRST.index(repetition.outcome),
     )
     return [describe_repetition(repetition) for repetition in repetitions]

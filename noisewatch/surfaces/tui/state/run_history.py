@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -126,12 +127,22 @@ def describe_run(line: RunLine, target: Collection[int]) -> str:
     return "" if line.stage == ENDED else f"run of {program}: {line.stage}"
 
 
-def overlapping_repetitions(repetitions: Sequence[RepetitionLine], begin_ns: int, end_ns: int) -> list[RepetitionLine]:
-    """Return the repetitions that overlap the span; `repetitions` must be ordered by start."""
-    first = bisect_right(repetitions, begin_ns, key=lambda repetition: repetition.ended_ns)
+def latest_ends_ns(repetitions: Iterable[RepetitionLine]) -> list[int]:
+    """Return for each repetition the latest end up to it: never decreasing, also if several runs overlap."""
+    return list(accumulate((repetition.ended_ns for repetition in repetitions), max))
+
+
+def overlapping_repetitions(
+    repetitions: Sequence[RepetitionLine], ends_ns: Sequence[int], begin_ns: int, end_ns: int
+) -> list[RepetitionLine]:
+    """Return the repetitions that overlap the span.
+
+    `repetitions` must be ordered by start; `ends_ns` are their `latest_ends_ns`.
+    """
     overlapping_ones = []
-    for repetition in repetitions[first:]:
+    for repetition in repetitions[bisect_right(ends_ns, begin_ns) :]:
         if repetition.began_ns > end_ns:
             break
-        overlapping_ones.append(repetition)
+        if repetition.ended_ns > begin_ns:
+            overlapping_ones.append(repetition)
     return overlapping_ones
