@@ -90,7 +90,10 @@ def _open_replacement(path: str) -> Iterator[BinaryIO]:
     import tempfile  # most answers go to standard output
 
     target = os.path.realpath(path)
-    descriptor, temporary = tempfile.mkstemp(prefix=".noisewatch-", dir=os.path.dirname(target))
+    folder = os.path.dirname(target)
+    if not os.path.lexists(folder):
+        raise UsageError(f"{path}: there is no folder {folder}; create it first")
+    descriptor, temporary = tempfile.mkstemp(prefix=".noisewatch-", dir=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

@@ -113,7 +113,7 @@ _REFUSED = [
     ("calibrate --under-load 1 --against 0", "exclude each other"),
     ("calibrate --settle 20", "from 45"),
     ("calibrate --settle x", "seconds from 45"),
-    ("calibrate --output /no/such/folder/x", "/no/such/folder/x"),
+    ("calibrate --output /no/such/folder/x", "/no/such/folder/x: there is no folder /no/such/folder; create it first"),
     ("calibrate --record /no/such/folder/x", "/no/such/folder/x"),
     ("preflihgt", "there is no command 'preflihgt'; did you mean preflight? (see noisewatch --help)"),
     ("cal", "there is no command 'cal'; did you mean calibrate? (see noisewatch --help)"),
