@@ -353,9 +353,11 @@ def warnings_of(causes: Iterable[Cause], case: Case) -> Warnings | None:
             key, cost, words = _costliest(finding, case)
             costs[key] = max(costs.get(key, (0.0, "")), (cost, words))
     costly = sorted((item for item in costs.values() if item[0] > 0), key=lambda item: -item[0])
-    named = [words for _, words in costly or costs.values()][:_MAX_COSTS]
+    named = [words for _, words in costly or costs.values()]
     heading = describe_count(len(warned), "warning") + (", the costliest" if costly and len(warned) > 1 else "")
-    return Warnings(heading, tuple(named))
+    if not costly and len(named) > _MAX_COSTS:
+        heading += ", among them"
+    return Warnings(heading, tuple(named[:_MAX_COSTS]))
 
 
 def _costliest(finding: Finding, case: Case) -> tuple[object, float, str]:

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.cause_words import warnings_of
 from noisewatch.judgement.causes import causes_of
 from noisewatch.judgement.noise.by_work import chance_within_budget
 from noisewatch.judgement.rules import Rules
@@ -187,6 +188,17 @@ def test_profile_is_shown_with_its_reason() -> None:
 def test_warnings_are_one_line_with_the_costliest_first() -> None:
     text = _text(_verdict_of_recording(MACHINES / "lab-disturbed.nw"))
     assert re.search(r"^ 8 warnings, the costliest:  disk sda 0\.15% \(IRQ 40, 374/s\)", text, re.MULTILINE)
+
+
+def test_incomplete_names_of_warnings_without_a_cost_are_marked() -> None:
+    verdict = _verdict_of_recording(MACHINES / "lab-disturbed.nw")
+    warned = [cause for cause in causes_of(verdict) if cause.gravity == Gravity.WARNED]
+    alone = [(cause, warnings_of([cause, cause], verdict.case)) for cause in warned]
+    free = [cause for cause, warnings in alone if warnings is not None and warnings.heading == "2 warnings"]
+    assert len(free) > 3
+    warnings = warnings_of(free, verdict.case)
+    assert warnings is not None
+    assert (warnings.heading, len(warnings.costliest)) == (f"{len(free)} warnings, among them", 3)
 
 
 @pytest.mark.parametrize("width", [20, 40, 60])
