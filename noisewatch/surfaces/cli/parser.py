@@ -12,6 +12,18 @@ from noisewatch.text import printable
 
 _OPTION = regex(r"--?[A-Za-z]\S*+$")  # no negative number, and no text that starts with a dash
 
+_OPTION_BY_SYNONYM = {
+    "--seconds": "--duration",
+    "--affinity": "--cpus",
+    "--repeat": "--runs",
+    "--repetitions": "--runs",
+}
+_HINT_BY_COMMAND = {
+    "help": "; noisewatch --help lists the commands",
+    "monitor": "; noisewatch without a command starts the monitor",
+    "watch": "; noisewatch without a command starts the monitor",
+}
+
 
 def did_you_mean(name: str, valid_names: Iterable[str], otherwise: str = "") -> str:
     """Return `; did you mean …?` with a valid name that starts with `name` or is similar, or else `otherwise`."""
@@ -37,7 +49,9 @@ class Parser(ArgumentParser):
         for name in (word.partition("=")[0] for word in words):
             is_known = name[:2] in names or any(known.startswith(name) for known in names)
             if _OPTION.match(name) and not is_known:
-                self.error(f"there is no option {printable(name)}{did_you_mean(name, names)}")
+                meant = _OPTION_BY_SYNONYM.get(name)
+                hint = f"; did you mean {meant}?" if meant in names else did_you_mean(name, names)
+                self.error(f"there is no option {printable(name)}{hint}")
 
     def format_help(self) -> str:
         """Return the help text; commands that need root start with the program's full path."""
@@ -51,5 +65,6 @@ class Parser(ArgumentParser):
             return
         hint = did_you_mean(str(value), action.choices)
         if isinstance(action, _SubParsersAction):
+            hint = _HINT_BY_COMMAND.get(value, hint)
             raise ArgumentError(None, f"there is no command {quoted(value)}{hint}")
         raise ArgumentError(action, f"expected one of {', '.join(action.choices)}, found {quoted(value)}{hint}")

@@ -116,6 +116,11 @@ _REFUSED = [
     ("calibrate --output /no/such/folder/x", "/no/such/folder/x: there is no folder /no/such/folder; create it first"),
     ("calibrate --record /no/such/folder/x", "/no/such/folder/x"),
     ("preflihgt", "there is no command 'preflihgt'; did you mean preflight? (see noisewatch --help)"),
+    ("monitor", "there is no command 'monitor'; noisewatch without a command starts the monitor (see"),
+    ("watch", "there is no command 'watch'; noisewatch without a command starts the monitor (see"),
+    ("help", "there is no command 'help'; noisewatch --help lists the commands (see"),
+    ("trace --seconds 3", "there is no option --seconds; did you mean --duration? (see"),
+    ("trace --affinity 3", "there is no option --affinity; did you mean --cpus? (see"),
     ("cal", "there is no command 'cal'; did you mean calibrate? (see noisewatch --help)"),
     ("zzz", "there is no command 'zzz' (see noisewatch --help)"),
     ("preflight --cpsu 3", "there is no option --cpsu; did you mean --cpus? (see noisewatch preflight --help)"),
@@ -168,6 +173,13 @@ def test_bad_input_is_reported_in_one_line(
     assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
     assert result.err.startswith("noisewatch: ")
     assert named in result.err
+
+
+@pytest.mark.parametrize("option", ["--repeat", "--repetitions"])
+def test_other_names_of_runs_are_understood(run: Run, option: str) -> None:
+    result = run("run", option, "3", "--", "true")
+    assert (result.status, result.out) == (125, "")
+    assert f"there is no option {option}; did you mean --runs? (see noisewatch run --help)" in result.err
 
 
 @pytest.mark.parametrize(
