@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 _MAX_SUGGESTIONS = 4
 _NAME_BY_WORD = {  # synonyms of areas and topics from the kernel's files, other tools and guides
+    "compare": "over-time",
     **dict.fromkeys(("irq", "irqs", "softirq", "interrupt", "nmi", "ipi"), "interrupts"),
     **dict.fromkeys(("freq", "frequency", "cpufreq"), "clock"),
     **dict.fromkeys(("smt", "ht", "hyperthreads", "hyperthreading", "hyper-threading", "siblings"), "hyper-threads"),

@@ -136,6 +136,7 @@ _REFUSED = [
     ("preflight --profile mirco", "found 'mirco'; did you mean micro? (see noisewatch preflight --help)"),
     ("preflight --ignore turbo-enabeld", "did you mean turbo-enabled"),
     ("explain turbo-enabeld", "did you mean turbo-enabled"),
+    ("explain compare", "did you mean over-time"),
     ("explain monitr", "no such check, area, topic or term; did you mean monitor"),
     ("integrations slrum", "there is no integration 'slrum'; did you mean slurm?"),
     ("integrations zzz", "there is no integration 'zzz'; valid names: ansible, "),
