@@ -158,6 +158,7 @@ def _name(folder: str) -> str:
 
 _SCHEMA = 1
 _NOT_OURS = "not a verdict of noisewatch"
+_OF_CALIBRATION = "a calibration; fleet reads verdicts (noisewatch preflight --format json)"
 _NO_DETAILS = "without further details"
 _MOST_BYTES = 64 * 1024 * 1024  # a verdict takes 0.1 MB, and 30 kB more for each calibrated CPU
 _LONGEST_HOST = 253  # https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4
@@ -182,6 +183,12 @@ class _Version(msgspec.Struct):
     verdict: msgspec.Raw
 
 
+class _Calibration(msgspec.Struct):
+    calibration: msgspec.Raw
+    against: msgspec.Raw  # verdicts have no such key
+
+
+_CALIBRATIONS = msgspec.json.Decoder(_Calibration)
 _VERSIONS = msgspec.json.Decoder(_Version)
 _VERDICTS = msgspec.json.Decoder(view_of(VerdictDocument, _KEYS))
 _FINDINGS = msgspec.json.Decoder(view_of(FindingPart, _OF_FINDINGS))
@@ -271,10 +278,20 @@ def _parse(path: str, text: bytes) -> tuple[VerdictDocument, Sequence[FindingPar
     except RecursionError as error:
         raise Unreadable(path, damaged_words("brackets within brackets")) from error
     except msgspec.ValidationError as error:  # JSON, but not a verdict
-        raise Unreadable(path, f"{_NOT_OURS}: {_error_text(error)}") from error
+        why = _OF_CALIBRATION if _is_calibration(text) else f"{_NOT_OURS}: {_error_text(error)}"
+        raise Unreadable(path, why) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         why, is_object = _error_text(error), text.lstrip().startswith(b"{")
         raise Unreadable(path, damaged_words(why) if is_object else f"{_NOT_OURS}: {why}") from error
+
+
+def _is_calibration(text: bytes) -> bool:
+    """Return whether the text is a document of `noisewatch calibrate`."""
+    try:
+        _CALIBRATIONS.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 def _decode(path: str, text: bytes) -> VerdictDocument:

@@ -31,6 +31,10 @@ _BROKEN: list[tuple[Callable[[Path], object], str]] = [
     (lambda path: path.write_bytes(_STABLE.encode().replace(b'"micro"', b'"\xff"')), "damaged: "),
     (lambda path: path.write_text(_STABLE[:-1] + ', "x": ' + "[" * 100_000), "damaged: brackets within brackets"),
     (lambda path: path.write_text('{"schema": 1}'), "not a verdict of noisewatch"),
+    (
+        lambda path: path.write_text('{"schema": 1, "target": [3], "against": null, "calibration": {}}'),
+        "a calibration; fleet reads verdicts (noisewatch preflight --format json)",
+    ),
     (lambda path: path.write_text("[]"), "not a verdict of noisewatch"),
     (lambda path: path.write_text(_STABLE.replace('"verdict": "stable"', '"verdict": "fine"')), "not a verdict"),
     (lambda path: path.write_text(json.dumps({"schema": 2, "verdict": {}})), "schema 2"),
