@@ -114,13 +114,18 @@ def _memory(calibration: Calibration) -> str:
     return f", {locked_kb / 1024:.1f} of {resident_kb / 1024:.1f} MB of memory locked (more needs CAP_IPC_LOCK)"
 
 
+_FEWER_GAPS = "the noise floor is unknown: calibrate for a shorter time (--duration)"
+
+
 def cpu_lines(calibration: Calibration, width: int) -> list[str]:
     """Return the table of CPUs, then trouble, lost gaps, and the spread of work on its worst CPU."""
     whole = [figures for figures in calibration.cpus if figures.trouble is None]
     lines = cpu_table(whole, width) if whole else []
     lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
     lost = {figures.cpu: figures.lost_gaps for figures in calibration.cpus if figures.lost_gaps}
-    lines += [f"CPU {cpu}: buffer full: {count} gaps counted without details" for cpu, count in lost.items()]
+    lines += [
+        f"CPU {cpu}: buffer full: {count} gaps counted without details; {_FEWER_GAPS}" for cpu, count in lost.items()
+    ]
     for name, what in _WORKS.items():
         spreads = [(figures.cpu, spread) for figures in whole if (spread := getattr(figures, name)) is not None]
         if spreads:

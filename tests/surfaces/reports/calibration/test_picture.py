@@ -24,6 +24,7 @@ from noisewatch.surfaces.reports.calibration.gaps import (
 )
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, ladder_rows, legend_rows, picture_rows
 from noisewatch.surfaces.reports.calibration.side_by_side import mirrored_rows
+from noisewatch.surfaces.reports.calibration.text import cpu_lines
 from tests.surfaces.reports.calibration.calibrations import ALL, broken, noisy, quiet, recorded, short, traced
 from tests.surfaces.tui.framing import text_of
 from tests.written.calibration import written_calibration
@@ -167,6 +168,12 @@ def test_gaps_that_were_not_kept_are_counted_without_a_share() -> None:
     gaps = gaps_of(calibrated_with(parse_calibration(written), Budget()))
     assert (gaps.count, gaps.unplaced) == (7, 7)
     assert "not kept 7" in text_of(legend_rows(gaps, 80, UNICODE)[0])
+
+
+def test_full_buffer_is_explained() -> None:
+    written = written_calibration((2, 3), seconds=5.0, changes={3: {"lost_gaps": 7, "lost_gaps_ns": 70_000}})
+    text = "\n".join(cpu_lines(calibrated_with(parse_calibration(written), Budget()).calibration, 80))
+    assert "CPU 3: buffer full: 7 gaps counted without details; the noise floor is unknown: calibrate for a sh" in text
 
 
 @pytest.mark.parametrize(
