@@ -25,7 +25,7 @@ from noisewatch.text import clean
 
 FOLDER = "/proc"
 _LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; longer names are cut
-_LONG_NS = 1_000_000  # a thread that ran for longer since the last look may have moved, so its files are read
+_LONG_NS = 1_000_000  # run time from which on a thread may have moved, so its migrations are read
 
 
 class ThreadRecord(Struct):
@@ -37,27 +37,27 @@ class ThreadRecord(Struct):
     thread_count: int = 1  # of its process
     has_exited: bool = False  # a zombie without threads
     runs: bool = True  # whether it has run since the previous reading
-    named: str | None = None  # the kernel's name when the whole name was read
+    named: str | None = None  # the kernel's name for the thread when its whole name was read; None if it was not read
 
     def is_on_tickless(self, tickless: CpuSet) -> bool:
-        """Return whether the thread's time is updated only by reading its stat.
+        """Return whether reading the thread's stat may be what updates its time: it was last on a tickless CPU.
 
-        Bound kernel threads are left out, as they do not run for long.
+        Bound kernel threads do not run for long, so their stat need not be read for this.
         """
         return self.task.cpu in tickless and not self.task.is_bound
 
 
 class ThreadReader(Struct, frozen=True):
-    """A reader of single threads. On `tickless` CPUs the kernel updates a thread's time when its stat is read."""
+    """A reader of single threads. On `tickless` CPUs, the kernel may update a thread's time only when stat is read."""
 
     reader: Reader
     target: CpuSet
     tickless: CpuSet
     asks_all_affinities: bool
-    ahead: dict[str, bytes] = {}  # read ahead, not requested so far
+    ahead: dict[str, bytes] = {}  # content by path, read ahead and not used yet
 
     def read_ahead(self, ran: Iterable[ThreadRecord]) -> None:
-        """Read in one call the files needed for threads that ran, assuming that they stayed on their CPUs."""
+        """Read all files needed for the threads that ran in one call, assuming that the threads stayed on their CPUs."""
         paths = [f"{record.folder}/{name}" for record in ran for name in self._files_to_read(record)]
         for at, content in self.reader.machine.reread([(path, b"") for path in paths]):
             if content is not None:
@@ -75,15 +75,15 @@ class ThreadReader(Struct, frozen=True):
         return ahead if ahead is not None else self.reader.machine.read_bytes(path)
 
     def schedstat(self, folder: str, record: ThreadRecord | None) -> bytes | None:
-        """Read schedstat. On a tickless CPU, first make the kernel update the thread's time."""
+        """Read schedstat (None if unreadable), after making the kernel update the thread's time on a tickless CPU."""
         if record is not None and record.is_on_tickless(self.tickless):
-            self._add_up(record.task.pid, record.task.tid)
+            self._update_time(record.task.pid, record.task.tid)
         return read_schedstat(self.reader.machine, folder)
 
     def idle_record(self, record: ThreadRecord) -> ThreadRecord:
-        """Return the record of a thread that has not run. Its affinity is read again if all affinities are.
+        """Return the record of a thread that has not run. With `asks_all_affinities`, read the affinity again.
 
-        Another process may have changed the affinity while the thread slept, and a fix has to restore it.
+        Another process may have changed it while the thread slept, and an undo has to restore the current affinity.
         """
         record.runs = False
         if record.task.allowed is not None and self.asks_all_affinities:
@@ -91,14 +91,17 @@ class ThreadReader(Struct, frozen=True):
         return record
 
     def read(self, pid: int, folder: str, schedstat: bytes | None, record: ThreadRecord | None) -> ThreadRecord:
-        """Return the thread of the process. Raise Absent if it has ended, Unreadable, Malformed."""
+        """Return the new record of the thread whose files are in `folder`; `record` is the last one, None if it is new.
+
+        Raise Absent if the thread has ended, Unreadable, Malformed.
+        """
         stat = read_stat(self._read, folder)
         before = record.task if record is not None and record.task.started_ticks == stat.started_ticks else None
         if before is None and stat.cpu in self.tickless and not stat.is_bound:
-            self._add_up(pid, stat.pid)
+            self._update_time(pid, stat.pid)
             schedstat = read_schedstat(self.reader.machine, folder)
         ran_ns, waited_ns = thread_times(schedstat, stat, folder)
-        runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first it may
+        runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # a new thread may have run
         runs_on_target = runs and stat.cpu in self.target
         is_named = before is not None and record is not None and record.named == stat.name
         is_asked = runs_on_target or (self.asks_all_affinities and not stat.is_bound)
@@ -134,7 +137,7 @@ class ThreadReader(Struct, frozen=True):
     def _allowed(self, folder: str) -> CpuSet | None:
         return read_allowed(self._read, folder)
 
-    def _add_up(self, pid: int, tid: int) -> None:
+    def _update_time(self, pid: int, tid: int) -> None:
         with contextlib.suppress(Unreadable):
             self.reader.machine.read_bytes(f"{FOLDER}/{pid}/task/{tid}/stat")
 
@@ -157,7 +160,7 @@ def _is_cut_from(whole: str, name: str) -> bool:
 
 
 def _whole_name(reader: Reader, task: Task) -> str:
-    """Return the program's file name if it begins with the kernel's name, which was cut; else the kernel's name."""
+    """Return the program's file name if the kernel's name is the beginning of it; else the kernel's name."""
     if task.tid != task.pid:
         return task.name
     name = reader.ask(f"name of process {task.pid}", lambda: read_program(task.pid))

@@ -1,8 +1,8 @@
 """Reads a machine's threads and their CPU time at a bounded cost.
 
-If the read threads leave much time of target CPUs unexplained, the threads that used it are searched for. The run time
-of a CPU is known without reading threads: from /proc/stat in ticks, and from /proc/schedstat or cpuacct in nanoseconds,
-but there only when a task leaves the CPU (noisewatch/kernel/cpus/cpu_time.py).
+How long tasks ran on a CPU is known without reading threads: /proc/stat counts this time in ticks, /proc/schedstat or
+cpuacct in nanoseconds, but only when a task leaves the CPU (noisewatch/kernel/cpus/cpu_time.py). If the threads that
+were read explain too little of a target CPU's time, the threads that used the rest are searched for.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from noisewatch.kernel.tasks.files import ThreadStat, parse_schedstat, parse_sta
 from noisewatch.kernel.tasks.one_thread import FOLDER, ThreadReader, ThreadRecord
 from noisewatch.kernel.tasks.task import Task, Tasks
 
-MUCH = 0.04  # of a CPU: 5% less a tick of 10 ms per second
-_TASKS = 3  # states in which a task runs: user, nice and system
+MUCH = 0.04  # share of a CPU: 5%, less a tick (10 ms) per second
+_TASKS = 3  # the first states in /proc/stat, in which tasks run: user, nice and system
 _FEWEST_TICKS = 2  # the error of /proc/stat
 
 
@@ -39,7 +39,7 @@ class TimeOfTasks(Struct, frozen=True):
 
 
 class MissingTime:
-    """The unexplained time of each target CPU since the last reading (ns)."""
+    """The time (ns) that tasks ran on each target CPU since the last reading, less that of the threads read so far."""
 
     def __init__(self) -> None:
         self._before: TimeOfTasks | None = None
@@ -47,7 +47,7 @@ class MissingTime:
         self._length_ns = 0
 
     def begin(self, now: TimeOfTasks | None, target: CpuSet) -> None:
-        """Begin a reading: all of the tasks' time is missing, because no thread has been read."""
+        """Begin a reading: no thread has been read, so all run time is missing; none if the counters are unknown."""
         before, self._before, self._missing_ns, self._length_ns = self._before, now, {}, 0
         if before is None or now is None or now.at_ns <= before.at_ns:
             return
@@ -61,7 +61,7 @@ class MissingTime:
             self._missing_ns[cpu] = min(ran_ns, self._length_ns)
 
     def explain(self, cpu: int, ran_ns: int) -> int:
-        """Subtract a thread's time, and return the part that may have passed since the last reading."""
+        """Limit a thread's run time to the interval, subtract it from the CPU's missing time, and return it."""
         ran_ns = min(ran_ns, self._length_ns)
         if cpu in self._missing_ns:
             self._missing_ns[cpu] -= ran_ns
@@ -69,12 +69,12 @@ class MissingTime:
 
     @property
     def most_ns(self) -> int:
-        """The largest missing time (ns) of any CPU."""
+        """The missing time (ns) of the target CPU that lacks most; 0 if none is known."""
         return max(self._missing_ns.values(), default=0)
 
     @property
     def much_ns(self) -> int:
-        """The least time (ns) of a single thread that is worth a search."""
+        """The run time (ns) from which on a single thread is worth a search."""
         return max(round(self._length_ns * MUCH), _FEWEST_TICKS * TICK_NS)
 
     @property
@@ -83,55 +83,61 @@ class MissingTime:
         return self.most_ns >= self.much_ns
 
 
-STAYS_HOT = 30  # snapshots in which a thread that ran on a target CPU is read before others
-_YOUNG = 5  # the same for a new thread, which may be about to run there
+STAYS_HOT = 30  # snapshots for which a process is read before others after it ran on a target CPU
+_YOUNG = 5  # the same for a new process or thread, which may be about to run there
 _RUNNING = "R"
-_AT_ONCE = 128  # threads read in one call, unless one process has more: a fraction of a millisecond
+_AT_ONCE = 128  # threads read in one call, unless a single process has more: takes a fraction of a millisecond
 
-_LARGE = 500  # threads of a process; if it has more, only those that ran for long are read within a budget
-_MOST_FOLLOWED = 64  # threads of a large process
-_FOLLOWED_NS = 1_000_000  # since the last look at all of them
+_LARGE = 500  # threads; of a process with more, a reader with a budget reads only those that ran for long
+_MOST_FOLLOWED = 64  # threads read of a large process
+_FOLLOWED_NS = 1_000_000  # run time from which on they are read
 _LONGEST_SEARCH = 20  # budgets; by then the processes with most time have been read
 _FEWEST_SEARCHED = 8  # processes read in a search, however long that takes
 
-_Changed = Mapping[int, bytes | None]  # schedstat by thread; None still has to be read
+_Changed = Mapping[int, bytes | None]  # the new schedstat by thread; None if it still has to be read
 
 
 class _Process(Struct):
     """The last readings of a process's threads."""
 
-    record_by_tid: dict[int, ThreadRecord] = {}  # by thread
+    record_by_tid: dict[int, ThreadRecord] = {}
     task_by_tid: Mapping[int, Task] = {}
-    is_settled: bool = False  # whether all threads are known, unless one has run since
+    is_settled: bool = False  # whether all threads are known as long as none of them runs
     thread_count: int = 1
     is_whole: bool = True  # whether all of its threads are in `task_by_tid`
     whole_ns: int | None = None  # `busy_ns` when all threads were read
-    followed: Sequence[int] = ()  # of a large process: the threads that ran for long
-    ran_ns_by_tid: Mapping[int, int] = {}  # of a large process, when all threads were read
+    followed: Sequence[int] = ()  # threads of a large process that ran for long
+    ran_ns_by_tid: Mapping[int, int] = {}  # of a large process, when the run times of all its threads were last read
     looked_ns: int = -1  # `busy_ns` then
-    looks_from: int = 0  # the number of the snapshot before which its threads are not looked at again, but in a search
-    spent_ns: int = 0  # since it was read the last time, less the time of the threads that were read
-    target_ns: int = 0  # of target CPUs, from one reading to the next; its ended children may have been there too
-    read_in: int = -1  # the number of the snapshot
-    is_second_look: bool = False  # whether it had been read in the snapshot before: only then its time is known
-    busy_ns: int = 0  # of the whole process, when that was read or glimpsed
-    schedstat: bytes | None = None  # of its first thread, as it was glimpsed in a search
+    looks_from: int = 0  # number of the next snapshot that may read them without a search
+    spent_ns: int = 0  # CPU time between the last two readings, less that of the threads that were read
+    target_ns: int = 0  # of it, on target CPUs; children that ended may have run there and are included
+    read_in: int = -1  # number of the last snapshot that read the process
+    is_second_look: bool = False  # whether the snapshot before read it too: only then its time is of one interval
+    busy_ns: int = 0  # CPU time of the whole process when its stat was last read
+    schedstat: bytes | None = None  # of the main thread, if a search has read it since
 
 
 _NEW_PROCESS = _Process()
 
 
 class TaskReader:
-    """A reader of the threads of all processes, which learns from snapshot to snapshot which threads to read.
+    """A reader of the threads of all processes. Each snapshot shows it which threads to read in the next one.
 
-    A thread with an unchanged schedstat has not run, so its other files need not be read again, and if no thread of a
-    process has run there is no new one. With a budget, the processes that used target CPUs most come first; then, in
-    turn, those that ran there lately and new ones; then, in turn, those that ran elsewhere and the others. If much time
-    of a target CPU is still missing, the remaining processes are searched, beyond the budget: each gets a quick look,
-    and those that have run for long are read. A search without a result is only repeated after unused budgets have made
-    up for it, or if more is missing.
+    A thread with an unchanged schedstat has not run, so its other files are not read again. If no thread of a process
+    has run, the process has no new threads either.
 
-    `tickless` are the CPUs without a tick while one thread runs (nohz_full): there the kernel updates the thread's time
+    With a budget, processes are read in this order until the budget is spent:
+
+    1. processes that used much time of a target CPU, longest first;
+    2. other processes that ran on a target CPU lately, and new processes;
+    3. alternately a process that ran on other CPUs, and one that did not run when it was last read.
+
+    If much time of a target CPU is then still missing, the remaining processes are searched, whatever the budget: the
+    run time of each is read, and then the threads of those that ran for long. After a search without a result, there
+    is none for as many snapshots as it used budgets (STAYS_HOT at most), unless more time is missing.
+
+    On `tickless` CPUs the tick stops while only one thread runs (nohz_full). The kernel then updates the thread's time
     once a second, and when its stat is read.
     """
 
@@ -146,21 +152,21 @@ class TaskReader:
         self._used_ns = used_ns  # CPU time: waiting for a CPU does not use the budget
         self._asks_all_affinities = asks_all_affinities
         self._process_by_pid: dict[int, _Process] = {}
-        self._hot: dict[int, int] = {}  # by process, the number of further snapshots
-        self._awake: set[int] = set()  # processes that ran elsewhere when last read
+        self._hot: dict[int, int] = {}  # by prioritized process, the number of further snapshots
+        self._awake: set[int] = set()  # processes that ran on other CPUs when last read
         self._listed: frozenset[int] | None = None
-        self._last_in_turn = {True: 0, False: 0}  # of the awake ones, and of the others
+        self._last_in_turn = {True: 0, False: 0}  # the last pid read of the awake processes, and of the others
         self._is_other_turn = False
         self._number = 0  # of the snapshot
         self._missing = MissingTime()
-        self._looks_at_all = False  # including the threads of large processes
-        self._futile_ns = 0  # what was missing after the last search
-        self._pauses_until = 0  # the number of the snapshot before which a futile search is not repeated
+        self._looks_at_all = False  # whether the threads of large processes are searched too
+        self._futile_ns = 0  # time still missing after the last search; 0 if it had a result
+        self._pauses_until = 0  # number of the next snapshot that may repeat a futile search
 
     def limit(self, budget_ns: int, least: int = 1) -> None:
         """Limit the CPU time of each further snapshot, and read affinity only of threads that ran on target CPUs.
 
-        At least `least` processes that may have run are read: on a slow machine the first one uses the whole budget.
+        At least `least` processes that may have run are read: on a slow machine the first one may use up the budget.
         """
         self._budget_ns = budget_ns
         self._least = least
@@ -171,7 +177,7 @@ class TaskReader:
     ) -> Tasks | None:
         """Return the threads now, or None if /proc cannot be listed or has no process.
 
-        `had` are the CPUs' time counters.
+        `had` are the CPUs' time counters now; without them there is no search.
         """
         self._number += 1
         self._missing.begin(had, target if self._budget_ns is not None else frozenset())
@@ -199,9 +205,9 @@ class TaskReader:
     def _read_until_spent(
         self, threads: ThreadReader, order: Sequence[int]
     ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
-        """Yield each process with its threads until the budget is spent.
+        """Yield each process with its threads (None if unreadable) until the budget is spent.
 
-        Checking the budget costs more than an idle process.
+        The budget is not checked after each idle process, because a check costs more than the process.
         """
         started_ns, count = self._used_ns(), 0
         for some in self._batches(order):
@@ -209,7 +215,7 @@ class TaskReader:
             for pid in some:
                 if pid not in self._hot:
                     self._last_in_turn[pid in self._awake] = pid
-                yield pid, self._read_or_rest(threads, pid, changed.get(pid))
+                yield pid, self._read_or_reuse(threads, pid, changed.get(pid))
                 is_due = pid in changed or pid == some[-1]
                 count += is_due
                 if is_due and count >= self._least and self._is_spent(started_ns):
@@ -218,14 +224,14 @@ class TaskReader:
     def _search(
         self, threads: ThreadReader, order: Sequence[int], read_pids: Set[int]
     ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
-        """Read skipped or partly read processes, most CPU time first, as long as much time is missing."""
+        """Yield skipped or partly read processes with their threads, most CPU time first, until little is missing."""
         if self._budget_ns is None or not self._is_worth_a_search():
             return
         started_ns = self._used_ns()
         left_out = [pid for pid in order if pid not in read_pids]
         self._looks_at_all = True
         for count, pid in enumerate(self._long_running_pids(threads, left_out), start=1):
-            yield pid, self._read_or_rest(threads, pid, self._changed_threads(threads, [pid]).get(pid))
+            yield pid, self._read_or_reuse(threads, pid, self._changed_threads(threads, [pid]).get(pid))
             used_ns = self._used_ns() - started_ns
             if not self._missing.is_much or (count >= _FEWEST_SEARCHED and used_ns > _LONGEST_SEARCH * self._budget_ns):
                 break
@@ -237,15 +243,15 @@ class TaskReader:
 
     def _is_worth_a_search(self) -> bool:
         missing = self._missing
-        sure_ns = missing.much_ns - 2 * TICK_NS  # the CPUs' times may be counted in ticks, at both readings
+        sure_ns = missing.much_ns - 2 * TICK_NS  # both readings of a CPU's time may be a tick off
         is_more = missing.most_ns >= self._futile_ns + max(sure_ns, missing.much_ns // 2)
         return missing.is_much and (self._number >= self._pauses_until or is_more)
 
     def _long_running_pids(self, threads: ThreadReader, pids: Iterable[int]) -> list[int]:
         """Return the processes that run on a target CPU now, or ran for long since they were last read, longest first.
 
-        A process whose only thread has an unchanged schedstat has not run. For others the time of the whole process is
-        read, because it may have unknown threads.
+        A process whose only thread has an unchanged schedstat is left out: it has not run. Other processes may have
+        unknown threads, so the time of the whole process is read.
         """
         changed, single = [], []
         spent_ns: dict[int, int] = {}
@@ -275,7 +281,7 @@ class TaskReader:
                 spent_ns[pid] += _children_ns(process.record_by_tid.get(pid), stat)
                 if stat.state == _RUNNING and stat.cpu in threads.target:
                     spent_ns[pid] += self._missing.much_ns
-        least_ns = self._missing.much_ns - 2 * TICK_NS  # user and system time are whole ticks each
+        least_ns = self._missing.much_ns - 2 * TICK_NS  # user and system time are both rounded to ticks
         long = [pid for pid, ns in spent_ns.items() if ns and ns >= least_ns]
         return sorted(long, key=lambda pid: (-spent_ns[pid], pid))
 
@@ -283,7 +289,7 @@ class TaskReader:
         return self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns
 
     def _batches(self, order: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the processes in order, in batches of at least one that fit the budget."""
+        """Yield the processes in order, in batches of at most _AT_ONCE threads or of a single process."""
         some: list[int] = []
         threads = 0
         for pid in order:
@@ -311,12 +317,11 @@ class TaskReader:
         return self._budget_ns is not None and process.thread_count > _LARGE
 
     def _reading_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
-        """Return the processes in reading order: those with much time of a target CPU first, longest first.
+        """Return the processes in the order that the class describes.
 
-        Then come those that ran on a target CPU lately and new ones (new ones last every other time), then alternately
-        one that ran elsewhere and one of the rest. Within a group, the process not read for the longest time is next,
-        and again in the following snapshot. Processes with many threads come last, because one with hundreds uses the
-        whole budget.
+        In every other snapshot, new processes follow those that ran on a target CPU lately. Of either, the process not
+        read for the longest time is next, and is read again in the following snapshot. Processes with many threads come
+        last, because a single one with hundreds uses the whole budget.
         """
         self._hot = {pid: left - 1 for pid, left in self._hot.items() if left > 1 and pid in listed}
         if self._listed is not None:
@@ -329,7 +334,7 @@ class TaskReader:
         return sorted(self._hot, key=self._urgency) + turns + first[shorter:] + second[shorter:]
 
     def _urgency(self, pid: int) -> tuple[int, bool, bool, bool, int, int]:
-        """Return the process's sort key among prioritized processes."""
+        """Return the sort key of a prioritized process: the smallest is read first."""
         process = self._process_by_pid.get(pid, _NEW_PROCESS)
         is_due_again = process.read_in == self._number - 1 and not process.is_second_look
         return (
@@ -342,13 +347,16 @@ class TaskReader:
         )
 
     def _rotate(self, pids: list[int], is_awake: bool) -> list[int]:
-        """Return the awake processes, or all others, beginning after the last one read of this kind."""
+        """Return the awake (or other) processes without the prioritized ones, beginning after the last one read."""
         group = [pid for pid in pids if pid not in self._hot and (pid in self._awake) is is_awake]
         start = bisect(group, self._last_in_turn[is_awake])
         return group[start:] + group[:start]
 
     def _changed_threads(self, threads: ThreadReader, pids: Iterable[int]) -> Mapping[int, _Changed]:
-        """Return, by process, the threads that may have run. In processes that are left out, none has run."""
+        """Return the threads that may have run, by process. A process without an entry has not run.
+
+        The entry is empty if the process is to be read for another reason, for example because it is new.
+        """
         changed: dict[int, dict[int, bytes | None]] = {}
         files: list[tuple[str, bytes]] = []
         owners: list[tuple[int, int]] = []
@@ -371,8 +379,8 @@ class TaskReader:
         threads.read_ahead(ran)
         return changed
 
-    def _read_or_rest(self, threads: ThreadReader, pid: int, changed: _Changed | None) -> Mapping[int, Task] | None:
-        """Return all threads of the process; None if it is unreadable, empty if it has ended."""
+    def _read_or_reuse(self, threads: ThreadReader, pid: int, changed: _Changed | None) -> Mapping[int, Task] | None:
+        """Return the process's threads, the known ones if `changed` is None; None if unreadable, empty if it has ended."""
         self._awake.discard(pid)
         process = self._process(pid)
         process.is_second_look = process.read_in == self._number - 1 and not process.is_second_look
@@ -422,7 +430,8 @@ class TaskReader:
     def _read_large(self, threads: ThreadReader, process: _Process, leader: ThreadRecord) -> Mapping[int, Task]:
         """Return the main thread, with the time of the whole process, and the threads that ran for long.
 
-        The latter are identified in a search, and otherwise rarely enough to fit the budget.
+        A search determines which threads these are. Other snapshots do so rarely enough to fit the budget. If the
+        process has not run since all its threads were read, return all of them.
         """
         process.is_whole = process.whole_ns == process.busy_ns
         if process.is_whole:
@@ -436,7 +445,7 @@ class TaskReader:
         return {tid: record.task for tid, record in read.items()}
 
     def _look_at_all(self, threads: ThreadReader, process: _Process, pid: int) -> None:
-        """Find the threads that ran for long since the last call, or since they were read."""
+        """Choose the threads to read of a large process: those that ran for long since the last call or reading."""
         started_ns = self._used_ns()
         names = [*filter(is_count, threads.reader.machine.list_names(f"{FOLDER}/{pid}/task"))]
         before = {tid: record.task.ran_ns for tid, record in process.record_by_tid.items()} | dict(
@@ -461,10 +470,10 @@ class TaskReader:
         changed: _Changed,
         names: Iterable[str] | None = None,
     ) -> dict[int, ThreadRecord]:
-        """Return the threads of a process with several threads, or those with the `names`.
+        """Return all threads of a process with several threads, or only those with the tids in `names`.
 
-        Threads are listed after the known ones were read: if one starts another thread later, it has run and is noticed
-        next time.
+        The schedstat of known threads was read before the process's threads are listed here. So if a known thread
+        starts another one too late for the list, its schedstat will have changed in the next snapshot.
         """
         read: dict[int, ThreadRecord] = {}
         pid = leader.task.pid
@@ -473,7 +482,7 @@ class TaskReader:
         for name in names:
             tid, folder = int(name), f"{FOLDER}/{pid}/task/{name}"
             if tid == pid and leader.task.waited_ns is not None:
-                read[tid] = leader  # schedstat is only the first thread's; stat sums up the whole process
+                read[tid] = leader  # /proc/PID/schedstat is the main thread's; /proc/PID/stat sums up all threads
                 continue
             record = process.record_by_tid.get(tid)
             try:
@@ -490,14 +499,14 @@ class TaskReader:
         return read
 
     def _note_children(self, process: _Process, task: Task, record: ThreadRecord | None) -> None:
-        """Prioritize the process for some time if its ended children used much time: it may adopt all orphans."""
+        """Prioritize the process if its ended children used much time: more may follow, as it may adopt all orphans."""
         children_ns = _children_ns(record, task)
         if children_ns >= self._missing.much_ns:
             process.target_ns += children_ns
             self._hot[task.pid] = STAYS_HOT
 
     def _note_thread(self, thread: ThreadRecord, record: ThreadRecord | None, target: CpuSet) -> ThreadRecord:
-        """Return the thread's record. If it ran, count its time, and prioritize its process for some time."""
+        """Explain missing time by the thread's. Prioritize its process if it ran on a target CPU. Return the thread."""
         if thread.runs:
             pid = thread.task.pid
             before = (
@@ -523,7 +532,7 @@ def _children_ns(record: ThreadRecord | None, now: Task | ThreadStat) -> int:
 
 
 def _contents(threads: ThreadReader, folders: Sequence[int | str], name: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the content of file `name` in each folder of /proc that has it, by the folder's index; none stays open."""
+    """Yield the index of each folder of /proc with a readable file `name`, and its content. No file stays open."""
     paths = [f"{FOLDER}/{folder}/{name}" for folder in folders]
     for at, content in threads.reader.machine.reread([(path, None) for path in paths]):
         with suppress(Unreadable):
@@ -533,7 +542,7 @@ def _contents(threads: ThreadReader, folders: Sequence[int | str], name: str) ->
 def _schedstat_of(
     threads: ThreadReader, folder: str, tid: int, record: ThreadRecord | None, changed: _Changed
 ) -> bytes | None:
-    """Return the known schedstat if unchanged; read it if the thread is new, or was not read with the others."""
+    """Return the thread's schedstat: the known one if unchanged, else one read with the other threads', or now."""
     if record is not None and tid not in changed:
         return record.schedstat
     content = changed.get(tid)
