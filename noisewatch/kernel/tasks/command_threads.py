@@ -1,8 +1,8 @@
 """Reads the threads of a command and its descendants about ten times a second.
 
-A thread with an unchanged schedstat has not run, so it has started nothing, and its other files need not be read. For a
-thread that was ready to run, stat is read first: this updates the run time, which without a tick is updated only once a
-second.
+A thread with an unchanged schedstat has not run, so it has started no other thread, and its other files need not be
+read. If a thread was ready to run, its stat is read before its schedstat: this updates the run time, which the kernel
+itself updates only once a second on a CPU without a tick.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _STOPPED = "T"  # by a signal; t by a debugger
 
 
 class ThreadLook(Struct, frozen=True):
-    """One thread at one moment. Times are since its start; `waited_ns` is the time ready without a CPU.
+    """One thread at one moment. Times are since its start; `waited_ns` is the time it was ready without a CPU.
 
-    `migrations` is the kernel's count when it was last read; None if it was not read, or is not reported.
+    `migrations` is how often it had moved between CPUs when this count was last read; None if not read or not reported.
     """
 
     tid: int
@@ -61,10 +61,10 @@ class ThreadLook(Struct, frozen=True):
 
 
 class CommandLook(Struct, frozen=True):
-    """All known threads by tid. Threads without a turn are unchanged from an earlier look.
+    """A command's known threads by tid. Those in `without_turn` were not read again: they are from an earlier look.
 
-    `reason` is why some may be missing; None if all were listed. `debuggers` (tid and name) trace some of the threads
-    and do not belong to the command.
+    `reason` is why threads may be missing; None if all were listed. `debuggers` (tid and name) are threads outside the
+    command that trace some of its threads.
     """
 
     taken_at_ns: int
@@ -75,7 +75,7 @@ class CommandLook(Struct, frozen=True):
 
 
 def look_from(pid: int, stat: bytes, schedstat: bytes | None, folder: str, migrations: int | None = None) -> ThreadLook:
-    """Return the thread's state from its files. Raise Unreadable if they are malformed."""
+    """Return a thread of process `pid` from the content of its files. Raise Unreadable if they are malformed."""
     try:
         parsed = parse_stat(stat.decode("utf-8", "replace"))
         ran_ns, waited_ns = thread_times(schedstat, parsed, folder)
@@ -95,9 +95,9 @@ def look_from(pid: int, stat: bytes, schedstat: bytes | None, folder: str, migra
     )
 
 
-BUDGET_NS = 2_000_000  # of CPU time a look: 2% of a housekeeping CPU, ten times a second
-_MOST_ASKED = 8  # threads, for their debugger, in a look
-_AT_ONCE = 64  # threads that are read before the budget is looked at
+BUDGET_NS = 2_000_000  # CPU time of a look: 2% of a housekeeping CPU with ten looks a second
+_MOST_ASKED = 8  # threads whose debugger is read in a look
+_AT_ONCE = 64  # threads read between two checks of the budget
 _NO_CHILDREN = (
     "this kernel does not list children (CONFIG_PROC_CHILDREN): threads newer than the last full look are missing"
 )
@@ -121,15 +121,15 @@ class _Thread(Struct):
 
 
 class _Process(Struct):
-    tids: set[int] = set()  # as they were listed
+    tids: set[int] = set()  # when its threads were last listed
     has_lost_some: bool = False
 
 
 class CommandThreadReader:
     """A reader of the threads of the processes `pids` and their descendants.
 
-    `reaper` is the process that adopts orphans: its new children belong to the command too. A look ends when it has
-    used `budget_ns` of CPU time; threads not read by then come first in the next looks.
+    `reaper` is the process that adopts orphans, so its new children belong to the command too. A look ends after
+    `budget_ns` of CPU time; the next looks begin with the threads that it did not read.
     """
 
     def __init__(
@@ -146,13 +146,13 @@ class CommandThreadReader:
         self._threads: dict[int, _Thread] = {}
         self._processes: dict[int, _Process] = {}
         self._roots = tuple(pids)
-        self._pending: dict[int, None] = {}  # processes that are new, in order
-        self._listed: deque[tuple[int, int]] = deque()  # processes with threads that are still to be read
+        self._pending: dict[int, None] = {}  # pids of new processes whose threads are still to be listed, in order
+        self._listed: deque[tuple[int, int]] = deque()  # pid and tid of threads that are still to be read
         self._reason: str | None = None
         self._reaper = f"/proc/{reaper}/task/{reaper}" if reaper is not None else None
         of_reaper = self._children(self._reaper) if self._reaper is not None else ()
         self._others = {*machine.own_pids, *of_reaper} - {*self._roots}
-        self._last_in_turn = {True: 0, False: 0}  # for threads that ran, and for the others
+        self._last_in_turn = {True: 0, False: 0}  # the last tid read of the threads that ran, and of the others
         self._begins_with_ran = False
         self._counts_migrations = False
 
@@ -182,9 +182,9 @@ class CommandThreadReader:
         return CommandLook(taken_at_ns, looks, without_turn, self._reason, self._debuggers())
 
     def _debuggers(self) -> frozenset[tuple[int, str]]:
-        """Return the foreign threads (with names) that trace stopped threads, or main threads that have run.
+        """Return tid and name of each foreign thread that traces a thread of the command.
 
-        Empty if not all threads of the command are known.
+        Only threads stopped by a debugger and main threads that ran are checked. Empty if not all threads are known.
         """
         if self._pending or self._listed or self._reason is not None:
             return frozenset()
@@ -205,7 +205,7 @@ class CommandThreadReader:
             return "?"
 
     def _reading_order(self) -> list[int]:
-        """Return the threads in reading order: alternately those that ran come first, or the others."""
+        """Return the threads in reading order. Those that ran come first in every other look, and last in between."""
         self._begins_with_ran = not self._begins_with_ran
         return self._rotate(self._begins_with_ran) + self._rotate(not self._begins_with_ran)
 
@@ -216,14 +216,14 @@ class CommandThreadReader:
         return tids[start:] + tids[:start]
 
     def _reread(self, tids: Iterable[int]) -> None:
-        """Read known threads again. Look for descendants of the threads that ran."""
+        """Read known threads again, and look for new threads and children of those that ran or ended."""
         listed = [tid for tid in tids if tid in self._threads]
         ran: dict[int, list[_Thread]] = {}
         for tid, stat, schedstat in self._read_changed(listed):
             thread = self._threads[tid]
             self._last_in_turn[thread.ran] = tid
             try:
-                self._take_in(thread, stat, schedstat)
+                self._update(thread, stat, schedstat)
             except Unreadable:
                 self._forget(tid)
                 ran.setdefault(thread.look.pid, [])
@@ -234,7 +234,7 @@ class CommandThreadReader:
             self._look_for_new(pid, threads)
 
     def _read_changed(self, tids: Sequence[int]) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-        """Yield each thread with its current stat and schedstat, None if it still has to be read."""
+        """Yield each thread with its current stat and schedstat; a file that still has to be read is None."""
         files: list[tuple[str, bytes]] = []
         for thread in map(self._threads.__getitem__, tids):
             if thread.is_asked_for_stat:
@@ -247,7 +247,7 @@ class CommandThreadReader:
             stat = changed.get(f"{thread.folder}/stat", thread.stat)
             yield tid, stat, changed.get(f"{thread.folder}/schedstat", thread.schedstat)
 
-    def _take_in(self, thread: _Thread, stat: bytes | None, schedstat: bytes | None) -> None:
+    def _update(self, thread: _Thread, stat: bytes | None, schedstat: bytes | None) -> None:
         """Update the thread from its files. Raise Unreadable if it has ended."""
         folder = thread.folder
         if stat is None:
@@ -273,7 +273,7 @@ class CommandThreadReader:
         process.has_lost_some = True
 
     def _look_for_new(self, pid: int, ran: Sequence[_Thread]) -> None:
-        """Look for threads and children that were started by the threads that ran."""
+        """Look for threads and children that the threads in `ran`, all of process `pid`, have started."""
         process = self._processes[pid]
         if process.has_lost_some or any(thread.look.thread_count != len(process.tids) for thread in ran):
             self._list_threads(pid, process)
@@ -281,7 +281,7 @@ class CommandThreadReader:
             self._add_children(thread.folder)
 
     def _add_pending(self, until_ns: int) -> None:
-        """Add new threads and processes, as long as the budget lasts."""
+        """Add pending threads and processes, as long as the budget lasts."""
         while (self._listed or self._pending) and self._used_ns() <= until_ns:
             if self._listed:
                 self._add_thread(*self._listed.popleft())
@@ -293,7 +293,7 @@ class CommandThreadReader:
                 self._list_threads(pid, process)
 
     def _list_threads(self, pid: int, process: _Process) -> None:
-        """Queue the process's new threads for reading; forget the process if it has ended."""
+        """List the process's threads, and queue the new ones for reading. Forget the process if it has ended."""
         process.has_lost_some = False
         names: Sequence[str] = ()
         try:

@@ -57,7 +57,7 @@ class ThreadReader(Struct, frozen=True):
     ahead: dict[str, bytes] = {}  # content by path, read ahead and not used yet
 
     def read_ahead(self, ran: Iterable[ThreadRecord]) -> None:
-        """Read all files needed for the threads that ran in one call, assuming that the threads stayed on their CPUs."""
+        """Read in one call all files needed for the threads that `ran`, assuming that they stayed on their CPUs."""
         paths = [f"{record.folder}/{name}" for record in ran for name in self._files_to_read(record)]
         for at, content in self.reader.machine.reread([(path, b"") for path in paths]):
             if content is not None:

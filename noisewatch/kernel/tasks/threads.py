@@ -380,7 +380,10 @@ class TaskReader:
         return changed
 
     def _read_or_reuse(self, threads: ThreadReader, pid: int, changed: _Changed | None) -> Mapping[int, Task] | None:
-        """Return the process's threads, the known ones if `changed` is None; None if unreadable, empty if it has ended."""
+        """Return the process's threads, the known ones if `changed` is None.
+
+        Return None if they are unreadable; empty if the process has ended.
+        """
         self._awake.discard(pid)
         process = self._process(pid)
         process.is_second_look = process.read_in == self._number - 1 and not process.is_second_look
