@@ -1,20 +1,20 @@
 """The threads of a traced command: which are its own, on which CPUs they ran, and why they did not run.
 
-The own threads of a command are its first one and all its descendants. A tid may be reused while the command runs, by
-one of its own or by a foreign thread.
+A command's own threads are its first one and all its descendants. While the command runs, a tid may be reused by
+another of its threads, or by a foreign thread.
 
 A thread that is queued on another CPU but does not run there has not moved: only CPUs on which it ran count.
 
 A switch contains the state in which a thread leaves its CPU (prev_state, as `TASK_REPORT` in linux/sched.h):
 
-    R, R+   0, 0x100   it could have continued: another thread has the CPU, or its control group has used up its quota
+    R, R+   0, 0x100   it could have continued: another thread gets the CPU, or its control group has used up its quota
     S       1          asleep
     D       2          waits in the kernel: for a disk, a lock, its child; also frozen by cgroup v1 (TASK_FROZEN)
     T       4          stopped by a signal
     t       8          stopped by a debugger
     Z, X    0x20, 0x10 ended (0x40 before Linux 4.14)
 
-While a thread is ready and the CPU that it has left is idle, the scheduler holds it back.
+If a thread is ready although the CPU that it left is idle, the scheduler is holding it back.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from noisewatch.text import clean
 
 
 class OwnThreads:
-    """A command's own threads. Births are added in order of time."""
+    """A command's own threads: its first thread, and all descendants. Births are added in order of time."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self.group = {pid}  # all threads that the command's first process ever had
         self._now = {pid}
-        self._then: dict[int, list[tuple[int, bool]]] = {}  # by thread: since when it is the command's own, or not
-        self.has_begun = False  # the birth of its first thread was traced
+        self._then: dict[int, list[tuple[int, bool]]] = {}  # changes by tid: time, whether it is own from then on
+        self.has_begun = False  # whether the birth of the first thread was traced
 
     def take_in(self, births: Iterable[Birth]) -> None:
-        """Add the births of all threads since the last call; forget older states."""
+        """Add all births since the last call, foreign ones too. `is_own` cannot look back further than these."""
         self._then = {}
         for at_ns, tid, parent, is_thread in births:
             is_own = tid == self._pid or parent in self._now
@@ -52,7 +52,7 @@ class OwnThreads:
                 self.group.add(tid)
 
     def is_own(self, tid: int, at_ns: int) -> bool:
-        """Return whether the tid was one of the command's own threads at this time."""
+        """Return whether the tid was that of one of the command's own threads at this time."""
         changes = self._then.get(tid)
         if changes is None:
             return tid in self._now
@@ -61,22 +61,20 @@ class OwnThreads:
 
 _WAIT, _STOP, _HOLD, _END = 2, 4, 8, 0x10 | 0x20 | 0x40
 _ANY = 1 | _WAIT | _STOP | _HOLD | _END
-_RUN, _IDLE, _BUSY = -1, -2, -3  # instead of a state: a thread has the CPU; states of a CPU
+_RUN, _IDLE, _BUSY = -1, -2, -3  # instead of a thread's state: it gets the CPU; the CPU becomes idle, or busy
 
 
 class StateTimes(Struct, frozen=True):
-    """How long (ns) states of a command's threads lasted; each moment counts once.
+    """How long (ns) a command's threads were kept from running, by reason.
 
-    `stopped_ns`: a signal had stopped one, until it ran again. `held_ns`: one was ready to run, and the CPU that it had
-    left was idle. `blocked_ns`: none ran or was ready, and one waited in the kernel or for a debugger; `debugged_ns`:
-    of that, for a debugger. `waits`: how often a thread began to wait in the kernel.
+    A moment counts once for a reason, however many threads it applies to. Time in `blocked_ns` is not in `stopped_ns`.
     """
 
-    stopped_ns: int = 0
-    held_ns: int = 0
-    blocked_ns: int = 0
-    debugged_ns: int = 0
-    waits: int = 0
+    stopped_ns: int = 0  # a thread was stopped by a signal, and had not run again
+    held_ns: int = 0  # a thread was ready to run although the CPU that it had left was idle
+    blocked_ns: int = 0  # no thread ran or was ready, and at least one waited in the kernel or for a debugger
+    debugged_ns: int = 0  # the part of `blocked_ns` in which a thread waited for a debugger
+    waits: int = 0  # how often a thread began to wait in the kernel
 
 
 def is_end(state: int) -> bool:
@@ -85,15 +83,15 @@ def is_end(state: int) -> bool:
 
 
 class OwnStates:
-    """The states of a command's threads. CPUs are added one after the other, each in order of time."""
+    """The states of a command's threads. Events are added CPU by CPU, in order of time for each CPU."""
 
     def __init__(self) -> None:
         self._times = StateTimes()
         self._waits = 0
         self._events: list[tuple[int, int, int, int]] = []  # unsorted: time, state, thread, CPU
         self._settled_ns = 0
-        self._state: dict[int, int] = {}  # by thread without a CPU
-        self._left: dict[int, int] = {}  # by ready thread, the CPU that it has left
+        self._state: dict[int, int] = {}  # by waiting or stopped thread
+        self._left: dict[int, int] = {}  # by ready thread, the CPU that it left
         self._tid_by_cpu: dict[int, int] = {}
         self._idle: set[int] = set()
 
@@ -102,7 +100,7 @@ class OwnStates:
         self._events.append((at_ns, _RUN, tid, cpu))
 
     def leave(self, tid: int, cpu: int, at_ns: int, state: int) -> None:
-        """Note that the thread leaves the CPU in this state."""
+        """Note that the thread leaves the CPU at `at_ns`, in this state (prev_state)."""
         self._events.append((at_ns, state & _ANY, tid, cpu))
 
     def mark_idle(self, cpu: int, at_ns: int) -> None:
@@ -110,11 +108,11 @@ class OwnStates:
         self._events.append((at_ns, _IDLE, 0, cpu))
 
     def mark_busy(self, cpu: int, at_ns: int) -> None:
-        """Note that the CPU is no longer idle."""
+        """Note that the CPU is not idle from `at_ns` on."""
         self._events.append((at_ns, _BUSY, 0, cpu))
 
     def settle(self, until_ns: int) -> None:
-        """Add up the states until the last event before `until_ns`. All CPUs' events until then must be known."""
+        """Sum the states up to the last event by `until_ns`. All CPUs' events by then must have been added."""
         self._events.sort()
         later = []
         for event in self._events:
@@ -126,7 +124,7 @@ class OwnStates:
         self._events = later
 
     def times_until(self, end_ns: int) -> StateTimes:
-        """Return the sums until the command ended."""
+        """Return the sums up to `end_ns`, when the command ended."""
         self._count(end_ns)
         return replace(self._times, waits=self._waits)
 
@@ -168,11 +166,11 @@ class OwnStates:
                 self._waits += bool(state & _WAIT)
 
 
-MOST_THREADS = 1024  # listed individually; beyond that, those that ran least are summed
+MOST_THREADS = 1024  # kept individually; if there are many more, those that ran least are only summed
 
 
 class TracedThread(Struct, frozen=True):
-    """One thread: its time on each CPU in ns, and its moves between CPUs. Threads that reused a tid count as one."""
+    """One thread: its time (ns) by CPU, and its moves by old and new CPU. Threads with the same tid count as one."""
 
     tid: int
     name: str
@@ -181,7 +179,7 @@ class TracedThread(Struct, frozen=True):
 
     @property
     def ran_ns(self) -> int:
-        """The time on all CPUs."""
+        """The time (ns) on all CPUs."""
         return sum(self.ns_by_cpu.values())
 
 
@@ -193,10 +191,10 @@ class _Thread(Struct):
 
 
 class OwnPlaces:
-    """The CPUs on which a command's threads ran. CPUs are added one after the other, each in order of time."""
+    """The CPUs on which a command's threads ran. Runs are added CPU by CPU, in order of time for each CPU."""
 
     def __init__(self) -> None:
-        self.other_ns = 0  # of threads that are not listed
+        self.other_ns = 0  # time of threads that are not kept individually
         self._threads: dict[int, _Thread] = {}
         self._runs: list[tuple[int, int, int]] = []  # unsorted: begin, thread, CPU
 
@@ -210,7 +208,7 @@ class OwnPlaces:
         self._runs.append((begin_ns, tid, cpu))
 
     def settle(self, until_ns: int) -> None:
-        """Count the moves between runs that began by `until_ns`. All CPUs' runs until then must be known."""
+        """Count the moves between runs that began by `until_ns`. All CPUs' runs by then must have been added."""
         later = []
         for run in sorted(self._runs):
             begin_ns, tid, cpu = run
@@ -223,9 +221,9 @@ class OwnPlaces:
             thread.cpu = cpu
         self._runs = later
         if len(self._threads) > 2 * MOST_THREADS:
-            self._add_up_the_least()
+            self._sum_shortest_runs()
 
-    def _add_up_the_least(self) -> None:
+    def _sum_shortest_runs(self) -> None:
         awaited = {tid for _, tid, _ in self._runs}
         by_time = sorted(self._threads, key=lambda tid: -self._threads[tid].ns_by_cpu.total())
         for tid in by_time[MOST_THREADS:]:
@@ -234,7 +232,7 @@ class OwnPlaces:
 
     @property
     def threads(self) -> tuple[TracedThread, ...]:
-        """The threads that are listed individually."""
+        """The threads that are kept individually."""
         return tuple(
             TracedThread(tid, clean(thread.name), dict(thread.ns_by_cpu), dict(thread.moves))
             for tid, thread in self._threads.items()

@@ -1,7 +1,7 @@
-"""The result of a kernel trace: which sources had the CPUs, when and for how long, in a measurement or one command.
+"""The result of a kernel trace of a measurement or a command: which sources had the CPUs, when, and for how long.
 
-No file contains this: a live machine is traced, a recording replays its trace. The process of a traced thread is looked
-up in /proc while the thread exists.
+No file of a machine contains this: a live machine is traced, and a recording contains its trace. A traced thread's
+process is looked up in /proc while the thread exists.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from noisewatch.machine import Json, Machine
 from noisewatch.text import clean
 
 QUESTION = "trace"
-_KERNELS = "kworker/"  # these threads end and can then not be looked up
+_KERNELS = "kworker/"  # kernel threads that may have ended before they are looked up
 _UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
-_LONGEST_TICK_PERIOD_NS = 10_000_000  # from one tick to the next; a tick is an event
+_LONGEST_TICK_PERIOD_NS = 10_000_000  # from one tick to the next; each tick is an event
 _KINDS = {kind.value: kind for kind in (Kind.IDLE, *INTERRUPT_KINDS - {Kind.TIMER}, Kind.SOFTIRQ, *THREADS)}
 _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 
 
 class Parent(Struct, frozen=True):
-    """The nearest living ancestor of a thread; `is_process` if it is the process to which the thread belonged."""
+    """A thread's nearest living ancestor. `is_process` is whether this is the process to which the thread belonged."""
 
     pid: int
     name: str
@@ -45,51 +45,51 @@ class Thread(Struct, frozen=True):
     name: str
     pid: int | None
     is_kernel: bool
-    parent: Parent | None = None  # of an ended thread; None if its birth was not traced
+    parent: Parent | None = None  # None if the thread has not ended, or its birth was not traced
 
 
 class TracedSource(Struct, frozen=True):
-    """A source that had the CPU: `irq` for a device, `thread` for a thread, or for the sender of an IPI."""
+    """A source that had the CPU. `irq` is the number of a device's; `thread` is the source, or the sender of an IPI."""
 
     kind: Kind
     name: str
     irq: int | None = None
     thread: Thread | None = None
     function: str | None = None  # called by an interrupt between CPUs, or run by a timer
-    vector: str = ""  # through which it arrived
+    vector: str = ""  # name of the CPU's own interrupt through which it arrived
 
 
 class RunStats(Struct, frozen=True):
-    """How often and how long a source had the CPU, without the time in which it was itself interrupted."""
+    """How often and how long (ns) a source had the CPU, without the time in which it was itself interrupted."""
 
     count: int
     own_ns: int
     max_ns: int
-    count_by_length: Mapping[int, int]  # ns, rounded down
+    count_by_length: Mapping[int, int]  # by length in ns, rounded down
 
 
 class CpuPieces(Struct, frozen=True):
-    """One CPU. The columns are uninterrupted runs of one source, in order; idleness is left out."""
+    """The trace of one CPU. `start_ns`, `end_ns` and `source` are its uninterrupted runs in order, without idleness."""
 
     cpu: int
     lost_events: int | None  # None is unknown
-    lost_pieces: int  # pieces beyond the limit of the columns
-    unseen_switches: int  # the time before each was counted for the last known source
-    unseen_ns: int  # the time before these switches
+    lost_pieces: int  # runs beyond the limit on their number
+    unseen_switches: int  # switches without an event, noticed at the next event
+    unseen_ns: int  # time since the event before; counted for the new thread, although the old one may have had the CPU
     sources: tuple[TracedSource, ...]
-    stats: tuple[RunStats, ...]  # as many as sources
+    stats: tuple[RunStats, ...]  # one for each of `sources`
     start_ns: tuple[int, ...]
     end_ns: tuple[int, ...]
-    source: tuple[int, ...]  # the number of the source
+    source: tuple[int, ...]  # indices in `sources`
 
     @property
     def is_whole(self) -> bool:
-        """Whether the columns are complete."""
+        """Whether no event was lost (False if unknown), and no run is beyond the limit."""
         return self.lost_events == 0 and self.lost_pieces == 0
 
 
 class Trace(Struct, frozen=True):
-    """A trace. Times are since its start, which is on CLOCK_MONOTONIC."""
+    """A trace. `begin_ns` is its start on CLOCK_MONOTONIC; all other times are since then."""
 
     begin_ns: int
     length_ns: int
@@ -117,7 +117,7 @@ def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
 
 
 def failed_trace(reason: str) -> Json:
-    """Return the answer for a failed trace: the reason, which a recording keeps."""
+    """Return the answer for a trace that failed for this reason; a recording contains it instead of the trace."""
     return {_UNTRACED: reason}
 
 
@@ -183,20 +183,21 @@ def _parse_cpu(fields: Json, threads: Mapping[str, Thread]) -> CpuPieces:
 
 
 def _parse_missed_ns(fields: Json) -> int:
-    """Return the unobserved time (ns); older recordings only have the number of switches."""
+    """Return the unobserved time (ns); for older recordings, an upper bound from the number of switches."""
     has_it = "unseen_ns" in fields
     return count_of(fields, "unseen_ns") if has_it else count_of(fields, "unseen_switches") * _LONGEST_TICK_PERIOD_NS
 
 
 def _count_or_none(fields: Json, name: str) -> int | None:
-    """Return the field, which must exist; null becomes None, unknown."""
+    """Return the count in the field, None (unknown) for null. Raise Malformed, also if the field is missing."""
     return None if name in fields and fields[name] is None else count_of(fields, name)
 
 
 def parse_source(row: Json, threads: Mapping[str, Thread]) -> TracedSource:
-    """Parse a source of kind, name, number and function. Raise Malformed.
+    """Parse a source: [kind, name, number, function]. Raise Malformed.
 
-    Recordings of earlier versions contain some of the CPU's own interrupts as a device's: IRQ 0, with a vector's name.
+    In recordings of earlier versions, some of the CPU's own interrupts are those of a device: IRQ 0, with the name of
+    the vector.
     """
     if not isinstance(row, list) or len(row) != 4 or str(row[0]) not in _KINDS or not is_count_in(row[2]):
         raise Malformed("a source of a trace", str(row))
@@ -227,7 +228,7 @@ def _parse_stats(row: Json) -> RunStats:
 
 
 def describe_thread(tid: int, name: str) -> dict[str, Json]:
-    """Return the thread's name, process and whether it is the kernel's; None for both if it has ended."""
+    """Return the thread's name, its process, and whether it is a kernel thread; both are None if it has ended."""
     thread: dict[str, Json] = {"name": clean(name), "pid": None, "is_kernel": None}
     try:
         stat = parse_stat(Path(f"/proc/{tid}/stat").read_text(errors="replace"))
@@ -241,45 +242,36 @@ def describe_thread(tid: int, name: str) -> dict[str, Json]:
     return thread
 
 
-_USE_DOUBT_NS = 100_000  # what a process does before and after the kernel counts its time
-_CLOCKS_SHARE = 0.001  # CPU time and CLOCK_MONOTONIC, which is slewed, may deviate by half of that
+_USE_DOUBT_NS = 100_000  # CPU time at a process's start and end, which the kernel and the trace may count differently
+_CLOCKS_SHARE = 0.001  # twice the deviation between CPU time and CLOCK_MONOTONIC, which is slewed
 
 
 class TracedTime(Struct, frozen=True):
-    """The time of one source on a CPU, without its own interruptions: total, count, begin and end.
-
-    Times are on CLOCK_MONOTONIC, in ns. For `doubt_ns` of `ns` the CPU may have been idle, or the command's. `is_own`:
-    an interrupt sent by a thread of the command.
-    """
+    """All runs of one source on one CPU during a command. Moments are on CLOCK_MONOTONIC."""
 
     cpu: int
     source: TracedSource
-    ns: int
-    count: int
-    begin_ns: int
-    end_ns: int
-    is_own: bool = False
-    doubt_ns: int = 0
+    ns: int  # time on the CPU, without the time in which the source was itself interrupted
+    count: int  # uninterrupted runs
+    begin_ns: int  # start of the first run
+    end_ns: int  # end of the last run
+    is_own: bool = False  # whether the source is an interrupt that a thread of the command sent
+    doubt_ns: int = 0  # part of `ns` in which the CPU may have been idle, or running the command
 
 
 class TraceWindow(Struct, frozen=True):
-    """A complete trace of one command: `times` of others, `own_ns_by_cpu` of the command's threads.
-
-    `threads` are listed individually, `other_threads_ns` is the rest. `states` is how long threads of the command were
-    kept from running. `doubt_ns` of the command's time may be other threads': some kernels do not report all switches.
-    `uncovered` names what this kernel has no events for.
-    """
+    """The complete trace of one command, from its begin to its end on CLOCK_MONOTONIC."""
 
     begin_ns: int
     end_ns: int
-    own_ns_by_cpu: Mapping[int, int]
-    times: tuple[TracedTime, ...]
-    uncovered: tuple[str, ...] = ()
-    doubt_ns: int = 0
-    threads: tuple[TracedThread, ...] = ()
-    other_threads_ns: int = 0
-    states: StateTimes = StateTimes()
-    has_seen_end: bool = False  # of the command's first process, at `end_ns`
+    own_ns_by_cpu: Mapping[int, int]  # time of the command's threads, by traced CPU
+    times: tuple[TracedTime, ...]  # of all other sources
+    uncovered: tuple[str, ...] = ()  # what this kernel has no events for, for example the senders of IPIs
+    doubt_ns: int = 0  # part of the command's time that may be other threads': some kernels do not report all switches
+    threads: tuple[TracedThread, ...] = ()  # the command's threads that are kept individually
+    other_threads_ns: int = 0  # time of the command's other threads
+    states: StateTimes = StateTimes()  # how long the command's threads were kept from running
+    has_seen_end: bool = False  # whether the end of the command's first process is in the trace
 
     @property
     def traced(self) -> CpuSet:
@@ -291,11 +283,11 @@ class TraceWindow(Struct, frozen=True):
         return sum(self.own_ns_by_cpu.get(cpu, 0) for cpu in cpus)
 
     def interrupted_ns(self, cpus: CpuSet) -> int:
-        """Return the time (ns) of interruptions on `cpus`, which the kernel may have counted as the command's."""
+        """Return the time (ns) of interrupts on `cpus`; the kernel may have counted it as the command's CPU time."""
         return sum(time.ns for time in self.times if time.source.kind not in THREADS and time.cpu in cpus)
 
     def elsewhere_ns(self, used_ns: int, cpus: CpuSet) -> int:
-        """Return a lower bound of the command's CPU time on other CPUs."""
+        """Return a lower bound of the command's CPU time (ns) on CPUs other than `cpus`; `used_ns` is that on all."""
         doubt_ns = _USE_DOUBT_NS + round(used_ns * _CLOCKS_SHARE)
         return max(used_ns - self.own_ns(cpus) - self.interrupted_ns(cpus) - doubt_ns, 0)
 

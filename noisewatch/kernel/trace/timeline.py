@@ -1,7 +1,7 @@
 """The timeline of one CPU: which source had the CPU when, from the pages of the trace's ring buffer.
 
-Time belongs to the innermost source: a softirq within an interrupt within a thread's slice is counted once. The runs of
-a source are also counted by their rounded length.
+Time belongs to the innermost source: if an interrupt within a thread's slice runs a softirq, the softirq's time is
+neither the interrupt's nor the thread's. The runs of a source are also counted by rounded length.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RunCounter(Struct):
     count: int = 0
     own_ns: int = 0
     max_ns: int = 0
-    lengths: dict[int, int] = {}  # counts by rounded length
+    lengths: dict[int, int] = {}  # number of runs by rounded length (ns)
 
     def add(self, ns: int) -> None:
         """Add one run."""
@@ -49,7 +49,7 @@ class RunCounter(Struct):
 
 
 def rounded_ns(ns: int) -> int:
-    """Return the length rounded down by less than a quarter, so that similar lengths are counted together."""
+    """Round a length down by less than a quarter, so that similar lengths are counted together."""
     shift = max(ns.bit_length() - 3, 0)
     return ns >> shift << shift
 
@@ -57,49 +57,49 @@ def rounded_ns(ns: int) -> int:
 IDLE = 0  # the number of the idle source
 _MOST_PIECES = _MOST_LEAVES = 400_000
 _COMM_WORDS = 4
-_TIMED = (Kind.TICK, Kind.IRQ)  # in which timers expire: some architectures number their timer's interrupt
+_TIMED = (Kind.TICK, Kind.IRQ)  # interrupts in which timers expire: on some architectures the timer's is a numbered IRQ
 
 
 class Source(Struct, frozen=True):
-    """A possible owner of a CPU. `number` is the IRQ, the softirq or the thread; for an IPI the sending thread."""
+    """A possible owner of a CPU. `number` is that of the IRQ or softirq, the thread's tid, or an IPI's sender's tid."""
 
     kind: Kind
     name: str
     number: int = 0
     function: int = 0  # address of the function that an IPI calls
-    timers: tuple[int, ...] = ()  # addresses of the functions that a timer's interrupt ran, in order
+    timers: tuple[int, ...] = ()  # addresses of the functions that a timer interrupt ran, in order
 
 
 class CpuTrace:
-    """One CPU's time. `pieces` are uninterrupted runs of one source, without idleness."""
+    """The timeline of one CPU. `pieces` are the uninterrupted runs of single sources, without idleness."""
 
     def __init__(self, cpu: int, events: Mapping[int, TraceEvent], sends: Sends, begin_ns: int) -> None:
-        """Begin at `begin_ns`. The thread at the first event has run since then: a switch would have been an event."""
+        """Begin at `begin_ns`. The thread of the first event has run since then, because a switch is an event too."""
         self.cpu = cpu
         self.sources: list[Source] = [Source(Kind.IDLE, "idle")]
         self.stats: list[RunCounter] = [RunCounter()]
-        self.pieces: list[int] = []  # start, end, source, one after the other
+        self.pieces: list[int] = []  # start, end and source of the first run, then of the second, …
         self.lost_pages = 0
-        self.lost_pieces = 0  # beyond the limit; only in the stats
-        self.unseen_switches = 0  # a task ran without a switch to it: some idle loops have no events
-        self.unseen_ns = 0  # since the previous event: this time may be another source's
-        self.leaves: list[tuple[int, int, int]] = []  # when threads left the CPU: time, thread, state
-        self.unseen: dict[int, tuple[int, int]] = {}  # by start: end, and the source before
-        self.last_ns: int | None = begin_ns  # of the last event; None if events were lost
-        self._known_since_ns: int | None = begin_ns  # None from a loss to the next event
+        self.lost_pieces = 0  # runs beyond the limit: they are only in `stats`
+        self.unseen_switches = 0  # times that a thread ran without a switch to it: some idle loops have no events
+        self.unseen_ns = 0  # time from the event before such a switch to the one after it: either thread may have run
+        self.leaves: list[tuple[int, int, int]] = []  # time, tid and state of threads that left the CPU
+        self.unseen: dict[int, tuple[int, int]] = {}  # those times by start: end, and the source before the switch
+        self.last_ns: int | None = begin_ns  # time of the last event; None if events were lost
+        self._known_since_ns: int | None = begin_ns  # since when the owner is known; None from a loss to the next event
         self._events = events
         self._sends = sends
         self._number_by_source: dict[Source, int] = {self.sources[0]: IDLE}
         self._number_by_word: dict[tuple[str, str, int], int] = {}  # of sources other than threads
-        self._named: dict[int, tuple[bytes, int]] = {}  # by thread, its name when it was last switched to
-        self._stack: list[int] = []
+        self._named: dict[int, tuple[bytes, int]] = {}  # by tid: the name at the last switch to it, and the source
+        self._stack: list[int] = []  # sources that interrupt the thread, innermost last
         self._frames: list[tuple[Kind, str]] = []  # kind and name of each of them
-        self._own: list[int] = []
+        self._own: list[int] = []  # time (ns) of each of them
         self._thread: int | None = None  # None until an event shows the owner
         self.tid = 0  # the running thread; 0 if idle or unknown
         self._thread_ns = 0
-        self._since_ns = begin_ns  # it has the CPU
-        self._woken: set[int] = set()  # while it is idle: one of them has it from the last event on
+        self._since_ns = begin_ns  # since when the thread has the CPU
+        self._woken: set[int] = set()  # threads woken on the idle CPU: the next to run has it since the last event
 
     def feed(self, page: bytes) -> None:
         """Parse the next page; unparsable parts count as lost events."""
@@ -124,7 +124,7 @@ class CpuTrace:
                 self._correct(words[at + 1], now)
             self._step(now)
             if action == ENTER:
-                self._stack.append(self._enter(event, words, at, now))
+                self._stack.append(self._entered_source(event, words, at, now))
                 self._frames.append((event.kind, event.name))
                 self._own.append(0)
             elif action == EXIT:
@@ -137,7 +137,7 @@ class CpuTrace:
                 self._expire(words[at + event.second] | words[at + event.second + 1] << 32)
             elif action == NOISE and event.second is not None:
                 ns = words[at + event.second] | words[at + event.second + 1] << 32
-                self._take_back(self._noise(event, words, at, now - ns), ns, now)
+                self._take_back(self._noise_source(event, words, at, now - ns), ns, now)
 
     def finish(self, end_ns: int) -> None:
         """End the trace: the current source has the CPU until `end_ns`."""
@@ -159,7 +159,7 @@ class CpuTrace:
         return has_owner and (self._known_since_ns or 0) <= began_ns and not self.lost_pieces
 
     def forget(self) -> None:
-        """Forget everything except what has the CPU now."""
+        """Forget all results. Keep only the sources that have the CPU now."""
         sources, thread = self.sources, self._thread
         self.sources, self.stats, self.pieces = [sources[IDLE]], [RunCounter()], []
         self._number_by_source, self._number_by_word, self._named = {sources[IDLE]: IDLE}, {}, {}
@@ -196,8 +196,8 @@ class CpuTrace:
         else:
             self.lost_pieces += 1
 
-    def _enter(self, event: TraceEvent, words: memoryview, at: int, now: int) -> int:
-        """Return the number of the source that begins."""
+    def _entered_source(self, event: TraceEvent, words: memoryview, at: int, now: int) -> int:
+        """Return the number in `sources` of the source that begins."""
         if event.kind == Kind.IPI:
             return self._number(Source(Kind.IPI, event.name, *self._sends.take(self.cpu, event.name, now)))
         key = (event.kind, event.name, words[at + event.word] if event.word is not None else 0)
@@ -217,10 +217,10 @@ class CpuTrace:
             if self.pieces and self.pieces[-1] == number and self.pieces[-2] == self.last_ns:
                 self.pieces[-1] = self._stack[-1]
 
-    def _noise(self, event: TraceEvent, words: memoryview, at: int, start_ns: int) -> int:
-        """Return the number of the ended source.
+    def _noise_source(self, event: TraceEvent, words: memoryview, at: int, start_ns: int) -> int:
+        """Return the number in `sources` of the interruption that has ended.
 
-        An IRQ is matched by name too, because vectors have numbers as well.
+        Its kind is taken from its name if possible, because the CPU's own interrupts have IRQ numbers as well.
         """
         name = text_at(words, at, event.text) if event.text is not None else event.name
         kind = kind_of_vector(name) or event.kind
@@ -230,13 +230,13 @@ class CpuTrace:
         return self._number(Source(kind, name if kind != event.kind or event.word is None else "", number))
 
     def _take_back(self, number: int, ns: int, now: int) -> None:
-        """Charge the last `ns` nanoseconds before `now` to the source that has ended, no longer to the thread."""
+        """Move the last `ns` nanoseconds before `now` from the thread to the source that has just ended."""
         self.stats[number].add(ns)
         if not self.lost_pieces:
             self._thread_ns -= take_back(self.pieces, number, ns, now, self._thread, self._since_ns)
 
     def _leave(self, event: TraceEvent) -> None:
-        """End the source. An exit without an entry, at the start or after a loss, is ignored."""
+        """End the event's source, and those within it. Ignore an exit without an entry (at the start, after a loss)."""
         frame = (event.kind, event.name)
         if frame in self._frames:
             while self._frames.pop() != frame:
@@ -244,7 +244,7 @@ class CpuTrace:
             self.stats[self._stack.pop()].add(self._own.pop())
 
     def _switch(self, event: TraceEvent, words: memoryview, at: int) -> None:
-        """Switch to the next thread. Sources without an exit event have ended by now."""
+        """Switch to the event's next thread. Interrupts whose exit event is missing have ended by now."""
         if self._stack:
             self._unwind()
         if event.state is not None and self.last_ns is not None and words[at + 1]:
@@ -262,7 +262,7 @@ class CpuTrace:
         self._run(tid, named[1])
 
     def _correct(self, tid: int, now: int) -> None:
-        """Count the time since the last event for the thread in the record, which was running when it was written."""
+        """Make thread `tid` the owner since the last event: it wrote the record, so a switch to it was not traced."""
         was_woken = self._thread == IDLE and tid in self._woken
         if self._thread is not None and not was_woken:
             self.unseen_switches += 1
@@ -274,7 +274,7 @@ class CpuTrace:
         self._run(tid, self._number(Source(Kind.THREAD, "", tid)) if tid else IDLE)
 
     def _run(self, tid: int, number: int) -> None:
-        """Set the thread that runs from now on; the source's name is empty if only the tid is known."""
+        """Set the thread that has the CPU since the last event, and the number of its source in `sources`."""
         if self._thread and self._thread_ns:
             self.stats[self._thread].add(self._thread_ns)
         self.tid, self._thread, self._thread_ns = tid, number, 0
@@ -287,12 +287,12 @@ class CpuTrace:
             self.stats[self._stack.pop()].add(self._own.pop())
 
     def _interrupt(self, event: TraceEvent, words: memoryview, at: int, now: int) -> None:
-        """Add an interrupt, whose only event is written when it is over and contains its length."""
+        """Add an interrupt with a single event, which is written at its end and contains its length."""
         if event.second is None:
             return
         ns = words[at + event.second] | words[at + event.second + 1] << 32
         if self._thread is None:
-            self._known_since_ns = None  # until an event shows what it interrupted
+            self._known_since_ns = None  # until an event shows which thread it interrupted
         start_ns = max(now - ns, self.last_ns or 0)
         self._step(start_ns)
         number = self._number(Source(event.kind, event.name))
@@ -309,7 +309,7 @@ class CpuTrace:
         return number
 
     def lose(self) -> None:
-        """Forget the running task until the next sched_switch."""
+        """Note that events were lost: the CPU's owner is unknown until the next event shows it."""
         self.lost_pages += 1
         self._stack, self._frames, self._own = [], [], []
         self.tid, self._thread, self._thread_ns = 0, None, 0
@@ -318,11 +318,11 @@ class CpuTrace:
 
 
 def take_back(pieces: list[int], number: int, ns: int, end_ns: int, giver: int | None, since_ns: int) -> int:
-    """Move the `ns` before `end_ns` to source `number`, and return how much could be moved.
+    """Move `ns` nanoseconds before `end_ns` to source `number`. Return how much (ns) could be moved.
 
-    The osnoise tracer reports an interruption when it ends, so its time was counted for the interrupted task. It is
-    taken from idleness and from the giver. Pieces of other sources in between interrupted it in turn, and are
-    unchanged.
+    The osnoise tracer reports an interruption only when it ends. Until then its time is counted as idleness, or for the
+    source `giver`, which has the CPU since `since_ns`: the time is taken from these. Runs of other sources in between
+    are kept, because they interrupted the interruption.
     """
     later: list[tuple[int, int, int]] = []
     rest = ns
