@@ -3,11 +3,11 @@
     /sys/kernel/tracing/current_tracer              nop              (or function, osnoise, …)
     /sys/kernel/tracing/set_event                   sched:sched_switch
     /sys/kernel/tracing/function_profile_enabled    0                (with CONFIG_FUNCTION_PROFILER)
-    /sys/kernel/tracing/instances/NAME/…            the same again, for a buffer of its own
+    /sys/kernel/tracing/instances/NAME/…            the same files for a separate buffer
 
 https://docs.kernel.org/trace/ftrace.html, https://docs.kernel.org/trace/events.html; only root has access. The older
-path, /sys/kernel/debug/tracing, shows the same. The instances of noisewatch itself are recognized by their names, which
-contain the process that created them; `tracing_cpumask` has their CPUs.
+path, /sys/kernel/debug/tracing, shows the same. noisewatch's own instances are recognized by their names, which contain
+the process that created them; their `tracing_cpumask` contains the traced CPUs.
 
 Event sources for counting and tracing are the names below /sys/bus/event_source/devices.
 
@@ -34,7 +34,7 @@ from noisewatch.machine.tracefs.watcher import maker_of
 from noisewatch.patterns import regex
 
 FOLDER = "/sys/kernel/tracing"
-_FOLDER_SINCE = (4, 1)  # since then every kernel that can trace has the folder, mounted or not
+_FOLDER_SINCE = (4, 1)  # Linux release: newer kernels have the folder if they can trace, even if it is not mounted
 _OLD_FOLDER = "/sys/kernel/debug/tracing"
 NO_TRACER = "nop"
 PROFILE = "function_profile_enabled"
@@ -42,7 +42,7 @@ _EVENT = regex(r"[\w.*-]{0,128}:[\w.*:-]{1,128}", re.ASCII)
 
 
 class Maker(Struct, frozen=True):
-    """The noisewatch process that created an instance, whether it still runs, and its traced CPUs. None is unknown."""
+    """The noisewatch process that created an instance, whether it still runs, and the traced CPUs. None is unknown."""
 
     owner: Owner
     is_alive: bool | None
@@ -55,12 +55,12 @@ class TraceInstance(Struct, frozen=True):
     folder: str
     tracer: str | None
     events: tuple[str, ...] | None
-    is_profiling: bool | None = False  # all functions; only in the first buffer
-    maker: Maker | None = None  # None: another program
+    is_profiling: bool | None = False  # whether all functions are profiled; only the first buffer can do that
+    maker: Maker | None = None  # None if another program created the instance
 
 
 class Tracing(Struct, frozen=True):
-    """All ring buffers. None is unknown; empty means that the kernel cannot trace."""
+    """All ring buffers. None is unknown; no instances at all: the kernel cannot trace."""
 
     instances: tuple[TraceInstance, ...] | None
 
@@ -77,7 +77,7 @@ def parse_events(text: str) -> tuple[str, ...]:
 
 
 def read_tracing(reader: Reader) -> Tracing:
-    """Return the active traces."""
+    """Return all ring buffers with their active traces."""
     try:
         names = reader.names(FOLDER, expected=False)
     except Absent:

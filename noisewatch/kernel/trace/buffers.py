@@ -1,6 +1,6 @@
-"""A trace's buffers: events on some CPUs, and on all CPUs the senders of calls and the parents of new threads.
+"""A trace's two buffers: events on some CPUs, and on all CPUs the senders of calls and the parents of new threads.
 
-A process has only one trace at a time, because the instances are named after it.
+A process has at most one trace at a time, because the instances are named after the process.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from noisewatch.machine.tracefs.watcher import (
     remove_stale_where_mounted,
 )
 
-_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # of all CPUs together, and per CPU
-_MOST_NAMED = 24  # CPUs in a filter: with more, all senders are traced
+_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # all CPUs together; most and least of one CPU
+_MOST_NAMED = 24  # target CPUs in a filter: if there are more, the calls of all CPUs are traced
 _AT_WORK = threading.Lock()
-_END_DEADLINE_S = 5.0  # parsing the collected rest takes about a second
+_END_DEADLINE_S = 5.0  # for the end of another trace, which takes about a second to parse its last pages
 _OTHER_NUMBERS = "a trace contains the host's PIDs, which differ from those of this container"
 _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
 
 
 class TraceBuffers:
-    """A context manager for the buffers, which record nothing before `start`.
+    """A context manager for the two buffers, which record nothing before `start`.
 
-    `target` is the instance of the CPUs, `senders` that of all CPUs; `events` and `events_of_senders` describe how to
-    parse their records, `uncovered` names what this kernel has no events for.
+    `target` is the instance for the traced CPUs, and `senders` that for all CPUs; `events` and `events_of_senders`
+    describe how to parse their records. `uncovered` names what this kernel has no events for.
     """
 
     def __init__(self, cpus: CpuSet, online: CpuSet, tracer: Tracer) -> None:
@@ -89,21 +89,21 @@ class TraceBuffers:
         self._stack.close()
 
     def start(self) -> None:
-        """Start to record events. Raise CannotMeasure, as `stop` does."""
+        """Start recording events. Raise CannotMeasure if the kernel refuses."""
         self.senders.start()
         self.target.start()
 
     def stop(self) -> None:
-        """Stop recording; recorded events can still be read."""
+        """Stop recording; recorded events can still be read. Raise CannotMeasure if the kernel refuses."""
         self.target.stop()
         self.senders.stop()
 
     def trace_births(self) -> bool:
-        """Trace the starts of threads, with their parents, too; return False if this kernel cannot."""
+        """Trace the starts of threads and their parents too. Return whether this kernel can."""
         return self.senders.enable(BIRTHS)
 
     def _enable_events(self) -> list[str]:
-        """Enable and return the events that this kernel has. Raise CannotMeasure if an essential event is missing."""
+        """Enable the events that this kernel has, and return their names. Raise CannotMeasure without sched_switch."""
         events = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
         traced = [name for name in events if self.target.enable(name, CONDITIONS.get(name))]
         if not set(traced).issuperset(ESSENTIAL):
@@ -113,7 +113,7 @@ class TraceBuffers:
         return traced + [name for name in ON_ALL if self.senders.enable(name, condition if is_short else None)]
 
     def _wait_for_slot(self) -> None:
-        """Wait until no other thread of this process is tracing. Raise CannotMeasure on a timeout."""
+        """Wait until no other thread of this process is tracing. Raise CannotMeasure after 5 s."""
         if not _AT_WORK.acquire(timeout=_END_DEADLINE_S):
             raise CannotMeasure("another trace of this process is still running")
         self._stack.callback(_AT_WORK.release)

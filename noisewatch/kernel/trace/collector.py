@@ -1,6 +1,6 @@
 """Collects a trace of some CPUs on this host while a measurement runs, and converts it to JSON.
 
-Function addresses are resolved with /proc/kallsyms, threads with /proc as long as they exist.
+Function addresses are looked up in /proc/kallsyms; threads are looked up in /proc while they exist.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ class TraceCollector:
         self._stack.close()
 
     def drain(self) -> None:
-        """Fetch the new pages: first of called CPUs, then of callers, because a call is written before it arrives.
+        """Fetch the new pages. Most are parsed later, to disturb the measurement less.
 
-        Most pages are parsed later, to disturb the measurement less.
+        Traced CPUs' pages are fetched first, then the senders' pages. So whatever call arrives in the former, the
+        latter contain its sender, which is written earlier.
         """
         for cpu, pages in self._pending.items():
             pages.extend(self._buffers.target.pages(cpu))
@@ -86,7 +87,7 @@ class TraceCollector:
             self._pending[cpu] = []
 
     def stop(self) -> None:
-        """End the trace, and parse all of its pages."""
+        """End the trace, and parse its remaining pages."""
         if self._is_on:
             self._is_on = False
             self._end_ns = time.monotonic_ns()
@@ -97,7 +98,7 @@ class TraceCollector:
                 trace.finish(self._end_ns)
 
     def result(self) -> Json:
-        """Return the trace as JSON. Times are in ns; pieces begin and end relative to the trace's start."""
+        """End the trace, and return it as JSON. Times are in ns; those of pieces are since the start of the trace."""
         self.stop()
         sources = [source for trace in self._traces.values() for source in trace.sources]
         called = addresses_in(sources)
@@ -107,7 +108,7 @@ class TraceCollector:
                 if source.kind in (Kind.THREAD, Kind.IPI):
                     self._remember_thread(source.number, source.name)
                 if source.kind == Kind.THREAD and source.name and self._threads[source.number]["pid"] is None:
-                    self._threads[source.number]["name"] = clean(source.name)  # its present name, and not its parent's
+                    self._threads[source.number]["name"] = clean(source.name)  # not its parent's
         self._add_parents()
         return {
             "begin_ns": self._begin_ns,
@@ -151,7 +152,7 @@ class TraceCollector:
             self._threads[tid] = describe_thread(tid, name)
 
     def _add_parents(self) -> None:
-        """Describe the nearest living ancestor of each ended thread."""
+        """Add the nearest living ancestor to each ended thread."""
         alive: dict[int, dict[str, Json]] = {}
         for tid, thread in self._threads.items():
             for ancestor, is_process in self._sends.ancestors(tid) if thread["pid"] is None else ():

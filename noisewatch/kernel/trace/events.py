@@ -1,8 +1,8 @@
 """The trace events that show which source takes a CPU from which, and how to parse their records on this kernel.
 
-A page of the ring buffer is a time stamp (8 bytes), the number of bytes that follow (a long, with two flags: events
-were lost before this page, and their number follows the last event), and events: 5 bits of length or kind, 27 bits of
-ns since the previous event, and the record, whose layout the event's format describes.
+A page of the ring buffer has a time stamp (8 bytes), the size of its events in bytes (a long), and the events. Two bits
+of the size are flags: events were lost before this page, and their number follows the last event. An event has 5 bits
+of length or kind, 27 bits of ns since the previous event, and the record, whose layout its format describes.
 https://docs.kernel.org/trace/ring-buffer-design.html, and /sys/kernel/tracing/events/header_event.
 
 The kernel describes its trace events, which differ between kernels:
@@ -41,14 +41,14 @@ _FIELD = regex(
 
 
 class TraceField(Struct, frozen=True):
-    """A field's offset and size (bytes) in the record."""
+    """A field's offset and size (bytes) in an event's record."""
 
     offset: int
     size: int
 
 
 class TraceFormat(Struct, frozen=True):
-    """An event's number in trace records, and its fields."""
+    """An event's number in trace records, and its fields by name."""
 
     id: int
     fields: Mapping[str, TraceField]
@@ -71,31 +71,35 @@ _HEADER = struct.Struct("=QQ")  # of a 64-bit kernel
 
 
 class TraceEvent(Struct, frozen=True):
-    """How to parse the records of one event: the offsets of the relevant words from the record's start."""
+    """How to parse the records of one event. Offsets are in words from the record's start; None without the field.
+
+    The second field depends on the event: the next thread's name, the length (ns) of an interruption that has ended,
+    the called function, or clone's flags.
+    """
 
     action: int
-    kind: Kind = Kind.IDLE  # kind of the source that it begins or ends
+    kind: Kind = Kind.IDLE  # of the source that the event begins or ends
     name: str = ""
-    word: int | None = None  # of the source's number: IRQ, softirq, next or woken thread
-    second: int | None = None  # next thread's name, the length of what is over, the function called, clone's flags
-    text: int | None = None  # offset and length of a name
-    state: int | None = None  # state in which the previous thread leaves the CPU
+    word: int | None = None  # offset of a number: the IRQ, softirq, next or woken thread, called CPU, new thread
+    second: int | None = None  # offset of the second field
+    text: int | None = None  # offset of a word with the offset and length of a name
+    state: int | None = None  # offset of the state in which the previous thread leaves the CPU
 
 
 def is_after_loss(page: bytes) -> bool:
-    """Return whether events were lost before this page. Raise struct.error for any other content."""
+    """Return whether events were lost before this page. Raise struct.error if it is shorter than its header."""
     return bool(_HEADER.unpack_from(page)[1] & _LOST)
 
 
 def begin_of(page: bytes) -> int:
-    """Return the page's time stamp (ns). Raise struct.error for any other content."""
+    """Return the page's time stamp (ns). Raise struct.error if it is shorter than its header."""
     return int(_HEADER.unpack_from(page)[0])
 
 
 def records(page: bytes) -> Iterator[tuple[int, int, memoryview]]:
-    """Yield time, offset (in words) and words of each record of a page.
+    """Yield each record of a page: its time (ns), its offset in the page's words, and these words.
 
-    Raise IndexError or struct.error for other content.
+    Raise IndexError or struct.error if the page is malformed.
     """
     now, commit = _HEADER.unpack_from(page)
     begin_ns = now
@@ -126,13 +130,13 @@ def records(page: bytes) -> Iterator[tuple[int, int, memoryview]]:
 
 
 def text_at(words: memoryview, at: int, place: int) -> str:
-    """Return a name of any length: the word `place` has its offset and length in bytes (__data_loc)."""
+    """Return the name in the record at `at`. Its word `place` is the name's offset and length in bytes (__data_loc)."""
     begin, length = words[at + place] & 0xFFFF, words[at + place] >> 16
     record = words[at : at + (begin + length + 3) // 4].tobytes()
     return record[begin : begin + length].partition(b"\0")[0].decode("utf-8", "replace")
 
 
-# Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame such an interrupt.
+# The CPU's own interrupts on x86: events `irq_vectors/X_entry` and `irq_vectors/X_exit` frame them.
 _VECTORS = {
     "local_timer": Kind.TICK,
     "reschedule": Kind.IPI,
@@ -146,16 +150,16 @@ _VECTORS = {
     "error_apic": Kind.LOCAL,
     "spurious_apic": Kind.LOCAL,
 }
-_FRAMED = {  # entry, exit, kind, the field that identifies the source
+_FRAMED = {  # by entry and exit: the source's kind, and the field with its number
     ("irq/irq_handler_entry", "irq/irq_handler_exit"): (Kind.IRQ, "irq"),
     ("irq/softirq_entry", "irq/softirq_exit"): (Kind.SOFTIRQ, "vec"),
     **{(f"irq_vectors/{name}_entry", f"irq_vectors/{name}_exit"): (kind, None) for name, kind in _VECTORS.items()},
     ("ipi/ipi_entry", "ipi/ipi_exit"): (Kind.IPI, None),  # of ARM and RISC-V
 }
 _SWITCH, _NMI = "sched/sched_switch", "nmi/nmi_handler"
-_EXPIRE = "timer/hrtimer_expire_entry"  # within the timer's interrupt: its purpose
-_WAKE = "sched/sched_wakeup"  # the next task on an idle CPU: some kernels' idle loops have no switch event
-_NOISES = {  # of the osnoise tracer: each written when it is over
+_EXPIRE = "timer/hrtimer_expire_entry"  # within a timer interrupt: the function that is its purpose
+_WAKE = "sched/sched_wakeup"  # which thread runs next on an idle CPU: some kernels' idle loops have no switch event
+_NOISES = {  # events of the osnoise tracer, written when an interruption ends
     "osnoise/irq_noise": (Kind.IRQ, "vector"),
     "osnoise/softirq_noise": (Kind.SOFTIRQ, "vector"),
     "osnoise/nmi_noise": (Kind.NMI, None),
@@ -165,10 +169,10 @@ BIRTHS = "task/task_newtask"  # written by the thread that starts a thread or a 
 ESSENTIAL = (_SWITCH,)
 ON_TARGET = (_SWITCH, _WAKE, _NMI, _EXPIRE, *(name for pair in _FRAMED for name in pair))
 ON_TARGET_BY_OSNOISE = (_SWITCH, _WAKE, *_NOISES)
-CONDITIONS = {_WAKE: "common_pid == 0"}  # filters: written by the idle loop
+CONDITIONS = {_WAKE: "common_pid == 0"}  # filters by event: wake-ups by the idle loop
 ON_ALL = tuple(_SENDS)
 
-# What a trace does not cover if the kernel has none of these events, which differ between architectures.
+# A trace does not cover a part if the kernel has none of its events, which differ between architectures.
 INTERRUPTS = ("interrupts of devices", "softirqs", "interrupts between CPUs")
 _EVENTS_BY_COVERAGE = {
     INTERRUPTS[0]: ("irq/irq_handler_entry", "osnoise/irq_noise"),
@@ -180,7 +184,7 @@ _EVENTS_BY_COVERAGE = {
 
 
 def list_uncovered(traced: Iterable[str]) -> list[str]:
-    """Return what a trace of these events does not cover."""
+    """Return the parts that a trace of these events does not cover."""
     return [what for what, names in _EVENTS_BY_COVERAGE.items() if not set(traced).intersection(names)]
 
 
@@ -188,12 +192,12 @@ Formats = Callable[[str], TraceFormat | None]
 
 
 def kind_of_vector(name: str) -> Kind | None:
-    """Return the kind of a CPU's own interrupt; None for a device's."""
+    """Return the kind of a CPU's own interrupt; None for any other name."""
     return _VECTORS.get(name)
 
 
 def events_on_target(formats: Formats) -> Mapping[int, TraceEvent]:
-    """Return the descriptions of the traced events that the kernel has, by event number."""
+    """Return by event number how to parse the events of traced CPUs that this kernel has."""
     events: dict[int, TraceEvent] = {}
     switch, wake, nmi, expire = formats(_SWITCH), formats(_WAKE), formats(_NMI), formats(_EXPIRE)
     if switch is not None:
@@ -235,7 +239,7 @@ def events_on_target(formats: Formats) -> Mapping[int, TraceEvent]:
 
 
 def events_of_senders(formats: Formats) -> Mapping[int, TraceEvent]:
-    """Return the descriptions of events traced on all CPUs, by event number: calls between CPUs, births of threads."""
+    """Return by event number how to parse the events of all CPUs: calls between CPUs, and births of threads."""
     format_by_name = {name: format for name in _SENDS if (format := formats(name)) is not None}
     events = {
         trace_format.id: TraceEvent(
@@ -261,7 +265,8 @@ def _word(of: TraceFormat, name: str) -> int | None:
     return field.offset // 4 if field is not None and field.offset % 4 == 0 else None
 
 
-_TICK_FUNCTIONS = frozenset({"tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler"})  # and until 6.8
+# The last two until Linux 6.8.
+_TICK_FUNCTIONS = frozenset({"tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler"})
 _MEANINGS = {
     "perf_swevent_hrtimer": "a profiler's",
     "hrtimer_wakeup": "threads that sleep",
@@ -289,6 +294,6 @@ def name_of_timer(function: str) -> str:
 
 
 def chosen_function(functions: tuple[str, ...]) -> str | None:
-    """Return the function that names an interrupt: the first one that is not the tick, else the tick."""
+    """Return the function that names a timer interrupt: the first one except the tick's, else the tick's, else None."""
     others = [function for function in functions if not is_tick_function(function)]
     return next(iter(others or functions), None)

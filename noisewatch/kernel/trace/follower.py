@@ -1,7 +1,8 @@
 """Follows one command after the other with a continuous trace, and sums the time of each source during each command.
 
-Switching events on and off would interrupt all CPUs each time; a continuous trace also shows the owner of a CPU that
-has no events. There is one sum for the command's own threads, and one for each other source.
+The trace is continuous because switching events on and off would interrupt all CPUs each time, and because earlier
+events show the owner of a CPU without events during a command. There is one sum for the command's own threads, and one
+for each other source.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from noisewatch.kernel.trace.timeline import CpuTrace, Source
 from noisewatch.kinds import Kind, Tracer
 from noisewatch.text import clean
 
-_Key = tuple[int, Source, bool]  # CPU, source, whether the command has sent it
+_Key = tuple[int, Source, bool]  # CPU, source, whether it is an interrupt that the command has sent
 
 
 class _Total(Struct):
@@ -56,16 +57,16 @@ class _Total(Struct):
 
 
 class CommandTimes:
-    """The sums of one command since its start. Threads are described while they exist."""
+    """The sums of one command since its start. Threads are looked up in /proc while they exist."""
 
     def __init__(self, own: OwnThreads, began_ns: int, functions: KernelFunctions) -> None:
         self.own = own
         self.places = OwnPlaces()
         self.states = OwnStates()
         self.began_ns = began_ns
-        self._ended_ns: dict[int, int] = {}  # by thread of the command's first process
-        self._busy_until_ns: dict[int, int] = {}  # by CPU
-        self.cut_cpus: frozenset[int] = frozenset()  # with more events than could be kept
+        self._ended_ns: dict[int, int] = {}  # by ended thread of the command's first process
+        self._busy_until_ns: dict[int, int] = {}  # end of the last run, by CPU
+        self.cut_cpus: frozenset[int] = frozenset()  # CPUs with more events than could be kept
         self._functions = functions
         self._own_ns: Counter[int] = Counter()
         self._doubt_ns = 0
@@ -79,11 +80,11 @@ class CommandTimes:
 
     @property
     def left_ns(self) -> int | None:
-        """When the first process's last thread left its CPU for good; None if a thread may still run."""
+        """When (ns) the last thread of the first process left its CPU for good; None if a thread may still run."""
         return max(self._ended_ns.values()) if self.own.group <= self._ended_ns.keys() else None
 
     def find_ends(self, trace: CpuTrace) -> None:
-        """Note which threads of the command's first process ended on the CPU; called before other events are added."""
+        """Note which threads of the command's first process ended on the CPU. Call it for all CPUs before `take_in`."""
         for at_ns, tid, state in trace.leaves:
             if tid in self.own.group and at_ns >= self.began_ns and self.own.is_own(tid, at_ns):
                 if is_end(state):
@@ -92,7 +93,7 @@ class CommandTimes:
                     del self._ended_ns[tid]
 
     def take_in(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
-        """Add a CPU's new events; births until `until_ns` must have been added before."""
+        """Add a CPU's new events up to `until_ns` (None: all). Births up to then must have been added to `own`."""
         pieces, sources = trace.pieces, trace.sources
         if trace.lost_pieces:
             self.cut_cpus |= {trace.cpu}
@@ -120,7 +121,7 @@ class CommandTimes:
                 self._total_of(key, begin_ns, sends).add(begin_ns, stop_ns, doubt_ns)
 
     def _take_in_states(self, trace: CpuTrace, until_ns: int | None) -> None:
-        """Add the threads that left the CPU, and its idle times while one of them could have run."""
+        """Add the threads that left the CPU, and its idle times, in which a ready thread could have run."""
         for at_ns, tid, state in trace.leaves:
             if self.began_ns <= at_ns and (until_ns is None or at_ns < until_ns) and self.own.is_own(tid, at_ns):
                 self.states.leave(tid, trace.cpu, at_ns, state)
@@ -135,7 +136,7 @@ class CommandTimes:
             self.states.mark_idle(trace.cpu, before_ns)
 
     def window(self, end_ns: int, uncovered: tuple[str, ...]) -> TraceWindow:
-        """Return all sums."""
+        """Return all sums of the command, which ended at `end_ns`."""
         self.places.settle(end_ns)
         self.states.settle(end_ns)
         names = self._functions.names_of(addresses_in(source for _, source, _ in self._totals))
@@ -165,7 +166,10 @@ class CommandTimes:
         )
 
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:
-        """Return whether only one of the two is the command's; after idleness another thread may have run unnoticed."""
+        """Return whether either the source `before` a switch or the one after it is the command's, but not both.
+
+        If the one after it is not, idleness before counts too, because a thread of the command may have run unnoticed.
+        """
         was_own = before.kind == Kind.THREAD and self.own.is_own(before.number, at_ns)
         return not was_own if is_own else was_own or before.kind == Kind.IDLE
 
@@ -190,7 +194,7 @@ class CommandTimes:
         self._threads[tid] = thread
 
     def _describe(self, source: Source, function: str | None) -> TracedSource:
-        """Return the source with its function. Kernel threads get their name in /proc, which shows a worker's work."""
+        """Describe a source and its function. Name a kernel thread as /proc does: a worker's name shows its work."""
         threads = {str(tid): thread for tid, thread in self._threads.items() if tid == source.number}
         traced = parse_source([source.kind, clean(source.name), source.number, function], threads)
         thread = traced.thread
@@ -199,7 +203,7 @@ class CommandTimes:
 
 
 def _parent_of(tid: int, sends: Sends) -> Parent | None:
-    """Return the nearest living ancestor."""
+    """Return the thread's nearest living ancestor, or None if none is known."""
     for ancestor, is_process in sends.ancestors(tid):
         parent = parse_thread(str(ancestor), describe_thread(ancestor, ""))
         if parent.pid is not None:
@@ -212,12 +216,12 @@ _NOT_FOLLOWED = "no command was followed"
 _BIRTHS_LOST = "events were lost: parent processes are unknown"
 _SWITCHED_OFF = "the trace was switched off or changed during the command"
 _END_MISSING = "{}: a thread's end is missing in the trace, so events were lost"
-_END_DEADLINE_NS = 20_000_000  # a reaped thread still has to leave its CPU
+_END_DEADLINE_NS = 20_000_000  # time for an ended thread to leave its CPU, which it may do after it is reaped
 _NOT_BEGUN = "the command's start is missing in the trace"
 
 
 class TraceFollower:
-    """A context manager on a CPU that is not traced. Call `drain` some ten times a second."""
+    """A context manager that traces commands. Call `drain` some ten times a second, from a CPU that is not traced."""
 
     def __init__(
         self,
@@ -234,13 +238,13 @@ class TraceFollower:
         self._pending: dict[int, list[bytes]] = {cpu: [] for cpu in cpus}
         self._births: list[Birth] = []
         self._times: CommandTimes | None = None
-        self._known_until_ns = 0  # events of all CPUs have been fetched until then
-        self._read_ns = 0
+        self._known_until_ns = 0  # all events of traced CPUs up to then have been fetched
+        self._read_ns = 0  # all starts of threads up to then have been fetched
 
     def __enter__(self) -> Self:
-        """Begin the trace. Raise CannotMeasure if this kernel, or our rights, do not allow it.
+        """Begin the trace. Raise CannotMeasure if this kernel or our rights do not allow it.
 
-        Enabling the last event usually interrupts all CPUs, and that shows the current owner of each.
+        Enabling the last event usually interrupts all CPUs, so the first event of each CPU shows its owner at once.
         """
         with self._stack:
             buffers = self._stack.enter_context(self._buffers)
@@ -262,10 +266,10 @@ class TraceFollower:
         self._times = CommandTimes(OwnThreads(pid), began_ns, self._functions)
 
     def drain(self) -> None:
-        """Fetch the new pages; most are parsed later, to disturb the measurement less.
+        """Fetch the new pages. Most are parsed later, to disturb the measurement less.
 
-        Pages of started threads and called CPUs are fetched before those of starters and callers, so that both sides
-        are known.
+        Traced CPUs' pages are fetched first, then the senders' pages. So whatever the former contain, the latter
+        contain its cause, which is written earlier: the call of a CPU, or the start of a thread.
         """
         self._known_until_ns = time.monotonic_ns()
         for cpu, pages in self._pending.items():
@@ -285,7 +289,7 @@ class TraceFollower:
         self._lose_if_off()
 
     def end(self, end_ns: int) -> TraceWindow | str:
-        """Return the trace until the command ended, or why there is none."""
+        """Return the trace of the command, which ended by `end_ns`, or the reason why there is none."""
         self.drain()
         self._take_in(end_ns)
         times = self._times
@@ -307,7 +311,7 @@ class TraceFollower:
         return is_off
 
     def _missing_end(self, own: OwnThreads, end_ns: int) -> str | None:
-        """Return a message if the trace still shows an ended thread of the command on a CPU, else None."""
+        """Return a message if the trace still shows an ended thread of the command on a CPU, or None."""
         until_ns = time.monotonic_ns() + _END_DEADLINE_NS
         while (unended := self._find_unended(own, end_ns)) and time.monotonic_ns() < until_ns:
             time.sleep(0.001)
@@ -350,22 +354,22 @@ class TraceFollower:
         self._sends.forget(self._read_ns)
 
     def _births_until(self, until_ns: int) -> list[Birth]:
-        """Return the births until `until_ns`, in order of time. Later births may not have been fetched yet."""
+        """Remove and return the births up to `until_ns`, in order of time. Some later ones may not be fetched yet."""
         births = sorted(self._births)
         self._births[:] = [birth for birth in births if birth.at_ns > until_ns]
         return births[: len(births) - len(self._births)]
 
     def _trouble(self, times: CommandTimes) -> str | None:
-        """Return why the command's trace is incomplete, or None if it is complete."""
+        """Return the reason why the command's trace is incomplete, or None if it is complete."""
         if self._sends.is_damaged or (self._sends.lost_ns or 0) > times.began_ns:
             return _BIRTHS_LOST
         traces = self._traces.values()
         unknown = times.cut_cpus | {trace.cpu for trace in traces if not trace.has_owner_since(times.began_ns)}
         if unknown:
-            return f"events on {name_cpus(unknown)} were lost, or there was none yet"
+            return f"events on {name_cpus(unknown)} were lost, or there were none yet"
         return None if times.own.has_begun and times.own_ns else _NOT_BEGUN
 
 
 def _earliest(first_ns: int, *others_ns: int | None) -> int:
-    """Return the earliest time; all but the first may be unknown."""
+    """Return the earliest time; any but the first may be None, unknown."""
     return min([first_ns, *(ns for ns in others_ns if ns is not None)])

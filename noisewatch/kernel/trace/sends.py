@@ -1,6 +1,6 @@
 """Calls of CPUs by threads, and births of threads, from the buffers of all CPUs.
 
-A call from within an interrupt is not the interrupted thread's: common_flags shows that.
+A call that an interrupt makes, as common_flags shows, is not attributed to the interrupted thread.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from noisewatch.kernel.trace.events import BORN, TraceEvent, begin_of, is_after_
 
 _IN_INTERRUPT = 0x58  # TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI in linux/trace_events.h
 _IN_PROCESS = 0x10000  # CLONE_THREAD in linux/sched.h
-_SOON_NS = 2_000_000  # through which an interrupt arrives, also in a virtual machine
+_SOON_NS = 2_000_000  # time after which a call has arrived, also in a virtual machine
 _IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedule": (False,), "ipi": (True, False)}
 
 
 class Birth(NamedTuple):
-    """The start of a thread or process: its time, and the thread that started it."""
+    """The start of a thread or process. `parent` is the tid of the thread that started it."""
 
     at_ns: int
     tid: int
     parent: int
-    is_thread: bool = False  # of its parent's process
+    is_thread: bool = False  # whether it is a thread of its parent's process
 
 
 class Sends:
-    """The threads that called CPUs, with the functions, from the buffers of all CPUs, in order of time."""
+    """The calls of CPUs by threads, and the threads' ancestors, from the buffers of all CPUs."""
 
     def __init__(self, events: Mapping[int, TraceEvent], births: list[Birth] | None = None) -> None:
-        """Begin without calls. `births` is a list to which each birth is appended as well."""
+        """Begin without calls. Each birth is also appended to `births`."""
         self._events = events
         self._births = births
-        self.lost_ns: int | None = None  # events were lost until then
-        self.is_damaged = False  # events were lost at an unknown time
-        # By called CPU, and whether a function is called: time, thread (0: none), function.
+        self.lost_ns: int | None = None  # events before this time were lost; None if none were
+        self.is_damaged = False  # whether events were lost at an unknown time
+        # By called CPU, and whether a function is called: time, thread (0: an interrupt), address of the function.
         self._sent: dict[tuple[int, bool], deque[tuple[int, int, int]]] = {}
-        self._started_by: dict[int, tuple[int, bool]] = {}  # by thread: starter, is it of the same process
+        self._started_by: dict[int, tuple[int, bool]] = {}  # by thread: its starter, whether both are of one process
 
     @property
     def tids(self) -> set[int]:
-        """The known threads whose calls have not arrived yet."""
+        """The threads whose calls have not arrived yet."""
         return {tid for sent in self._sent.values() for _, tid, _ in sent}
 
     def feed(self, page: bytes) -> None:
-        """Parse a page; after the pages of several CPUs, call `sort`."""
+        """Parse a page of one CPU. After the pages of several CPUs, call `sort`."""
         try:
             if is_after_loss(page):
                 self.lost_ns = max(self.lost_ns or 0, begin_of(page))
@@ -71,7 +71,7 @@ class Sends:
             self._sent.setdefault((words[at + event.word], bool(function)), deque()).append((now, tid, function))
 
     def ancestors(self, tid: int) -> Iterator[tuple[int, bool]]:
-        """Yield the known ancestors of the thread, nearest first, and whether each is of the thread's own process."""
+        """Yield each known ancestor of the thread, nearest first, and whether it belongs to the thread's process."""
         is_same_process, visited = True, {tid}
         while tid in self._started_by:
             tid, is_thread = self._started_by[tid]
@@ -82,19 +82,20 @@ class Sends:
             yield tid, is_same_process
 
     def forget(self, until_ns: int) -> None:
-        """Forget calls that can no longer arrive, and all births."""
+        """Forget all births, and the calls that must have arrived by `until_ns`."""
         recent = {to: deque(call for call in sent if call[0] > until_ns - _SOON_NS) for to, sent in self._sent.items()}
         self._sent = {to: sent for to, sent in recent.items() if sent}
         self._started_by = {}
 
     def sort(self) -> None:
-        """Sort the calls by time, after the pages of each CPU have been added one after the other."""
+        """Sort the calls by time, because pages are added CPU by CPU."""
         self._sent = {to: deque(sorted(sent)) for to, sent in self._sent.items()}
 
     def take(self, cpu: int, vector: str, until_ns: int) -> tuple[int, int]:
-        """Return the thread that caused such an interrupt at that time, and the function; 0 if unknown.
+        """Return the thread whose call interrupted the CPU at `until_ns`, and the called function; 0 if unknown.
 
-        A reschedule calls no function. Earlier calls are done, with or without an interrupt: an idle CPU may poll.
+        A reschedule calls no function. All calls of the CPU up to then are removed: they are done, even without an
+        interrupt, because an idle CPU may poll for them.
         """
         arrived: list[tuple[int, int, int]] = []
         for is_call in _IS_CALL.get(vector, ()):

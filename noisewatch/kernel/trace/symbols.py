@@ -19,7 +19,7 @@ _CODE = frozenset("tTwW")
 
 
 class KernelFunctions:
-    """All kernel functions now; none without permission to see addresses, which are 0 then.
+    """The kernel's current functions. There are none without permission to read addresses, which are then 0.
 
     Reading them takes a tenth of a second.
     """
@@ -40,23 +40,23 @@ class KernelFunctions:
         self._names = [name for _, name in symbols]
 
     def name_of(self, address: int) -> str | None:
-        """Return the name of the function that contains the address."""
+        """Return the name of the function that contains the address, or None if it is unknown."""
         place = bisect.bisect_right(self._starts, address) - 1
         return clean(self._names[place]) if address and place >= 0 else None
 
     def names_of(self, addresses: Iterable[int]) -> Mapping[int, str]:
-        """Return the names of the addresses that belong to known functions."""
+        """Return the function names of the addresses, by address, without those that belong to no known function."""
         names = ((address, self.name_of(address)) for address in addresses)
         return {address: name for address, name in names if name is not None}
 
 
 def addresses_in(sources: Iterable[Source]) -> set[int]:
-    """Return the addresses of the functions that sources call, and that their timers run."""
+    """Return the addresses of all functions that the sources call or that their timers run."""
     return {address for source in sources for address in (source.function, *source.timers)} - {0}
 
 
 def function_of(source: Source, names: Mapping[int, str]) -> str | None:
-    """Return the function that the source calls; for a timer's interrupt, the function that names it."""
+    """Return the function that the source calls, or that names it if it is a timer interrupt; None if unknown."""
     if source.timers:
         return chosen_function(tuple(names[address] for address in source.timers if address in names))
     return names.get(source.function)

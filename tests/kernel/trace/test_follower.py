@@ -108,7 +108,7 @@ def test_cpu_without_events_makes_a_window_unknown() -> None:
     with followed_trace() as followed:
         followed.on_others((10, birth(COMMAND, BEFORE)))
         followed.begin(100)
-        assert "there was none yet" in str(followed.end(1000))
+        assert "there were none yet" in str(followed.end(1000))
 
 
 def test_trace_without_the_command_is_rejected() -> None:
