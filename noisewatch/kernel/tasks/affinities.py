@@ -1,13 +1,13 @@
 """The allowed CPUs of systemd's services and sessions, and of the kernel's own unbound work.
 
     /proc/1/comm                                          systemd
-    /proc/1/status                                        Cpus_allowed_list:  0-1     (all that it starts inherit this)
+    /proc/1/status                                        Cpus_allowed_list:  0-1     (inherited by all services)
     /sys/fs/cgroup/system.slice/cpuset.cpus.effective     0-1    (absent: the group sets no limit)
     /sys/fs/cgroup/system.slice/cpuset.cpus               0-1    AllowedCPUs=, or empty
 
     /sys/devices/virtual/workqueue/cpumask                f      all unbound work; Linux 4.2
-    /sys/devices/virtual/workqueue/cpumask_requested      f      minus the isolated CPUs, this is the former; Linux 6.8
-    /sys/devices/virtual/workqueue/writeback/cpumask      3      one queue's, effective where it overlaps the first
+    /sys/devices/virtual/workqueue/cpumask_requested      f      the same before isolated CPUs are removed; Linux 6.8
+    /sys/devices/virtual/workqueue/writeback/cpumask      3      one queue's; effective are its CPUs in the first mask
 
 https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html
 https://docs.kernel.org/core-api/workqueue.html
@@ -41,7 +41,7 @@ class ServiceGroup(Struct, frozen=True):
 
 
 class Services(Struct, frozen=True):
-    """The CPUs of systemd's services. None is unknown; without cgroup v2 there are no groups."""
+    """The allowed CPUs of systemd's services. None is unknown; without cgroup v2, `groups` is empty."""
 
     init_name: str | None
     init_allowed: CpuSet | None
@@ -87,7 +87,7 @@ class Workqueues(Struct, frozen=True):
 
 
 def read_workqueues(reader: Reader) -> Workqueues:
-    """Return the masks now."""
+    """Return the CPU masks of unbound work, of all queues and of each queue with its own mask."""
     allowed = reader.parse(f"{WORKQUEUES}/cpumask", parse_cpu_mask)
     own: dict[str, CpuSet | None] = {}
     for name in (reader.names_or_none(WORKQUEUES, expected=False) or []) if allowed is not None else []:

@@ -1,19 +1,19 @@
-"""The files of one thread in /proc and those of its process, and the CPU time of a whole process from these files.
+"""The files of one thread and of its process in /proc, and the CPU time of a whole process.
 
-The files are /proc/PID/task/TID/{stat,schedstat,status,sched}, and /proc/PID/cmdline of the process:
+A thread's files are /proc/PID/task/TID/{stat,schedstat,status,sched}; its process also has /proc/PID/cmdline:
 
     stat       4711 (python3) R 1 … utime stime … processor …
-    schedstat  177645329 16002335 366        ns on a CPU, ns waiting for one, times it was put on one
+    schedstat  177645329 16002335 366        ns on a CPU, ns waiting for a CPU, number of time slices
     status     Cpus_allowed_list:       0-1
-    sched      se.nr_migrations  :  36       times it went from one CPU to another; needs CONFIG_SCHED_DEBUG up to 6.14
+    sched      se.nr_migrations  :  36       moves between CPUs; needs CONFIG_SCHED_DEBUG up to Linux 6.14
 
 https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, https://docs.kernel.org/scheduler/sched-stats.html. Without
 schedstat (CONFIG_SCHED_INFO), time has a resolution of 10 ms (ticks).
 
-The CPU time of a whole process is that of its threads, and of the children that it has waited for:
+The CPU time of a whole process is the sum of its threads' times and of the times of children that it has waited for:
 
-/proc/PID/task/TID/schedstat    in ns, of each living thread
-/proc/PID/stat                  in ticks, exited threads included
+    /proc/PID/task/TID/schedstat    in ns, of each living thread
+    /proc/PID/stat                  in ticks, with exited threads; children separately
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from noisewatch.machine import Machine
 from noisewatch.patterns import regex
 from noisewatch.text import clean
 
-Read = Callable[[str], bytes]  # as Machine.read_bytes
+Read = Callable[[str], bytes]  # such as Machine.read_bytes
 _KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h
 _BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
 _SCHED_DEADLINE = 6  # in linux/sched.h
 _LONGEST_COMMAND = 4096  # bytes; a path is never longer
-_EXITED_STATES = ("Z", "X")  # a zombie, and one that is just being removed
-# They begin with a line end: searching for a literal beginning is ten times faster.
+_EXITED_STATES = ("Z", "X")  # a zombie; a thread that is just being removed
+# These begin with a line end, because a search for a pattern with a literal beginning is ten times faster.
 _TRACER = regex(r"\nTracerPid:\t(\d{1,10})$", re.MULTILINE | re.ASCII)
 _ALLOWED = regex(r"\nCpus_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
 _MIGRATIONS = regex(r"\nse\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n")
 
 
 class ThreadStat(Struct, frozen=True):
-    """The relevant fields of stat. In a process's own file `busy_ns` and `thread_count` are of the whole process."""
+    """The relevant fields of stat. In /proc/PID/stat, `busy_ns` is the time of the whole process."""
 
     pid: int
     parent_pid: int
@@ -106,7 +106,7 @@ def parse_stat(text: str) -> ThreadStat:
 
 
 def parse_schedstat(text: str) -> tuple[int, int]:
-    """Return the time (ns) on a CPU, and waiting for a CPU. Raise Malformed."""
+    """Return a thread's time (ns) on a CPU, and its time waiting for a CPU. Raise Malformed."""
     fields = text.split()
     if len(fields) != 3 or not are_counts(fields):
         raise Malformed("three counts", text.strip())
@@ -147,7 +147,7 @@ def read_schedstat(machine: Machine, folder: str) -> bytes | None:
 
 
 def thread_times(schedstat: bytes | None, stat: ThreadStat, folder: str) -> tuple[int, int | None]:
-    """Return the time (ns) on a CPU, and waiting for a CPU; the latter is None without schedstat. Raise Malformed."""
+    """Return the thread's time (ns) on a CPU, and waiting for one (None without schedstat). Raise Malformed."""
     if schedstat is None:
         return stat.busy_ns, None
     try:
@@ -183,7 +183,7 @@ def read_program(pid: int) -> str | None:
 
 
 def program_in(command: bytes) -> str:
-    """Return the file name at the beginning of a cmdline, in which a process with its own title may have no NULs.
+    """Return the file name at the beginning of a cmdline, which has no NULs if the process has set its own title.
 
     https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html
     """

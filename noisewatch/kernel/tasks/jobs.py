@@ -1,19 +1,19 @@
 """Scheduled jobs on this machine, and the clock that schedules them.
 
-Read once per run, because a program has to be started for it. Cron's jobs of the system are in /etc/crontab and
-/etc/cron.d:
+They are read only once per run, because listing systemd's timers starts a program. The system's cron jobs are in
+/etc/crontab and /etc/cron.d:
 
     17 *    * * *   root    cd / && run-parts --report /etc/cron.hourly
 
-https://man7.org/linux/man-pages/man5/crontab.5.html. Users' crontabs are private, and only root may read them;
-anacron chooses the times of its jobs.
+https://man7.org/linux/man-pages/man5/crontab.5.html. Users' crontabs are not read: they are private, and only root may
+read them. Neither are anacron's jobs, whose times anacron chooses.
 
-systemd lists its timers: `systemctl list-timers --all --output=json`, Linux distributions since 2020.
+`systemctl list-timers --all --output=json` lists systemd's timers (since systemd 246, 2020):
 
     [{"next":1589485390891904,"left":…,"last":…,"passed":…,"unit":"dnf-makecache.timer","activates":"…"}, …]
 
-`next` is in µs of the wall clock; null, 0 or the largest number is never.
-https://www.freedesktop.org/software/systemd/man/latest/systemctl.html. Users' timers are private.
+`next` is in µs of the wall clock; null, 0 or the largest number means never.
+https://www.freedesktop.org/software/systemd/man/latest/systemctl.html. Users' timers are private, and not read.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ QUESTION = "timers of systemd"
 BOOTED = "/run/systemd/system"  # exists if systemd runs: https://man7.org/linux/man-pages/man3/sd_booted.3.html
 _COMMAND = ("systemctl", "list-timers", "--all", "--output=json", "--no-pager")
 _DEADLINE_S = 2.0
-_UNIT = regex(r"[\w:.\\@-]{1,255}", re.ASCII)  # only characters that are safe in a command
+_UNIT = regex(r"[\w:.\\@-]{1,255}", re.ASCII)  # with characters that are safe in a command only
 _NEVER_US = 1 << 62
 
 
 class Timer(Struct, frozen=True):
-    """A timer unit, and its next start, in µs of the wall clock."""
+    """A timer unit, and its next expiry in µs of the wall clock."""
 
     unit: str
     next_us: int

@@ -94,16 +94,16 @@ class Environment(Struct, frozen=True):
 
 
 class OwnProcess(Struct, frozen=True):
-    """The inherited state of this process. None is unknown in all fields."""
+    """The state that this process has inherited. None is unknown in all fields."""
 
     scheduling: Scheduling | None
     parent: OwnParent | None
     personality: int | None
     status: OwnStatus | None
-    limits: Mapping[str, float] | None  # the soft ones, by the kernel's name; infinite is unlimited
+    limits: Mapping[str, float] | None  # soft limits, by the kernel's name; infinite if unlimited
     environment: Environment | None
     seccomp_mode: int | None
-    is_in_user_namespace: bool | None  # capabilities are then only for this process's namespace
+    is_in_user_namespace: bool | None  # whether its capabilities are valid only in a user namespace
     allowed_memory_nodes: CpuSet | None
     memory_policy: MemoryPolicy | None
 

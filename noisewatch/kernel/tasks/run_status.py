@@ -4,10 +4,10 @@
      "programs": ["bench"], "wanted": 10, "number": 7, "command": 0, "since_ns": 81234567, "counts": [5, 1, 0, 0, 0],
      "repetitions": [[6, 6, 0, 80000000, 81000000, "disturbed", "stress-ng (pid 812) on CPU 3: 12 ms (1.2%)"]]}
 
-An entry of `repetitions` has the first and last number, the command (null: both), begin and end on CLOCK_MONOTONIC, the
-outcome, and the reason; consecutive short ones share an entry. `counts` are of undisturbed, disturbed and unknown
-repetitions, and of those without a measurement: failed or cut short. The content is that process's claim: it is shown
-as such, and no verdict is based on it.
+An entry of `repetitions` has the number of its first and of its last repetition, the command (null: both), begin and
+end on CLOCK_MONOTONIC, the outcome, and the reason. Consecutive short repetitions share an entry. `counts` has the
+numbers of undisturbed, disturbed, unknown, failed and cut short repetitions; the last two have no measurement. The
+content is a claim of the process that wrote it: it is shown as such, and no verdict is based on it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from noisewatch.text import printable
 QUESTION = "benchmark runs"
 SCHEMA = 1
 OUTCOMES = ("undisturbed", "disturbed", "unknown", "failed", "cut short")
-_FEWEST_COUNTS = 3  # older entries are dropped
-MOST_REPETITIONS = 64
+_FEWEST_COUNTS = 3  # as in earlier versions: undisturbed, disturbed, unknown
+MOST_REPETITIONS = 64  # older entries are dropped
 LONGEST_TEXT = 240  # characters
 _MOST_RUNS = 16
 _LONGEST_NAME = 64
@@ -50,11 +50,11 @@ class RunStage(StrEnum):
 
 
 class ReportedRepetition(Struct, frozen=True, kw_only=True):
-    """One repetition, or several short ones with the same outcome; `said` is the reason for the first of them."""
+    """One repetition, or several short ones with the same outcome; `said` is the reason for the first one's outcome."""
 
     number: int
     last: int
-    command: int | None  # 0 or 1, the first or second command; None: both
+    command: int | None  # 0: the first command, 1: the second, None: both
     began_ns: int
     ended_ns: int
     outcome: str  # one of OUTCOMES
@@ -62,7 +62,10 @@ class ReportedRepetition(Struct, frozen=True, kw_only=True):
 
 
 class RunStatus(Struct, frozen=True, kw_only=True):
-    """The status of a run. Repetition `number` began at `since_ns`; None before the first one. None is unknown."""
+    """The status of a run. Repetition `number` (None before the first) began at `since_ns`.
+
+    `is_alive` is whether the run's process still exists; None is unknown.
+    """
 
     owner: Owner
     stage: RunStage
@@ -140,7 +143,7 @@ def _text(value: Json, longest: int) -> str:
 
 
 def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunStatus, ...]:
-    """Return the status of each run on this machine; none if it cannot be asked, as in an older recording.
+    """Return the status of each run on this machine; empty if none can be read, as from an older recording.
 
     `answer` returns the texts on this host. A run whose process is gone is left out unless its status is ended.
     """
@@ -152,7 +155,7 @@ def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunSt
     for text in texts[:_MOST_RUNS] if isinstance(texts, list) else ():
         try:
             status = parse_run_status(text)
-        except Malformed:  # of a newer version, or not a status
+        except Malformed:  # a newer version's status, or something else
             continue
         status = replace(status, is_alive=is_alive(reader, status.owner))
         if status.is_alive or status.stage == RunStage.ENDED:
@@ -161,9 +164,9 @@ def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunSt
 
 
 def cpus_by_watcher(runs: Iterable[RunStatus]) -> Mapping[int, CpuSet]:
-    """Return the exclusive CPUs of each watched command, by its watcher's pid.
+    """Return each watched command's own CPUs, by the pid of the process that watches it.
 
-    CPUs of several commands are left out, as these disturb each other.
+    CPUs that several commands use are left out, because there the commands disturb each other.
     """
     alive = [run for run in runs if run.is_alive]
     times = Counter(cpu for run in alive for cpu in run.cpus)
@@ -171,7 +174,7 @@ def cpus_by_watcher(runs: Iterable[RunStatus]) -> Mapping[int, CpuSet]:
 
 
 def commands_in(runs: Iterable[RunStatus], tasks: Tasks | None) -> Mapping[int, CpuSet]:
-    """Return the CPUs of each process of a running, watched command, by pid; the watching process is left out."""
+    """Return the CPUs of each process of a watched command, by pid, without the process that watches it."""
     watchers = cpus_by_watcher(runs)
     if not watchers or tasks is None:
         return {}

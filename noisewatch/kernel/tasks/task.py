@@ -26,16 +26,16 @@ class Task(Struct, frozen=True):
     name: str
     is_kernel: bool
     is_bound: bool  # its affinity cannot be changed
-    cpu: int  # the one that it runs on, or ran on last
+    cpu: int  # the current or last CPU
     ran_ns: int
     waited_ns: int | None
     parent_pid: int
-    children_ns: int  # of reaped children; of the whole process, on its first thread
-    started_ticks: int  # since boot: detects a reused number
-    allowed: CpuSet | None = None  # None is not asked, or unknown
-    process_ns: int | None = None  # of the whole process, ended threads too, in steps of 10 ms; on its first thread
+    children_ns: int  # main thread: CPU time of the process's reaped children; other threads: 0
+    started_ticks: int  # since boot: detects a reused tid
+    allowed: CpuSet | None = None  # None if not read, or unknown
+    process_ns: int | None = None  # main thread: time of the whole process with ended threads, in steps of 10 ms
     has_deadline: bool = False  # SCHED_DEADLINE: the kernel refuses to pin it
-    migrations: int | None = None  # times that it went from one CPU to another; None is not asked, or unknown
+    migrations: int | None = None  # moves between CPUs; None if not read, or unknown
 
     @property
     def is_confined(self) -> bool:
@@ -44,7 +44,7 @@ class Task(Struct, frozen=True):
 
 
 def is_confined_by(allowed: CpuSet | None, is_bound: bool, name: str) -> bool:
-    """Return whether the thread cannot run on another CPU. A bound worker that serves any CPU is not confined."""
+    """Return whether a thread cannot run on another CPU. If `allowed` is None, a bound thread cannot; some workers can."""
     if allowed is not None:
         return len(allowed) == 1
     return is_bound and not name.startswith(_WORKER_OF_ANY_CPU)
