@@ -31,7 +31,7 @@ from noisewatch.text import printable
 QUESTION = "benchmark runs"
 SCHEMA = 1
 OUTCOMES = ("undisturbed", "disturbed", "unknown", "failed", "cut short")
-_FEWEST_COUNTS = 3  # as in earlier versions: undisturbed, disturbed, unknown
+_FEWEST_COUNTS = 3  # earlier versions have only the first three
 MOST_REPETITIONS = 64  # older entries are dropped
 LONGEST_TEXT = 240  # characters
 _MOST_RUNS = 16
