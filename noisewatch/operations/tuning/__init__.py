@@ -1,0 +1,1 @@
+"""Tuning the machine for benchmarks, and restoring what was there before."""

@@ -1,0 +1,106 @@
+"""The state that a change replaces: how it is read from the machine, and how it is set.
+
+A state is a text, such as `60`, `0-3`, `active` or `-cpuset`; setting the state that was read restores it.
+"""
+
+from __future__ import annotations
+
+from noisewatch.cpus import format_cpu_list, parse_cpu_list
+from noisewatch.errors import Malformed
+from noisewatch.kernel.system.tuning import (
+    Change,
+    EventChange,
+    FileChange,
+    GroupChange,
+    PropertyChange,
+    ThreadChange,
+    UnitChange,
+    writable_value,
+)
+from noisewatch.machine.tuning import Settings
+
+ON, OFF = "on", "off"  # of an event
+PRESENT, ABSENT = "present", "absent"  # of a group
+ACTIVE, INACTIVE = "active", "inactive"  # of a unit
+_DELEGATES = "/cgroup.subtree_control"  # contains names, and takes `+name` and `-name`
+
+
+class GoneError(OSError):
+    """The thread of a change has exited."""
+
+
+def read_state(settings: Settings, change: Change) -> str:
+    """Return the current state. Raise OSError."""
+    match change:
+        case FileChange(path=path, value=value) if path.endswith(_DELEGATES):
+            return f"{'+' if value[1:] in settings.read(path).split() else '-'}{value[1:]}"
+        case FileChange(path=path):
+            return settings.read(path)
+        case ThreadChange(tid=tid, started=started):
+            _require_same(settings, tid, started)
+            return format_cpu_list(settings.affinity(tid))
+        case GroupChange(path=path):
+            return PRESENT if settings.has_group(path) else ABSENT
+        case EventChange(path=path, event=event):
+            return ON if event in settings.read(path).split() else OFF
+        case UnitChange(unit=unit):
+            return ACTIVE if settings.unit_state(unit) in ("active", "activating", "reloading") else INACTIVE
+        case PropertyChange(unit=unit, name=name):
+            return settings.property_of(unit, name)
+
+
+def requested_state(change: Change) -> str:
+    """Return the state that the change asks for; the kernel may round or format it differently."""
+    match change:
+        case GroupChange():
+            return PRESENT
+        case EventChange():
+            return OFF
+        case UnitChange():
+            return INACTIVE
+        case _:
+            return change.value
+
+
+def set_state(settings: Settings, change: Change, state: str) -> None:
+    """Set the state that is requested, or one that was read. Raise OSError if the kernel or systemd refuses it."""
+    match change:
+        case FileChange(path=path):
+            settings.write(path, writable_value(state))
+        case ThreadChange(tid=tid, started=started):
+            _require_same(settings, tid, started)
+            settings.set_affinity(tid, _cpus(state))
+        case GroupChange(path=path):
+            (settings.make_group if state == PRESENT else settings.remove_group)(path)
+        case EventChange(path=path, event=event):
+            settings.write(path, event if state == ON else f"!{event}")
+        case UnitChange(unit=unit):
+            settings.set_unit("start" if state == ACTIVE else "stop", unit)
+        case PropertyChange(unit=unit, name=name):
+            settings.set_property(unit, name, state)
+
+
+def are_equal(left: str, right: str) -> bool:
+    """Return whether two texts are the same state: blanks, leading zeros and `always [never]` do not count."""
+    return _plain(left) == _plain(right)
+
+
+def _plain(text: str) -> str:
+    words = writable_value(text).split()
+    return " ".join(word.lstrip("0") or "0" if word.isalnum() else word for word in words)
+
+
+def _cpus(text: str) -> frozenset[int]:
+    try:
+        return frozenset(parse_cpu_list(text))
+    except Malformed as error:
+        raise OSError(str(error)) from error
+
+
+def _require_same(settings: Settings, tid: int, started: int) -> None:
+    try:
+        is_same = settings.thread(tid).started == started
+    except (FileNotFoundError, ProcessLookupError):
+        is_same = False
+    if not is_same:
+        raise GoneError("the thread has exited")

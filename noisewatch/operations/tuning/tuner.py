@@ -1,0 +1,227 @@
+"""Makes changes with a journal, and restores what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from noisewatch.errors import system_reason
+from noisewatch.kernel.system.tuning import (
+    Change,
+    Entry,
+    FileChange,
+    GroupChange,
+    Intent,
+    Restored,
+    Result,
+    Session,
+    ThreadChange,
+    encode_line,
+)
+from noisewatch.machine.tuning import JournalFile, Settings
+from noisewatch.operations.tuning.states import ABSENT, GoneError, are_equal, read_state, requested_state, set_state
+
+_PARTITION = "/cpuset.cpus.partition"
+
+
+class Outcome(StrEnum):
+    """What became of a change, or of its restoring."""
+
+    DONE = "done"
+    UNCHANGED = "unchanged"  # the state was there already
+    REFUSED = "refused"  # by the kernel or systemd
+    FOREIGN = "changed by another program"  # since tune made the change
+    GONE = "gone"  # a thread that has exited, a file that has vanished
+
+
+class Changed(Struct, frozen=True):
+    """A change and its outcome. `before` and `now` are states, None if they could not be read."""
+
+    change: Change
+    outcome: Outcome
+    before: str | None
+    now: str | None
+    reason: str = ""
+
+
+Listener = Callable[[Changed], None]
+
+
+class Tuner:
+    """Makes changes. Each is in the journal, on the disk, before it is made."""
+
+    def __init__(self, settings: Settings, journal: JournalFile, last_seq: int) -> None:
+        self._settings = settings
+        self._journal = journal
+        self._seq = last_seq
+
+    def begin(self, session: Session) -> None:
+        """Write the start of the session to the journal. Raise UsageError if that fails."""
+        self._journal.start_new_line()
+        self._journal.append(encode_line(session))
+
+    def make(self, changes: Sequence[Change], listener: Listener) -> list[Changed]:
+        """Make the changes of one action, in order, and return their outcomes.
+
+        Independent files share a write to the journal, because waiting for the disk takes longer than the change.
+        If the kernel refuses a part of a partition, the earlier parts are restored. Raise UsageError if the journal
+        cannot be written; the changes that are not in it are not made.
+        """
+        outcomes: list[Changed] = []
+        for batch in _batches(changes):
+            outcomes += self._make_batch(batch, listener)
+            if any(_is_of_partition(changed) for changed in outcomes):
+                self._take_back(outcomes)
+                break
+        return outcomes
+
+    def _make_batch(self, changes: Sequence[Change], listener: Listener) -> list[Changed]:
+        outcomes: list[Changed] = []
+        intents: list[Intent] = []
+        for change in changes:
+            asked = self._begin(change)
+            if isinstance(asked, Intent):
+                intents.append(asked)
+            else:
+                outcomes.append(asked)
+                listener(asked)
+        if not intents:
+            return outcomes
+        self._journal.append(b"".join(map(encode_line, intents)))
+        results = []
+        for intent in intents:
+            changed = self._do(intent)
+            results.append(Result(intent.seq, changed.now, changed.reason))
+            outcomes.append(changed)
+            listener(changed)
+        self._journal.append(b"".join(map(encode_line, results)), is_synced=False)
+        return outcomes
+
+    def _begin(self, change: Change) -> Intent | Changed:
+        try:
+            if isinstance(change, ThreadChange):
+                thread = self._settings.thread(change.tid)
+                if not thread.is_kernel:
+                    return Changed(change, Outcome.REFUSED, None, None, "a thread of a process, not of the kernel")
+                change = replace(change, started=thread.started, name=thread.name)
+            before = read_state(self._settings, change)
+        except OSError as error:
+            outcome = Outcome.GONE if isinstance(error, FileNotFoundError | ProcessLookupError) else Outcome.REFUSED
+            return Changed(change, outcome, None, None, system_reason(error))
+        if are_equal(before, requested_state(change)):
+            return Changed(change, Outcome.UNCHANGED, before, before)
+        self._seq += 1
+        return Intent(self._seq, change, before)
+
+    def _do(self, intent: Intent) -> Changed:
+        change, reason = intent.change, ""
+        try:
+            set_state(self._settings, change, requested_state(change))
+        except OSError as error:
+            reason = system_reason(error)
+        now = _state_or_none(self._settings, change)
+        if not reason and isinstance(change, FileChange) and change.path.endswith(_PARTITION):
+            reason = "" if now == change.value else f"the kernel reports: {now}"
+        return Changed(change, Outcome.REFUSED if reason else Outcome.DONE, intent.before, now, reason)
+
+    def _take_back(self, outcomes: Iterable[Changed]) -> None:
+        for changed in reversed([changed for changed in outcomes if changed.outcome != Outcome.UNCHANGED]):
+            if changed.before is not None and changed.now != changed.before:
+                try:
+                    set_state(self._settings, changed.change, changed.before)
+                except OSError:
+                    continue  # it is in the journal: restore tries again
+
+
+def _batches(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
+    """Return the changes in groups: files that do not depend on each other together, all else one by one."""
+    paths = {change.path for change in changes if isinstance(change, FileChange)}
+    is_independent = all(isinstance(change, FileChange | ThreadChange) for change in changes)
+    if is_independent and (len(paths) in (0, len(changes))):
+        return [changes] if changes else []
+    return [[change] for change in changes]
+
+
+def _is_of_partition(changed: Changed) -> bool:
+    change = changed.change
+    is_part = isinstance(change, GroupChange) or (isinstance(change, FileChange) and "/cpuset.cpus" in change.path)
+    return changed.outcome == Outcome.REFUSED and is_part
+
+
+def _state_or_none(settings: Settings, change: Change) -> str | None:
+    try:
+        return read_state(settings, change)
+    except OSError:
+        return None
+
+
+def restore(
+    settings: Settings, journal: JournalFile, entries: Sequence[Entry], listener: Listener, is_forced: bool = False
+) -> list[Changed]:
+    """Restore the states before the changes, the newest first, and return the outcomes.
+
+    A state that another program has set since is left, unless forced. What the kernel refuses is tried once more at
+    the end: some settings can be written only after others. Changes that need no more restoring are noted in the
+    journal, so restoring may be interrupted at any moment and repeated. Raise UsageError if the journal cannot be
+    written.
+    """
+    outcomes: list[Changed] = []
+    refused: list[Entry] = []
+    for entry in reversed(entries):
+        changed = _restore_one(settings, entry, is_forced)
+        if changed.outcome == Outcome.REFUSED:
+            refused.append(entry)
+            continue
+        outcomes.append(changed)
+        _note(journal, entry, changed, listener)
+    for entry in refused:
+        changed = _restore_one(settings, entry, is_forced)
+        outcomes.append(changed)
+        _note(journal, entry, changed, listener)
+    return outcomes
+
+
+def preview(settings: Settings, entries: Sequence[Entry], is_forced: bool = False) -> list[Changed]:
+    """Return what `restore` would do: DONE is a state that it would set."""
+    return [_decide(settings, entry, is_forced) for entry in reversed(entries)]
+
+
+def _note(journal: JournalFile, entry: Entry, changed: Changed, listener: Listener) -> None:
+    if changed.outcome in (Outcome.DONE, Outcome.UNCHANGED, Outcome.GONE):
+        journal.append(encode_line(Restored(entry.intent.seq)), is_synced=False)
+    listener(changed)
+
+
+def _decide(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
+    change, before = entry.intent.change, entry.intent.before
+    try:
+        now = read_state(settings, change)
+    except (FileNotFoundError, ProcessLookupError, GoneError) as error:
+        return Changed(change, Outcome.GONE, before, None, system_reason(error))
+    except OSError as error:
+        return Changed(change, Outcome.REFUSED, before, None, system_reason(error))
+    if are_equal(now, before):
+        return Changed(change, Outcome.UNCHANGED, before, now)
+    after = entry.result.after if entry.result is not None else now
+    if is_forced or after is None or are_equal(now, after):
+        return Changed(change, Outcome.DONE, before, now)
+    return Changed(change, Outcome.FOREIGN, before, now, f"tune had set {after}")
+
+
+def _restore_one(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
+    decided = _decide(settings, entry, is_forced)
+    if decided.outcome != Outcome.DONE:
+        return decided
+    change, before = entry.intent.change, entry.intent.before
+    try:
+        set_state(settings, change, before)
+        now = read_state(settings, change)
+    except OSError as error:
+        is_gone = isinstance(error, GoneError)
+        return replace(decided, outcome=Outcome.GONE if is_gone else Outcome.REFUSED, reason=system_reason(error))
+    if are_equal(now, before) or before == ABSENT:
+        return replace(decided, now=now)
+    return replace(decided, outcome=Outcome.REFUSED, now=now, reason=f"the kernel made it {now}")

@@ -1,0 +1,104 @@
+"""Settings that a test writes, with threads and units of systemd, which may end the process at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from noisewatch.machine.tuning import LiveThread, Settings
+
+
+class Killed(BaseException):
+    """The end of the process, as by kill -9: nothing runs afterwards."""
+
+
+class WrittenHost(Settings):
+    """Settings in files below `root`; the process ends at the `dies_at`-th call that changes something, if any."""
+
+    def __init__(self, root: Path, files: Mapping[str, str]) -> None:
+        super().__init__(str(root))
+        self.root = root
+        for path, text in files.items():
+            place = root / path.lstrip("/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text + "\n")
+        self.threads: dict[int, LiveThread] = {}
+        self.affinities: dict[int, frozenset[int]] = {}
+        self.units: dict[str, str] = {}
+        self.properties: dict[tuple[str, str], str] = {}
+        self.refused: dict[str, str] = {}
+        self.dies_at: int | None = None
+        self.calls = 0
+
+    def state(self) -> dict[str, object]:
+        """Return everything that tune could change. The order of events and controllers is not restored."""
+        paths = {f"/{path.relative_to(self.root)}": path for path in self.root.rglob("*")}
+        files: dict[str, object] = {path: _content(path, place) for path, place in paths.items()}
+        active = {unit: state for unit, state in self.units.items() if state == "active"}
+        properties = {str(key): value for key, value in self.properties.items() if value}
+        return {**files, **active, **properties, **{str(tid): sorted(cpus) for tid, cpus in self.affinities.items()}}
+
+    def _step(self) -> None:
+        self.calls += 1
+        if self.calls == self.dies_at:
+            raise Killed
+
+    def write(self, path: str, text: str) -> None:
+        self._step()
+        if path in self.refused:
+            raise OSError(self.refused[path])
+        super().write(path, self._as_kernel(path, text))
+
+    def _as_kernel(self, path: str, text: str) -> str:
+        """Return the file's new content, as the kernel formats it."""
+        old = self.read(path).replace("[", "").replace("]", "").split()
+        if path.endswith("/enabled"):
+            return " ".join(f"[{word}]" if word == text else word for word in old)
+        if path.endswith("/cgroup.subtree_control"):
+            return " ".join([word for word in old if word != text[1:]] + [text[1:]] * (text[0] == "+"))
+        if path.endswith("/set_event"):
+            return "\n".join([word for word in old if word != text.lstrip("!")] + [text] * (text[0] != "!"))
+        return text
+
+    def make_group(self, path: str) -> None:
+        self._step()
+        super().make_group(path)
+        for name, text in (("cpuset.cpus", ""), ("cpuset.cpus.partition", "member")):
+            (self.root / path.lstrip("/") / name).write_text(text + "\n")
+
+    def remove_group(self, path: str) -> None:
+        self._step()
+        for name in ("cpuset.cpus", "cpuset.cpus.partition"):
+            (self.root / path.lstrip("/") / name).unlink()
+        super().remove_group(path)
+
+    def thread(self, tid: int) -> LiveThread:
+        if tid not in self.threads:
+            raise ProcessLookupError(3, "No such process")
+        return self.threads[tid]
+
+    def affinity(self, tid: int) -> frozenset[int]:
+        return self.affinities[tid]
+
+    def set_affinity(self, tid: int, cpus: frozenset[int]) -> None:
+        self._step()
+        self.affinities[tid] = cpus
+
+    def unit_state(self, unit: str) -> str:
+        return self.units.get(unit, "inactive")
+
+    def set_unit(self, verb: str, unit: str) -> None:
+        self._step()
+        self.units[unit] = "active" if verb == "start" else "inactive"
+
+    def property_of(self, unit: str, name: str) -> str:
+        return self.properties.get((unit, name), "")
+
+    def set_property(self, unit: str, name: str, value: str) -> None:
+        self._step()
+        self.properties[unit, name] = value
+
+
+def _content(path: str, place: Path) -> object:
+    text = "folder" if place.is_dir() else place.read_text()
+    return sorted(text.split()) if path.endswith(("/set_event", "/cgroup.subtree_control")) else text

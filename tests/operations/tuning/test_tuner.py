@@ -1,0 +1,250 @@
+"""Changes are made with a journal, and restored from it: also after the process was killed at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from noisewatch.errors import UsageError
+from noisewatch.judgement.fixes.actions import MakePartition, Run, StopEvents, move, write, write_all
+from noisewatch.judgement.fixes.changes import changes_of
+from noisewatch.kernel.system.tuning import LARGEST, Change, Journal, Session, parse_journal
+from noisewatch.machine.tuning import LiveThread, opened_journal
+from noisewatch.operations.tuning.tuner import Changed, Outcome, Tuner, preview, restore
+from tests.operations.tuning.host import Killed, WrittenHost
+
+_THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+_SWAPPINESS, _PRINTK = "/proc/sys/vm/swappiness", "/proc/sys/kernel/printk"
+_IRQS = {f"/proc/irq/{number}/smp_affinity": "f" for number in range(24, 30)}
+_GROUPS = "/sys/fs/cgroup"
+_EVENTS = "/sys/kernel/tracing/set_event"
+_FILES = {
+    _THP: "always [madvise] never",
+    _SWAPPINESS: "60",
+    _PRINTK: "7\t4\t1\t7",
+    f"{_GROUPS}/cgroup.subtree_control": "cpu io",
+    _EVENTS: "sched:sched_switch\nirq:irq_handler_entry",
+    **_IRQS,
+}
+_SESSION = Session(boot_id="this-boot", machine="this-machine", began_s=0.0, pid=1, cpus="2-3")
+_ACTIONS = (
+    write(_THP, "never", None),
+    write_all("3", dict.fromkeys(_IRQS, "f")),
+    MakePartition(f"{_GROUPS}/benchmark", frozenset({2, 3}), f"{_GROUPS}/cgroup.subtree_control"),
+    move({11: None, 12: None}, frozenset({0, 1})),
+    Run((("systemctl", "stop", "irqbalance.service", "cron.timer"),)),
+    Run((("systemctl", "set-property", "--runtime", "--", "user.slice", "AllowedCPUs=0-1"),)),
+    StopEvents(_EVENTS, ("sched:sched_switch",)),
+    write(_PRINTK, "4", None),
+)
+_CHANGES = 17  # of the actions, without what is unchanged
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> WrittenHost:
+    host = WrittenHost(tmp_path / "root", _FILES)
+    host.threads = {
+        11: LiveThread("kworker/u8:1", 500, True),
+        12: LiveThread("kswapd0", 90, True),
+        13: LiveThread("bash", 7, False),
+    }
+    host.affinities = {tid: frozenset(range(4)) for tid in host.threads}
+    host.units = {"irqbalance.service": "active"}
+    return host
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "tune.jsonl"
+
+
+def _changes() -> list[Sequence[Change]]:
+    changes = [changes_of(action) for action in _ACTIONS]
+    return [of_action for of_action in changes if of_action is not None]
+
+
+def _tune(host: WrittenHost, path: Path, changes: Sequence[Sequence[Change]] | None = None) -> list[Changed]:
+    with opened_journal(path) as file:
+        tuner = Tuner(host, file, parse_journal(file.read(LARGEST)).last_seq)
+        tuner.begin(_SESSION)
+        return [
+            changed
+            for of_action in (_changes() if changes is None else changes)
+            for changed in tuner.make(of_action, lambda _: None)
+        ]
+
+
+def _journal(path: Path) -> Journal:
+    return parse_journal(path.read_bytes())
+
+
+def _restore(host: WrittenHost, path: Path, is_forced: bool = False) -> list[Changed]:
+    with opened_journal(path) as file:
+        entries = parse_journal(file.read(LARGEST)).of_boot("this-boot")
+        return restore(host, file, entries, lambda _: None, is_forced)
+
+
+def test_all_actions_are_made_and_restored(host: WrittenHost, path: Path) -> None:
+    before = host.state()
+    made = _tune(host, path)
+    assert {changed.outcome for changed in made} == {Outcome.DONE, Outcome.UNCHANGED}
+    assert [changed.change for changed in made if changed.outcome == Outcome.UNCHANGED] == [
+        change for of_action in _changes() for change in of_action if getattr(change, "unit", "") == "cron.timer"
+    ]
+    assert host.read(_THP) == "always madvise [never]"
+    assert host.affinities[11] == host.affinities[12] == {0, 1}
+    assert host.units["irqbalance.service"] == "inactive"
+    assert host.read(_EVENTS) == "irq:irq_handler_entry"
+    assert host.read(f"{_GROUPS}/benchmark/cpuset.cpus.partition") == "isolated"
+    assert path.stat().st_mode & 0o777 == 0o600
+    outcomes = _restore(host, path)
+    assert {changed.outcome for changed in outcomes} == {Outcome.DONE}
+    assert host.state() == before
+    assert _journal(path).entries == ()
+    assert _restore(host, path) == []
+
+
+@pytest.mark.parametrize("dies_at", range(1, _CHANGES + 3))
+def test_a_process_killed_at_any_change_leaves_nothing_behind(host: WrittenHost, path: Path, dies_at: int) -> None:
+    before = host.state()
+    host.dies_at = dies_at
+    with suppress(Killed):
+        _tune(host, path)
+    has_died = host.calls == dies_at
+    host.dies_at = None
+    _restore(host, path)
+    assert host.state() == before
+    assert has_died == (dies_at <= _CHANGES)
+
+
+@pytest.mark.parametrize("dies_at", range(1, _CHANGES + 1))
+def test_a_restore_killed_at_any_change_is_completed_by_the_next(host: WrittenHost, path: Path, dies_at: int) -> None:
+    before = host.state()
+    _tune(host, path)
+    host.calls, host.dies_at = 0, dies_at
+    with pytest.raises(Killed):
+        _restore(host, path)
+    host.dies_at = None
+    _restore(host, path)
+    assert host.state() == before
+
+
+def test_a_change_by_another_program_is_left_unless_forced(host: WrittenHost, path: Path) -> None:
+    before = host.state()
+    _tune(host, path)
+    host.write(_THP, "always")
+    foreign = [changed for changed in _restore(host, path) if changed.outcome != Outcome.DONE]
+    assert [(changed.change, changed.outcome, changed.now) for changed in foreign] == [
+        (_changes()[0][0], Outcome.FOREIGN, "[always] madvise never")
+    ]
+    assert [path for path, value in host.state().items() if before.get(path) != value] == [_THP]
+    (entry,) = _journal(path).entries
+    assert preview(host, [entry], is_forced=True)[0].outcome == Outcome.DONE
+    _restore(host, path, is_forced=True)
+    assert host.read(_THP) == "always [madvise] never"
+
+
+def test_a_second_tune_adds_and_never_replaces_what_was_before(host: WrittenHost, path: Path) -> None:
+    _tune(host, path, [[*(changes_of(write(_SWAPPINESS, 1, None)) or ())]])
+    _tune(host, path, [[*(changes_of(write(_SWAPPINESS, 1, None)) or ())]])
+    _tune(host, path, [[*(changes_of(write(_SWAPPINESS, 10, None)) or ())]])
+    assert [entry.intent.before for entry in _journal(path).entries] == ["60", "1"]
+    assert [entry.intent.seq for entry in _journal(path).entries] == [1, 2]
+    _restore(host, path)
+    assert host.read(_SWAPPINESS) == "60"
+
+
+def test_changes_of_an_earlier_boot_are_not_restored(host: WrittenHost, path: Path) -> None:
+    _tune(host, path)
+    assert _journal(path).of_boot("another boot") == ()
+
+
+def test_refused_and_vanished_settings_do_not_stop_the_others(host: WrittenHost, path: Path) -> None:
+    host.refused = {"/proc/irq/25/smp_affinity": "Input/output error"}
+    (host.root / "proc/irq/26/smp_affinity").unlink()
+    host.threads.pop(12)
+    made = _tune(host, path)
+    wrong = {str(getattr(changed.change, "path", changed.change)): changed for changed in made}
+    assert wrong["/proc/irq/25/smp_affinity"].outcome == Outcome.REFUSED
+    assert wrong["/proc/irq/25/smp_affinity"].reason == "input/output error"
+    assert wrong["/proc/irq/26/smp_affinity"].outcome == Outcome.GONE
+    assert wrong["/proc/irq/27/smp_affinity"].outcome == Outcome.DONE
+    assert [changed.outcome for changed in made if getattr(changed.change, "tid", None) == 12] == [Outcome.GONE]
+    (host.root / "proc/irq/27/smp_affinity").unlink()
+    host.threads[11] = LiveThread("kworker/u8:1", 501, True)  # another thread of that number
+    gone = [changed.change for changed in _restore(host, path) if changed.outcome == Outcome.GONE]
+    assert [getattr(change, "tid", None) or getattr(change, "path", None) for change in gone] == [
+        11,
+        "/proc/irq/27/smp_affinity",
+    ]
+    assert host.affinities[11] == {0, 1}
+    assert _journal(path).entries == ()
+
+
+def test_threads_of_processes_are_not_moved(host: WrittenHost, path: Path) -> None:
+    (changed,) = _tune(host, path, [changes_of(move({13: None}, frozenset({0}))) or []])
+    assert (changed.outcome, changed.reason) == (Outcome.REFUSED, "a thread of a process, not of the kernel")
+    assert host.affinities[13] == frozenset(range(4))
+
+
+def test_a_refused_part_of_a_partition_takes_the_others_back(host: WrittenHost, path: Path) -> None:
+    before = host.state()
+    host.refused = {f"{_GROUPS}/benchmark/cpuset.cpus.partition": "Invalid argument"}
+    made = _tune(host, path, [_changes()[2]])
+    assert [changed.outcome for changed in made] == [Outcome.DONE, Outcome.DONE, Outcome.DONE, Outcome.REFUSED]
+    assert host.state() == before
+    _restore(host, path)
+    assert host.state() == before
+
+
+def test_nothing_is_changed_that_cannot_be_journalled(
+    host: WrittenHost, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = host.state()
+    with opened_journal(path) as file:
+        tuner = Tuner(host, file, 0)
+        tuner.begin(_SESSION)
+
+        def refuse(descriptor: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("os.fsync", refuse)
+        with pytest.raises(UsageError, match="no space left on device; nothing is changed without a journal"):
+            tuner.make(_changes()[0], lambda _: None)
+    assert host.state() == before
+    assert _journal(path).entries == ()
+
+
+def test_only_one_process_tunes_at_a_time(path: Path) -> None:
+    with opened_journal(path), pytest.raises(UsageError, match="another noisewatch tunes or restores"):  # noqa: SIM117
+        with opened_journal(path):
+            pass
+
+
+def test_a_journal_that_others_could_write_is_refused(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch(mode=0o600)
+    path.chmod(0o666)
+    path.write_text("{}\n")
+    with pytest.raises(UsageError, match="others may write to it"), opened_journal(path):
+        pass
+    path.chmod(0o600)
+    path.parent.chmod(0o777)
+    with pytest.raises(UsageError, match="others may write to it"), opened_journal(path):
+        pass
+
+
+def test_a_link_to_a_file_outside_of_the_kernel_is_not_followed(host: WrittenHost, path: Path) -> None:
+    target = host.root / "etc" / "passwd"
+    target.parent.mkdir()
+    target.write_text("root\n")
+    swappiness = host.root / _SWAPPINESS.lstrip("/")
+    swappiness.unlink()
+    swappiness.symlink_to(target)
+    (changed,) = _tune(host, path, [changes_of(write(_SWAPPINESS, 1, None)) or []])
+    assert changed.outcome == Outcome.REFUSED
+    assert "not a setting of the kernel" in changed.reason
+    assert target.read_text() == "root\n"
