@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from noisewatch.errors import UsageError, system_reason
-from noisewatch.machine.regular_files import opened_regular
+from noisewatch.machine.regular_files import open_regular
 
 _ROOTS = ("/proc/sys/", "/proc/irq/", "/sys/")
 _WRITE = os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK
@@ -177,7 +177,7 @@ def opened_journal(path: Path, waits: bool = False) -> Iterator[JournalFile]:
     try:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         _require_own(path.parent)
-        with opened_regular(path, _JOURNAL, "a journal of noisewatch tune") as file:
+        with open_regular(path, _JOURNAL, "a journal of noisewatch tune") as file:
             if not os.fstat(file).st_size:
                 os.fchmod(file, 0o600)
             _require_own(path)
