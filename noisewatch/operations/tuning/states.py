@@ -49,6 +49,25 @@ def read_state(settings: Settings, change: Change) -> str:
             return settings.property_of(unit, name)
 
 
+def change_key(change: Change) -> tuple[str, ...]:
+    """Return what the change is of: two changes of the same setting have the same key."""
+    match change:
+        case FileChange(path=path, value=value) if path.endswith(_DELEGATES):
+            return ("file", path, value)
+        case FileChange(path=path):
+            return ("file", path)
+        case ThreadChange(tid=tid):
+            return ("thread", str(tid))
+        case GroupChange(path=path):
+            return ("group", path)
+        case EventChange(path=path, event=event):
+            return ("event", path, event)
+        case UnitChange(unit=unit):
+            return ("unit", unit)
+        case PropertyChange(unit=unit, name=name):
+            return ("property", unit, name)
+
+
 def requested_state(change: Change) -> str:
     """Return the state that the change asks for; the kernel may round or format it differently."""
     match change:

@@ -36,6 +36,10 @@ class Outcome(StrEnum):
     FOREIGN = "changed by another program"  # since tune made the change
     GONE = "gone"  # a thread that has exited, a file that has vanished
 
+    @property
+    def is_failure(self) -> bool:
+        return self in (Outcome.REFUSED, Outcome.FOREIGN)
+
 
 class Changed(Struct, frozen=True):
     """A change and its outcome. `before` and `now` are states, None if they could not be read."""

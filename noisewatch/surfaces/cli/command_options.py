@@ -44,6 +44,7 @@ from noisewatch.turbo import LEAST_S, LEAST_WORK_S
 
 CALIBRATION_S = 1.0  # before and after a series
 _SETTLE_S = 120.0
+_RULES = "checks, severities and limits"
 _MAX_PROCESSES = 4096
 _MAX_RUNS = 1_000_000
 
@@ -95,15 +96,8 @@ def _fill_preflight(parser: ArgumentParser) -> None:
 
 
 def _add_rules(parser: ArgumentParser) -> None:
-    rules = titled(parser, "checks, severities and limits")
-    rules.choice(
-        "--profile",
-        tuple(PROFILES),
-        "; ".join(f"{name}: {what}" for name, what in PROFILES.items())
-        + f" (default {MICRO}; in a virtual machine, or a container that hides its host's settings, {SHARED})",
-    )
-    rules.values("--select LIST", "run only these checks or areas")
-    rules.values("--ignore LIST", "skip these checks or areas")
+    _add_selection(parser)
+    rules = titled(parser, _RULES)
     rules.values("--severity CHECK=LEVEL", "severity of a check: blocking, warning or information")
     rules.values("--limit CHECK[.KEY]=VALUE", "limit of a check, such as target-cpu-busy=2%%")
     expected = "expected duration of the benchmark: report jobs that are scheduled within it"
@@ -112,16 +106,50 @@ def _add_rules(parser: ArgumentParser) -> None:
         "--machine FILE",
         "description of the required machine (from `noisewatch show --format machine`); any other machine is unstable",
     )
-    rules.value(
-        "--config FILE", "options file (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])"
-    )
-    rules.flag("--no-config", what="ignore options files")
+    _add_options_file(parser)
     rules.flag(
         "--show-options",
         what="print each option with its value and its origin (command line, options file or default), and measure "
         "nothing",
     )
     parser.set_defaults(configured_by=None, configured_words=())
+
+
+def _add_selection(parser: ArgumentParser) -> None:
+    """Add the options that choose the checks."""
+    rules = titled(parser, _RULES)
+    rules.choice(
+        "--profile",
+        tuple(PROFILES),
+        "; ".join(f"{name}: {what}" for name, what in PROFILES.items())
+        + f" (default {MICRO}; in a virtual machine, or a container that hides its host's settings, {SHARED})",
+    )
+    rules.values("--select LIST", "run only these checks or areas")
+    rules.values("--ignore LIST", "skip these checks or areas")
+
+
+def _add_options_file(parser: ArgumentParser) -> None:
+    rules = titled(parser, _RULES)
+    rules.value(
+        "--config FILE", "options file (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])"
+    )
+    rules.flag("--no-config", what="ignore options files")
+
+
+def _fill_tune(parser: ArgumentParser) -> None:
+    add_machine(parser)
+    _add_selection(parser)
+    _add_options_file(parser)
+    tuning = titled(parser, "changes").exclusive()
+    tuning.flag("--dry-run", what="list the changes, and make none")
+    tuning.flag("--yes", what="make the changes without asking")
+    tuning.flag("--status", what="show what is tuned, and since when")
+
+
+def _fill_restore(parser: ArgumentParser) -> None:
+    restoring = titled(parser, "changes")
+    restoring.flag("--dry-run", what="list what would be restored, and restore nothing")
+    restoring.flag("--force", what="restore also settings that another program has changed since")
 
 
 def _fill_plan(parser: ArgumentParser) -> None:
@@ -423,6 +451,8 @@ def _fill_completion(parser: ArgumentParser) -> None:
 FILL_BY_COMMAND = {
     "preflight": _fill_preflight,
     "plan": _fill_plan,
+    "tune": _fill_tune,
+    "restore": _fill_restore,
     "run": _fill_run,
     "calibrate": _fill_calibrate,
     "show": _fill_show,

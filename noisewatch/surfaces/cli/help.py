@@ -12,6 +12,8 @@ COMMANDS_BY_QUESTION = {
     "gate (may a benchmark start, and on which CPUs?)": {
         "preflight": "check whether a benchmark may start: verdict and exit status",
         "plan": "propose target CPUs for this machine, and the commands that keep other work off them",
+        "tune": "change this machine's settings for a benchmark until the next boot",
+        "restore": "restore the settings that tune has changed",
     },
     "measure (can I trust a result, and which change can I detect?)": {
         "run": "run a command and report which repetitions were disturbed, and by what",
@@ -59,6 +61,30 @@ examples:
   noisewatch preflight --fix-script fix.sh --undo-script undo.sh
   noisewatch preflight --expect 3600 --format json --output verdict.json
   noisewatch show --format machine --output machine.toml && noisewatch preflight --machine machine.toml
+""",
+    "tune": """\
+examples:
+  noisewatch tune --dry-run                 list the changes
+  sudo noisewatch tune --cpus 2-3           list the changes, ask, and make them
+  noisewatch tune --status                  what is tuned, and since when
+  sudo noisewatch restore                   restore the settings
+
+Other processes, CPUs to take offline, swap and boot options are left to you. A control group partition is made
+only if --select names target-not-isolated. Each change is in the journal (/var/lib/noisewatch/tune.jsonl) before
+it is made, so `restore` works even if noisewatch was killed. A reboot undoes all changes.
+
+exit status: 0 done, also if you decline; 2 usage or input error, or the journal cannot be written; 3 the kernel
+refused a change
+""",
+    "restore": """\
+examples:
+  sudo noisewatch restore --dry-run         list what would be restored
+  sudo noisewatch restore
+
+A setting that another program has changed since is left unchanged, and listed. `restore` may be interrupted and
+repeated.
+
+exit status: 0 restored, or nothing was tuned; 2 usage or input error; 3 a setting was left
 """,
     "run": """\
 examples:

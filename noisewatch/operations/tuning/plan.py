@@ -1,0 +1,106 @@
+"""Plans a `tune`: the changes that fix what the checks found in this machine's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from noisewatch.cpus import format_cpu_list
+from noisewatch.judgement.fixes.actions import Action, MakePartition, Move, Write
+from noisewatch.judgement.fixes.changes import changes_of
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.kernel.system.tuning import Change, FileChange, ThreadChange
+from noisewatch.operations.tuning.states import are_equal, change_key
+
+_PREFERENCE = "/energy_performance_preference"
+
+
+class PlannedChange(Struct, frozen=True):
+    """A change, and the state that it replaces; None if that is not read before the change is made."""
+
+    change: Change
+    before: str | None
+
+
+class Step(Struct, frozen=True):
+    """A finding, and the changes that fix it by action, in order. What depends on each other is in one action."""
+
+    finding: Finding
+    actions: tuple[tuple[PlannedChange, ...], ...]
+
+    @property
+    def changes(self) -> list[PlannedChange]:
+        return [planned for action in self.actions for planned in action]
+
+
+class TuningPlan(Struct, frozen=True):
+    """What tune changes, the gravest finding first, and the findings that it leaves to people in whole or in part."""
+
+    verdict: Verdict
+    steps: tuple[Step, ...]
+    left: tuple[Finding, ...]
+
+
+def plan_tuning(verdict: Verdict, makes_partition: bool) -> TuningPlan:
+    """Return the changes for the failures and warnings of the verdict. No file or thread is changed twice.
+
+    A partition is made only on request: it takes its CPUs away from all other processes.
+    """
+    planned: set[object] = set()
+    steps, left = [], []
+    for finding in [*verdict.failures, *verdict.warnings]:
+        fix = finding.answer.fix
+        if fix is None:
+            continue
+        actions = []
+        is_whole = bool(fix.actions)
+        for action in fix.actions:
+            changes = changes_of(action)
+            if changes is None or (isinstance(action, MakePartition) and not makes_partition):
+                is_whole = False
+                continue
+            new = tuple(_new_changes(action, changes, planned))
+            if new:
+                actions.append(new)
+        if actions:
+            steps.append(Step(finding, tuple(actions)))
+        if not is_whole:
+            left.append(finding)
+    return TuningPlan(verdict, tuple(sorted(steps, key=_is_late)), tuple(left))
+
+
+def _new_changes(action: Action, changes: Sequence[Change], planned: set[object]) -> Iterable[PlannedChange]:
+    """Yield the changes that are not planned yet and would change something, and add them to `planned`."""
+    before_by_key = _states_before(action)
+    for change in changes:
+        key = change_key(change)
+        before = before_by_key.get(key)
+        if key in planned or (isinstance(change, FileChange) and before and are_equal(before, change.value)):
+            continue
+        planned.add(key)
+        yield PlannedChange(change, before)
+
+
+def _states_before(action: Action) -> dict[object, str]:
+    """Return the states that the action's fix was made from, by change."""
+    if isinstance(action, Write):
+        return {
+            change_key(FileChange(setting.path, setting.value)): setting.before
+            for setting in action.settings
+            if setting.before is not None
+        }
+    if isinstance(action, Move):
+        return {
+            change_key(ThreadChange(pin.tid, 0, "", "")): format_cpu_list(pin.before)
+            for pin in action.pins
+            if pin.before is not None
+        }
+    return {}
+
+
+def _is_late(step: Step) -> bool:
+    """Return whether the step must follow others: a governor of performance makes the preference unwritable."""
+    return not any(
+        isinstance(planned.change, FileChange) and planned.change.path.endswith(_PREFERENCE) for planned in step.changes
+    )

@@ -1,0 +1,128 @@
+"""Tunes this host and restores it: the journal of all sessions since the boot, and what is in effect of them.
+
+Only one process at a time does either; the kernel drops its lock when it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.errors import Malformed, UsageError, system_reason
+from noisewatch.kernel.system.tuning import LARGEST, PATH, Journal, Session, parse_journal
+from noisewatch.machine.history_file import boot_key, machine_key
+from noisewatch.machine.tuning import JournalFile, Settings, opened_journal
+from noisewatch.operations.tuning.plan import TuningPlan
+from noisewatch.operations.tuning.tuner import Changed, Listener, Tuner, preview, restore
+
+JOURNAL = Path(PATH)
+
+
+class TuningStatus(Struct, frozen=True):
+    """The sessions whose changes are not restored, the state of each of these changes, and the damaged lines.
+
+    A change's outcome is what `restore` would do: DONE if it is in effect.
+    """
+
+    sessions: tuple[Session, ...]
+    changes: tuple[Changed, ...]
+    damaged: tuple[int, ...]
+
+
+def tune_host(
+    plan: TuningPlan, cpus: CpuSet, listener: Listener, settings: Settings | None = None, path: Path = JOURNAL
+) -> list[Changed]:
+    """Make the plan's changes, and return their outcomes.
+
+    Raise UsageError if the journal cannot be written; then the changes that it does not contain are not made.
+    """
+    boot_id = _require_boot()
+    with opened_journal(path) as file:
+        journal = _parse(file, path)
+        if not journal.of_boot(boot_id) and not journal.damaged:
+            file.clear()  # an earlier boot's changes are lost with that boot
+        tuner = Tuner(settings or Settings(), file, journal.last_seq)
+        tuner.begin(Session(boot_id, machine_key(), time.time(), os.getpid(), format_cpu_list(cpus)))
+        return [
+            changed
+            for step in plan.steps
+            for action in step.actions
+            for changed in tuner.make([planned.change for planned in action], listener)
+        ]
+
+
+def restore_host(
+    listener: Listener, is_forced: bool = False, settings: Settings | None = None, path: Path = JOURNAL
+) -> list[Changed]:
+    """Restore the states before all changes since the boot, the newest first, and return the outcomes.
+
+    The journal is emptied when nothing remains to be restored. Raise UsageError.
+    """
+    with _existing_journal(path) as file:
+        if file is None:
+            return []
+        journal = _parse(file, path)
+        file.start_new_line()
+        boot_id = _require_boot()
+        outcomes = restore(settings or Settings(), file, journal.of_boot(boot_id), listener, is_forced)
+        if not _parse(file, path).of_boot(boot_id) and not journal.damaged:
+            file.clear()
+        return outcomes
+
+
+def read_tuning(is_forced: bool = False, settings: Settings | None = None, path: Path = JOURNAL) -> TuningStatus:
+    """Return what is tuned now. Raise UsageError if the journal cannot be read, or is being written."""
+    with _existing_journal(path) as file:
+        if file is None:
+            return TuningStatus((), (), ())
+        journal = _parse(file, path)
+        entries = journal.of_boot(_require_boot())
+        sessions = dict.fromkeys(entry.session for entry in entries)
+        return TuningStatus(
+            tuple(sessions), tuple(preview(settings or Settings(), entries, is_forced)), journal.damaged
+        )
+
+
+def has_journal(path: Path = JOURNAL) -> bool:
+    """Return whether a journal with content exists; any user may ask. Raise UsageError."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise UsageError(f"{path}: {system_reason(error)}") from error
+
+
+@contextmanager
+def _existing_journal(path: Path) -> Iterator[JournalFile | None]:
+    """Yield the open journal, or None if there is none; it is not created."""
+    if not has_journal(path):
+        yield None
+        return
+    with opened_journal(path) as file:
+        yield file
+
+
+def _parse(file: JournalFile, path: Path) -> Journal:
+    try:
+        return parse_journal(file.read(LARGEST))
+    except Malformed as error:
+        raise UsageError(f"{path}: {error}; move the file away to tune without it") from error
+
+
+def _require_boot() -> str:
+    boot_id = boot_key()
+    if boot_id is None:
+        raise UsageError("the boot's ID is unreadable (/proc/sys/kernel/random/boot_id): a journal needs it")
+    return boot_id
+
+
+def failed(outcomes: Sequence[Changed]) -> list[Changed]:
+    """Return the changes that were not made, or not restored."""
+    return [changed for changed in outcomes if changed.outcome.is_failure]

@@ -1,0 +1,90 @@
+"""`noisewatch tune`"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from argparse import Namespace
+
+from noisewatch.errors import UsageError
+from noisewatch.judgement.checks.cpus.isolation import target_not_isolated
+from noisewatch.operations.machines import open_machine
+from noisewatch.operations.preflight import preflight
+from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
+from noisewatch.operations.tuning.tune import failed, has_journal, read_tuning, tune_host
+from noisewatch.operations.tuning.tuner import Changed
+from noisewatch.program import as_root
+from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.cli.commands.preflight import preflight_options
+from noisewatch.surfaces.cli.live import SilentListener
+from noisewatch.surfaces.output import print_answer
+from noisewatch.surfaces.reports.tuning.text import text_of_plan, text_of_status, text_of_tuning
+
+_YES = ("y", "yes")
+
+
+def run(arguments: Namespace) -> int:
+    """Show the changes and make them after a yes, or show what is tuned. Return 3 if a change was refused."""
+    if arguments.status:
+        return _print_status()
+    plan, is_live = _plan(arguments)
+    if not arguments.dry_run:
+        if not is_live:
+            raise UsageError("only this host can be tuned; --dry-run lists the changes for a copy or a recording")
+        require_root(_words(arguments))
+    print_answer(text_of_plan(plan))
+    if arguments.dry_run or not plan.steps:
+        return 0
+    if not arguments.yes and not _is_confirmed():
+        print("noisewatch: nothing is changed", file=sys.stderr)
+        return 0
+    try:
+        outcomes = tune_host(plan, plan.verdict.case.target, _ignore)
+    except KeyboardInterrupt:
+        print("noisewatch: interrupted: `noisewatch restore` restores what was changed", file=sys.stderr)
+        raise
+    print_answer(text_of_tuning(outcomes))
+    return 3 if failed(outcomes) else 0
+
+
+def _plan(arguments: Namespace) -> tuple[TuningPlan, bool]:
+    options = preflight_options(parse_arguments(["preflight", "--sample", "0", "--no-calibration", *_words(arguments)]))
+    machine = open_machine(options.machine)
+    verdict = preflight(machine, options, SilentListener()).verdict
+    makes_partition = target_not_isolated.id in options.rules.selected
+    return plan_tuning(verdict, makes_partition), machine.is_live
+
+
+def _words(arguments: Namespace) -> list[str]:
+    """Return the options that preflight has too."""
+    names = ("cpus", "sysroot", "replay", "profile", "config")
+    words = [word for name in names if (value := getattr(arguments, name)) for word in (f"--{name}", value)]
+    for name in ("select", "ignore"):
+        words += [word for value in getattr(arguments, name) for word in (f"--{name}", value)]
+    return words + ["--no-config"] * arguments.no_config
+
+
+def _is_confirmed() -> bool:
+    """Return whether the user agrees. Raise UsageError if no terminal is there to ask on."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("no terminal to ask on: add --yes to make these changes")
+    print("Make these changes? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in _YES
+
+
+def _print_status() -> int:
+    if os.geteuid() and has_journal():
+        raise UsageError(f"only root can read the journal: {as_root('tune --status', is_here=True)}")
+    print_answer(text_of_status(read_tuning()))
+    return 0
+
+
+def require_root(words: list[str], command: str = "tune") -> None:
+    """Raise UsageError, with the command to type, unless this process is root's."""
+    if os.geteuid():
+        raise UsageError(f"{command} needs root: {as_root(shlex.join([command, *words]), is_here=True)}")
+
+
+def _ignore(changed: Changed) -> None:
+    """Ignore one outcome: the report has all of them."""

@@ -1,0 +1,1 @@
+"""Reports of `tune` and `restore`."""

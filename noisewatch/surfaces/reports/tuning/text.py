@@ -1,0 +1,142 @@
+"""The reports of `tune`, `tune --status` and `restore` as text."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from noisewatch.judgement.finding_words import full_statement
+from noisewatch.judgement.fixes.shell import glob_of, products_of_paths
+from noisewatch.kernel.system.tuning import (
+    Change,
+    EventChange,
+    FileChange,
+    GroupChange,
+    PropertyChange,
+    ThreadChange,
+    UnitChange,
+    writable_value,
+)
+from noisewatch.operations.tuning.plan import PlannedChange, TuningPlan
+from noisewatch.operations.tuning.states import requested_state
+from noisewatch.operations.tuning.tune import TuningStatus
+from noisewatch.operations.tuning.tuner import Changed, Outcome
+from noisewatch.text import printable
+from noisewatch.units import describe_count, describe_minute
+
+_NO_CHANGE = "There is nothing to tune: no check asks for a change that tune makes.\n"
+_NOT_TUNED = "not tuned: no change of noisewatch tune is in effect\n"
+
+
+def text_of_plan(plan: TuningPlan) -> str:
+    """Return the changes by finding, then the findings that are left to people."""
+    lines = [] if plan.steps else [_NO_CHANGE.rstrip()]
+    for step in plan.steps:
+        lines.append(f"{step.finding.check.id}: {full_statement(step.finding.answer)}")
+        lines += _planned_lines(step.changes)
+    if plan.left:
+        names = ", ".join(finding.check.id for finding in plan.left)
+        lines += ["", f"Not done by tune, in whole or in part: {names}", "(noisewatch explain ID shows what to do)"]
+    return "\n".join([*lines, ""])
+
+
+def _planned_lines(changes: Iterable[PlannedChange]) -> list[str]:
+    grouped: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    for planned in changes:
+        before = "?" if planned.before is None else _short(planned.before)
+        grouped[before, _short(requested_state(planned.change))].append(planned.change)
+    return [
+        f"  {name}: {'' if before == '?' else f'{before} -> '}{after}"
+        for (before, after), of_states in grouped.items()
+        for name in _names(of_states)
+    ]
+
+
+def text_of_tuning(outcomes: Sequence[Changed]) -> str:
+    """Return what was changed, and each change that was refused, with the kernel's reason."""
+    done = sum(changed.outcome == Outcome.DONE for changed in outcomes)
+    lines = _failure_lines(outcomes)
+    lines.append(f"{describe_count(done, 'setting')} changed until `noisewatch restore` or the next boot")
+    return "\n".join([*lines, ""])
+
+
+def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False) -> str:
+    """Return how many settings were, or would be, restored, and those that were not, with the reason."""
+    if not outcomes:
+        return _NOT_TUNED
+    done = sum(changed.outcome == Outcome.DONE for changed in outcomes)
+    lines = _state_lines(outcomes, is_back=True) if is_preview else []
+    lines += _failure_lines(outcomes)
+    lines.append(f"{describe_count(done, 'setting')} {'would be restored' if is_preview else 'restored'}")
+    unchanged = sum(changed.outcome in (Outcome.UNCHANGED, Outcome.GONE) for changed in outcomes)
+    if unchanged:
+        lines[-1] += f"; {unchanged} had their earlier value or no longer exist"
+    if any(changed.outcome == Outcome.FOREIGN for changed in outcomes):
+        lines.append("noisewatch restore --force restores also what another program has changed")
+    return "\n".join([*lines, ""])
+
+
+def text_of_status(status: TuningStatus) -> str:
+    """Return since when this host is tuned and for which CPUs, and the changes in effect."""
+    damage = [f"damaged lines of the journal: {', '.join(map(str, status.damaged))}"] if status.damaged else []
+    if not status.changes:
+        return "\n".join([_NOT_TUNED.rstrip(), *damage, ""])
+    first = status.sessions[0]
+    cpus = " and ".join(dict.fromkeys(session.cpus for session in status.sessions))
+    in_effect = sum(changed.outcome == Outcome.DONE for changed in status.changes)
+    head = f"tuned since {describe_minute(first.began_s)} for CPUs {cpus}: {describe_count(in_effect, 'setting')}"
+    lines = [head, *_state_lines(status.changes), *_failure_lines(status.changes), *damage]
+    return "\n".join([*lines, "restore: sudo noisewatch restore", ""])
+
+
+def _state_lines(outcomes: Iterable[Changed], is_back: bool = False) -> list[str]:
+    grouped: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    for changed in outcomes:
+        if changed.outcome == Outcome.DONE:
+            before, now = _short(changed.before or ""), _short(changed.now or "")
+            grouped[(now, before) if is_back else (before, now)].append(changed.change)
+    return [
+        f"  {name}: {old} -> {new}" for (old, new), of_states in grouped.items() for name in _names(of_states)
+    ]
+
+
+def _failure_lines(outcomes: Iterable[Changed]) -> list[str]:
+    grouped: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    for changed in outcomes:
+        if changed.outcome.is_failure or (changed.outcome == Outcome.GONE and changed.before is None):
+            now = "" if changed.outcome != Outcome.FOREIGN else f" to {_short(changed.now or '')}"
+            grouped[f"{changed.outcome}{now}", changed.reason].append(changed.change)
+    return [
+        f"  {name}: {outcome}{f' ({printable(reason)})' if reason else ''}"
+        for (outcome, reason), of_states in grouped.items()
+        for name in _names(of_states)
+    ]
+
+
+def _names(changes: Sequence[Change]) -> list[str]:
+    """Return the names of the settings; files whose paths differ in a number or a name share one."""
+    paths = [change.path for change in changes if isinstance(change, FileChange)]
+    others = [_name(change) for change in changes if not isinstance(change, FileChange)]
+    files = [printable(glob_of(product)) for product in products_of_paths(paths)] if paths else []
+    return [*files, *others]
+
+
+def _name(change: Change) -> str:
+    match change:
+        case FileChange(path=path):
+            name = path
+        case ThreadChange(tid=tid, name=thread):
+            name = f"CPUs of kernel thread {tid}{f' ({thread})' if thread else ''}"
+        case GroupChange(path=path):
+            name = f"control group {path}"
+        case EventChange(path=path, event=event):
+            name = f"event {event} in {path}"
+        case UnitChange(unit=unit):
+            name = f"unit {unit}"
+        case PropertyChange(unit=unit, name=key):
+            name = f"{key} of unit {unit}"
+    return printable(name)
+
+
+def _short(state: str) -> str:
+    return printable(" ".join(writable_value(state).split())) or "(empty)"
