@@ -202,7 +202,7 @@ _TUNABLE = regex(
 )
 _EVENTS = regex(r"/sys/kernel/(?:debug/)?tracing/(?:instances/[^/\0]+/)?set_event")
 _GROUP = regex(r"/sys/fs/cgroup/[^\0]+")
-_UNIT = regex(r"[\w@.\\:-]+\.(?:service|timer|slice|socket|scope)|[\w@.-]+")
+_UNIT = regex(r"\w[\w@.\\:-]*")
 _PROPERTIES = ("AllowedCPUs",)
 
 

@@ -95,9 +95,7 @@ def _state_lines(outcomes: Iterable[Changed], is_back: bool = False) -> list[str
         if changed.outcome == Outcome.DONE:
             before, now = _short(changed.before or ""), _short(changed.now or "")
             grouped[(now, before) if is_back else (before, now)].append(changed.change)
-    return [
-        f"  {name}: {old} -> {new}" for (old, new), of_states in grouped.items() for name in _names(of_states)
-    ]
+    return [f"  {name}: {old} -> {new}" for (old, new), of_states in grouped.items() for name in _names(of_states)]
 
 
 def _failure_lines(outcomes: Iterable[Changed]) -> list[str]:
