@@ -171,8 +171,8 @@ class JournalFile:
 def opened_journal(path: Path, waits: bool = False) -> Iterator[JournalFile]:
     """Open the journal, create it if it is missing, and lock it.
 
-    Raise UsageError if another process has it, or if someone other than its owner (root, or this user in a test) could
-    have written it.
+    `waits`: wait until no other process has it. Raise UsageError if another process has it otherwise, or if someone
+    other than its owner (root, or this user in a test) could have written it.
     """
     try:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)

@@ -35,20 +35,24 @@ class TuningStatus(Struct, frozen=True):
     damaged: tuple[int, ...]
 
 
+def new_session(cpus: CpuSet) -> Session:
+    """Return the session of this process, which is about to tune. Raise UsageError if the boot has no readable ID."""
+    return Session(_require_boot(), machine_key(), time.time(), os.getpid(), format_cpu_list(cpus))
+
+
 def tune_host(
-    plan: TuningPlan, cpus: CpuSet, listener: Listener, settings: Settings | None = None, path: Path = JOURNAL
+    plan: TuningPlan, session: Session, listener: Listener, settings: Settings | None = None, path: Path = JOURNAL
 ) -> list[Changed]:
     """Make the plan's changes, and return their outcomes.
 
     Raise UsageError if the journal cannot be written; then the changes that it does not contain are not made.
     """
-    boot_id = _require_boot()
     with opened_journal(path) as file:
         journal = _parse(file, path)
-        if not journal.of_boot(boot_id) and not journal.damaged:
+        if not journal.of_boot(session.boot_id) and not journal.damaged:
             file.clear()  # an earlier boot's changes are lost with that boot
         tuner = Tuner(settings or Settings(), file, journal.last_seq)
-        tuner.begin(Session(boot_id, machine_key(), time.time(), os.getpid(), format_cpu_list(cpus)))
+        tuner.begin(session)
         return [
             changed
             for step in plan.steps
@@ -58,19 +62,25 @@ def tune_host(
 
 
 def restore_host(
-    listener: Listener, is_forced: bool = False, settings: Settings | None = None, path: Path = JOURNAL
+    listener: Listener,
+    is_forced: bool = False,
+    settings: Settings | None = None,
+    path: Path = JOURNAL,
+    only: Session | None = None,
 ) -> list[Changed]:
     """Restore the states before all changes since the boot, the newest first, and return the outcomes.
 
-    The journal is emptied when nothing remains to be restored. Raise UsageError.
+    With `only`, restore this session's changes, and wait until the journal is free. The journal is emptied when
+    nothing remains to be restored. Raise UsageError.
     """
-    with _existing_journal(path) as file:
+    with _existing_journal(path, waits=only is not None) as file:
         if file is None:
             return []
         journal = _parse(file, path)
         file.start_new_line()
         boot_id = _require_boot()
-        outcomes = restore(settings or Settings(), file, journal.of_boot(boot_id), listener, is_forced)
+        entries = [entry for entry in journal.of_boot(boot_id) if only in (None, entry.session)]
+        outcomes = restore(settings or Settings(), file, entries, listener, is_forced)
         if not _parse(file, path).of_boot(boot_id) and not journal.damaged:
             file.clear()
         return outcomes
@@ -100,12 +110,12 @@ def has_journal(path: Path = JOURNAL) -> bool:
 
 
 @contextmanager
-def _existing_journal(path: Path) -> Iterator[JournalFile | None]:
-    """Yield the open journal, or None if there is none; it is not created."""
+def _existing_journal(path: Path, waits: bool = False) -> Iterator[JournalFile | None]:
+    """Yield the open journal, or None if there is none; it is not created. `waits` as for `opened_journal`."""
     if not has_journal(path):
         yield None
         return
-    with opened_journal(path) as file:
+    with opened_journal(path, waits) as file:
         yield file
 
 

@@ -141,6 +141,10 @@ def _fill_tune(parser: ArgumentParser) -> None:
     _add_selection(parser)
     _add_options_file(parser)
     tuning = titled(parser, "changes").exclusive()
+    titled(parser, "changes").flag(
+        "--until-exit", what="restore the settings when COMMAND ends, also if noisewatch is killed"
+    )
+    parser.add_argument("argv", metavar="COMMAND", nargs=REMAINDER, help="with --until-exit: the command to run")
     tuning.flag("--dry-run", what="list the changes, and make none")
     tuning.flag("--yes", what="make the changes without asking")
     tuning.flag("--status", what="show what is tuned, and since when")

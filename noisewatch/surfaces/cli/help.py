@@ -67,6 +67,7 @@ examples:
   noisewatch tune --dry-run                 list the changes
   sudo noisewatch tune --cpus 2-3           list the changes, ask, and make them
   noisewatch tune --status                  what is tuned, and since when
+  sudo noisewatch tune --yes --until-exit -- make bench    restore the settings when the command ends
   sudo noisewatch restore                   restore the settings
 
 Other processes, CPUs to take offline, swap and boot options are left to you. A control group partition is made
@@ -74,7 +75,7 @@ only if --select names target-not-isolated. Each change is in the journal (/var/
 it is made, so `restore` works even if noisewatch was killed. A reboot undoes all changes.
 
 exit status: 0 done, also if you decline; 2 usage or input error, or the journal cannot be written; 3 the kernel
-refused a change
+refused a change; with --until-exit, the command's own
 """,
     "restore": """\
 examples:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from noisewatch.judgement.fixes.changes import changes_of
 from noisewatch.kernel.system.tuning import FileChange
 from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
@@ -48,7 +50,7 @@ _GOVERNOR = {f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" for cpu 
 _PREFERENCE = {f"{CPUS}/cpu{cpu}/cpufreq/energy_performance_preference": "balance_power\n" for cpu in range(4)}
 
 
-def _plan(files: dict[str, str | None], makes_partition: bool = False) -> TuningPlan:
+def _plan(files: Mapping[str, str | None], makes_partition: bool = False) -> TuningPlan:
     files_or_none = changed(quiet_files(), files)
     return plan_tuning(judged_by_settings(machine_of(files_or_none)), makes_partition)
 
@@ -77,7 +79,7 @@ def test_the_energy_preference_is_written_before_the_governor_that_locks_it() ->
 
 
 def test_a_partition_is_made_on_request_only() -> None:
-    no_isolation: dict[str, str | None] = {f"{CPUS}/isolated": "\n"}
+    no_isolation = {f"{CPUS}/isolated": "\n"}
     plan = _plan(no_isolation)
     assert "target-not-isolated" in [finding.check.id for finding in plan.left]
     assert all(step.finding.check.id != "target-not-isolated" for step in plan.steps)

@@ -9,7 +9,7 @@ import pytest
 
 from noisewatch.errors import UsageError
 from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
-from noisewatch.operations.tuning.tune import failed, has_journal, read_tuning, restore_host, tune_host
+from noisewatch.operations.tuning.tune import failed, has_journal, new_session, read_tuning, restore_host, tune_host
 from noisewatch.surfaces.reports.tuning.text import text_of_plan, text_of_restoring, text_of_status, text_of_tuning
 from tests.judgement.judging import judged_by_settings
 from tests.operations.tuning.host import WrittenHost
@@ -51,7 +51,7 @@ def test_a_tuned_host_is_listed_and_restored(host: WrittenHost, path: Path, plan
     governors = f"{CPUS}/cpu{{2,3}}/cpufreq/scaling_governor"
     assert f"  {governors}: powersave -> performance" in text_of_plan(plan).replace("[23]", "{2,3}")
     assert text_of_status(read_tuning(settings=host, path=path)).startswith("not tuned")
-    outcomes = tune_host(plan, _TARGET, _ignore, host, path)
+    outcomes = tune_host(plan, new_session(_TARGET), _ignore, host, path)
     assert text_of_tuning(outcomes) == "2 settings changed until `noisewatch restore` or the next boot\n"
     assert host.state() != before
     status = text_of_status(read_tuning(settings=host, path=path)).splitlines()
@@ -68,7 +68,7 @@ def test_a_setting_that_another_program_changed_is_left_and_listed(
     host: WrittenHost, path: Path, plan: TuningPlan
 ) -> None:
     first, second = _GOVERNORS
-    tune_host(plan, _TARGET, _ignore, host, path)
+    tune_host(plan, new_session(_TARGET), _ignore, host, path)
     host.write(first, "ondemand")
     words = f"  {first}: changed by another program to ondemand (tune had set performance)"
     assert words in text_of_status(read_tuning(settings=host, path=path)).splitlines()
@@ -85,7 +85,7 @@ def test_a_setting_that_another_program_changed_is_left_and_listed(
 def test_a_refused_setting_is_listed_with_the_reason(host: WrittenHost, path: Path, plan: TuningPlan) -> None:
     first, _ = _GOVERNORS
     host.refused = {first: "device or resource busy"}
-    lines = text_of_tuning(tune_host(plan, _TARGET, _ignore, host, path)).splitlines()
+    lines = text_of_tuning(tune_host(plan, new_session(_TARGET), _ignore, host, path)).splitlines()
     assert lines[0] == f"  {first}: refused (device or resource busy)"
     assert lines[1].startswith("1 setting changed")
 
@@ -94,7 +94,7 @@ def test_the_changes_of_an_earlier_boot_are_forgotten(
     host: WrittenHost, path: Path, plan: TuningPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("noisewatch.operations.tuning.tune.boot_key", lambda: "earlier")
-    tune_host(plan, _TARGET, _ignore, host, path)
+    tune_host(plan, new_session(_TARGET), _ignore, host, path)
     monkeypatch.setattr("noisewatch.operations.tuning.tune.boot_key", lambda: "now")
     assert read_tuning(settings=host, path=path).changes == ()
     assert restore_host(_ignore, settings=host, path=path) == []
@@ -105,14 +105,16 @@ def test_a_file_that_is_no_journal_is_left_alone(host: WrittenHost, path: Path, 
     path.parent.mkdir()
     path.write_text("notes\n")
     path.chmod(0o600)
-    for act in (lambda: tune_host(plan, _TARGET, _ignore, host, path), lambda: restore_host(_ignore, path=path)):
-        with pytest.raises(UsageError, match=r"tune\.jsonl: expected a journal of noisewatch tune.*move the file away"):
-            act()
+    refused = r"tune\.jsonl: expected a journal of noisewatch tune.*move the file away"
+    with pytest.raises(UsageError, match=refused):
+        tune_host(plan, new_session(_TARGET), _ignore, host, path)
+    with pytest.raises(UsageError, match=refused):
+        restore_host(_ignore, settings=host, path=path)
     assert path.read_text() == "notes\n"
 
 
 def test_no_boot_is_no_journal(path: Path, plan: TuningPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("noisewatch.operations.tuning.tune.boot_key", lambda: None)
     with pytest.raises(UsageError, match="boot's ID is unreadable"):
-        tune_host(plan, _TARGET, _ignore, path=path)
+        tune_host(plan, new_session(_TARGET), _ignore, path=path)
     assert not path.exists()

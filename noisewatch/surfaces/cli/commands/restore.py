@@ -13,7 +13,7 @@ from noisewatch.surfaces.reports.tuning.text import text_of_restoring
 
 def run(arguments: Namespace) -> int:
     """Restore what tune has changed. Return 3 if a setting was left, because it was refused or changed since."""
-    require_root(["--dry-run"] * arguments.dry_run + ["--force"] * arguments.force, "restore")
+    require_root("restore", ["--dry-run"] * arguments.dry_run + ["--force"] * arguments.force)
     if arguments.dry_run:
         print_answer(text_of_restoring(read_tuning(arguments.force).changes, is_preview=True))
         return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from noisewatch.cpus import name_cpus, parse_cpu_list
 from noisewatch.judgement.finding_words import full_statement
 from noisewatch.judgement.fixes.shell import glob_of, products_of_paths
 from noisewatch.kernel.system.tuning import (
@@ -52,11 +53,11 @@ def _planned_lines(changes: Iterable[PlannedChange]) -> list[str]:
     ]
 
 
-def text_of_tuning(outcomes: Sequence[Changed]) -> str:
-    """Return what was changed, and each change that was refused, with the kernel's reason."""
+def text_of_tuning(outcomes: Sequence[Changed], until: str = "`noisewatch restore` or the next boot") -> str:
+    """Return how many settings were changed, and each change that was refused, with the kernel's reason."""
     done = sum(changed.outcome == Outcome.DONE for changed in outcomes)
     lines = _failure_lines(outcomes)
-    lines.append(f"{describe_count(done, 'setting')} changed until `noisewatch restore` or the next boot")
+    lines.append(f"{describe_count(done, 'setting')} changed until {until}")
     return "\n".join([*lines, ""])
 
 
@@ -82,9 +83,9 @@ def text_of_status(status: TuningStatus) -> str:
     if not status.changes:
         return "\n".join([_NOT_TUNED.rstrip(), *damage, ""])
     first = status.sessions[0]
-    cpus = " and ".join(dict.fromkeys(session.cpus for session in status.sessions))
+    cpus = name_cpus({cpu for session in status.sessions for cpu in parse_cpu_list(session.cpus)})
     in_effect = sum(changed.outcome == Outcome.DONE for changed in status.changes)
-    head = f"tuned since {describe_minute(first.began_s)} for CPUs {cpus}: {describe_count(in_effect, 'setting')}"
+    head = f"tuned since {describe_minute(first.began_s)} for {cpus}: {describe_count(in_effect, 'setting')}"
     lines = [head, *_state_lines(status.changes), *_failure_lines(status.changes), *damage]
     return "\n".join([*lines, "restore: sudo noisewatch restore", ""])
 

@@ -1,0 +1,80 @@
+"""A host that is tuned while a command runs: a guardian restores it even if noisewatch itself is killed.
+
+The guardian is a process of a session of its own, so a signal to noisewatch's process group does not reach it. It
+waits on a pidfd (pidfd_open(2)) until noisewatch has ended, and uses no CPU until then.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from noisewatch.errors import NoisewatchError, UsageError, system_reason
+from noisewatch.kernel.system.tuning import Session
+from noisewatch.machine.tuning import Settings
+from noisewatch.operations.tuning.plan import TuningPlan
+from noisewatch.operations.tuning.tune import JOURNAL, restore_host, tune_host
+from noisewatch.operations.tuning.tuner import Changed, Listener
+
+_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+@contextmanager
+def tuned_host(
+    plan: TuningPlan, session: Session, listener: Listener, settings: Settings | None = None, path: Path = JOURNAL
+) -> Iterator[list[Changed]]:
+    """Tune the host, yield the outcomes, and restore this session's changes at the end. Raise UsageError."""
+    _start_guardian(session, settings, path)
+    try:
+        yield tune_host(plan, session, listener, settings, path)
+    finally:
+        restore_host(listener, settings=settings, path=path, only=session)
+
+
+def _start_guardian(session: Session, settings: Settings | None, path: Path) -> None:
+    """Fork the guardian of this process, and return when no signal to this process group reaches it.
+
+    Raise UsageError.
+    """
+    try:
+        owner = os.pidfd_open(os.getpid())
+        ready, is_ready = os.pipe()
+        try:
+            if os.fork() == 0:
+                _guard(owner, is_ready, session, settings, path)
+            os.close(is_ready)
+            if not os.read(ready, 1):
+                raise UsageError("the process that restores the settings ended at once: nothing is changed")
+        finally:
+            os.close(ready)
+            os.close(owner)
+    except OSError as error:
+        raise UsageError(f"the process that restores the settings cannot be started: {system_reason(error)}") from error
+
+
+def _guard(owner: int, is_ready: int, session: Session, settings: Settings | None, path: Path) -> None:
+    """Wait until the owner has ended, restore what it left, and exit; nothing of the owner's stack is run."""
+    status = 1
+    try:
+        os.setsid()
+        for number in _IGNORED:
+            signal.signal(number, signal.SIG_IGN)
+        with open(os.devnull, "r+b", buffering=0) as nowhere:  # the owner's reader waits until its pipe is closed
+            for stream in range(3):
+                os.dup2(nowhere.fileno(), stream)
+        os.write(is_ready, b"1")
+        os.close(is_ready)
+        select.select([owner], [], [])
+        with suppress(NoisewatchError):
+            restore_host(_ignore, settings=settings, path=path, only=session)
+            status = 0
+    finally:
+        os._exit(status)
+
+
+def _ignore(changed: Changed) -> None:
+    """Ignore an outcome: nobody reads it, and what was left is still in the journal."""
