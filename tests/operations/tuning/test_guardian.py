@@ -78,6 +78,7 @@ def test_the_guardian_restores_if_the_process_group_is_killed(host: WrittenHost,
     if owner == 0:
         os.setpgrp()
         with tuned_host(_plan(_SWAPPINESS, "1"), _session(), _ignore, host, path):
+            (host.root / "seen").write_text(host.read(_SWAPPINESS))
             os.killpg(0, killed_by)
             time.sleep(_DEADLINE_S)
         os._exit(0)
