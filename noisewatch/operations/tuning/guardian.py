@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from noisewatch.errors import NoisewatchError, UsageError, system_reason
+from noisewatch.errors import CannotMeasure, NoisewatchError, UsageError, quoted, system_reason
 from noisewatch.kernel.system.tuning import Session
 from noisewatch.machine.tuning import Settings
 from noisewatch.operations.tuning.plan import TuningPlan
@@ -21,6 +22,7 @@ from noisewatch.operations.tuning.tune import JOURNAL, restore_host, tune_host
 from noisewatch.operations.tuning.tuner import Changed, Listener
 
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_SIGNALLED = 128  # plus the signal's number
 
 
 @contextmanager
@@ -33,6 +35,21 @@ def tuned_host(
         yield tune_host(plan, session, listener, settings, path)
     finally:
         restore_host(listener, settings=settings, path=path, only=session)
+
+
+def run_command(command: Sequence[str]) -> int:
+    """Run the command, and return its exit status as shells do. Raise CannotMeasure if it cannot be executed.
+
+    Ctrl-C reaches the command too: this process waits until the command has ended.
+    """
+    earlier = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        status = subprocess.run(command, check=False).returncode
+    except OSError as error:
+        raise CannotMeasure(f"{quoted(command[0])} cannot be executed: {system_reason(error)}") from error
+    finally:
+        signal.signal(signal.SIGINT, earlier)
+    return status if status >= 0 else _SIGNALLED - status
 
 
 def _start_guardian(session: Session, settings: Settings | None, path: Path) -> None:
@@ -77,4 +94,4 @@ def _guard(owner: int, is_ready: int, session: Session, settings: Settings | Non
 
 
 def _ignore(changed: Changed) -> None:
-    """Ignore an outcome: nobody reads it, and what was left is still in the journal."""
+    """Ignore an outcome: what was not restored is still in the journal."""

@@ -25,7 +25,7 @@ ACTIVE, INACTIVE = "active", "inactive"  # of a unit
 _DELEGATES = "/cgroup.subtree_control"  # contains names, and takes `+name` and `-name`
 
 
-class GoneError(OSError):
+class ExitedError(OSError):
     """The thread of a change has exited."""
 
 
@@ -122,4 +122,4 @@ def _require_same(settings: Settings, tid: int, started: int) -> None:
     except (FileNotFoundError, ProcessLookupError):
         is_same = False
     if not is_same:
-        raise GoneError("the thread has exited")
+        raise ExitedError("the thread has exited")

@@ -22,7 +22,7 @@ from noisewatch.kernel.system.tuning import (
     encode_line,
 )
 from noisewatch.machine.tuning import JournalFile, Settings
-from noisewatch.operations.tuning.states import ABSENT, GoneError, are_equal, read_state, requested_state, set_state
+from noisewatch.operations.tuning.states import ABSENT, ExitedError, are_equal, read_state, requested_state, set_state
 
 _PARTITION = "/cpuset.cpus.partition"
 
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"  # the state was there already
     REFUSED = "refused"  # by the kernel or systemd
     FOREIGN = "changed by another program"  # since tune made the change
-    GONE = "gone"  # a thread that has exited, a file that has vanished
+    MISSING = "missing"  # a thread that has exited, a file that has vanished
 
     @property
     def is_failure(self) -> bool:
@@ -113,7 +113,7 @@ class Tuner:
                 change = replace(change, started=thread.started, name=thread.name)
             before = read_state(self._settings, change)
         except OSError as error:
-            outcome = Outcome.GONE if isinstance(error, FileNotFoundError | ProcessLookupError) else Outcome.REFUSED
+            outcome = Outcome.MISSING if isinstance(error, FileNotFoundError | ProcessLookupError) else Outcome.REFUSED
             return Changed(change, outcome, None, None, system_reason(error))
         if are_equal(before, requested_state(change)):
             return Changed(change, Outcome.UNCHANGED, before, before)
@@ -194,7 +194,7 @@ def preview(settings: Settings, entries: Sequence[Entry], is_forced: bool = Fals
 
 
 def _note(journal: JournalFile, entry: Entry, changed: Changed, listener: Listener) -> None:
-    if changed.outcome in (Outcome.DONE, Outcome.UNCHANGED, Outcome.GONE):
+    if changed.outcome in (Outcome.DONE, Outcome.UNCHANGED, Outcome.MISSING):
         journal.append(encode_line(Restored(entry.intent.seq)), is_synced=False)
     listener(changed)
 
@@ -203,8 +203,8 @@ def _decide(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
     change, before = entry.intent.change, entry.intent.before
     try:
         now = read_state(settings, change)
-    except (FileNotFoundError, ProcessLookupError, GoneError) as error:
-        return Changed(change, Outcome.GONE, before, None, system_reason(error))
+    except (FileNotFoundError, ProcessLookupError, ExitedError) as error:
+        return Changed(change, Outcome.MISSING, before, None, system_reason(error))
     except OSError as error:
         return Changed(change, Outcome.REFUSED, before, None, system_reason(error))
     if are_equal(now, before):
@@ -224,8 +224,8 @@ def _restore_one(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
         set_state(settings, change, before)
         now = read_state(settings, change)
     except OSError as error:
-        is_gone = isinstance(error, GoneError)
-        return replace(decided, outcome=Outcome.GONE if is_gone else Outcome.REFUSED, reason=system_reason(error))
+        has_exited = isinstance(error, ExitedError)
+        return replace(decided, outcome=Outcome.MISSING if has_exited else Outcome.REFUSED, reason=system_reason(error))
     if are_equal(now, before) or before == ABSENT:
         return replace(decided, now=now)
     return replace(decided, outcome=Outcome.REFUSED, now=now, reason=f"the kernel made it {now}")

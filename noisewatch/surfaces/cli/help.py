@@ -71,7 +71,7 @@ examples:
   sudo noisewatch restore                   restore the settings
 
 Other processes, CPUs to take offline, swap and boot options are left to you. A control group partition is made
-only if --select names target-not-isolated. Each change is in the journal (/var/lib/noisewatch/tune.jsonl) before
+only with --select target-not-isolated. Each change is in the journal (/var/lib/noisewatch/tune.jsonl) before
 it is made, so `restore` works even if noisewatch was killed. A reboot undoes all changes.
 
 exit status: 0 done, also if you decline; 2 usage or input error, or the journal cannot be written; 3 the kernel

@@ -170,13 +170,13 @@ def test_refused_and_vanished_settings_do_not_stop_the_others(host: WrittenHost,
     wrong = {str(getattr(changed.change, "path", changed.change)): changed for changed in made}
     assert wrong["/proc/irq/25/smp_affinity"].outcome == Outcome.REFUSED
     assert wrong["/proc/irq/25/smp_affinity"].reason == "input/output error"
-    assert wrong["/proc/irq/26/smp_affinity"].outcome == Outcome.GONE
+    assert wrong["/proc/irq/26/smp_affinity"].outcome == Outcome.MISSING
     assert wrong["/proc/irq/27/smp_affinity"].outcome == Outcome.DONE
-    assert [changed.outcome for changed in made if getattr(changed.change, "tid", None) == 12] == [Outcome.GONE]
+    assert [changed.outcome for changed in made if getattr(changed.change, "tid", None) == 12] == [Outcome.MISSING]
     (host.root / "proc/irq/27/smp_affinity").unlink()
     host.threads[11] = LiveThread("kworker/u8:1", 501, True)  # another thread of that number
-    gone = [changed.change for changed in _restore(host, path) if changed.outcome == Outcome.GONE]
-    assert [getattr(change, "tid", None) or getattr(change, "path", None) for change in gone] == [
+    missing = [changed.change for changed in _restore(host, path) if changed.outcome == Outcome.MISSING]
+    assert [getattr(change, "tid", None) or getattr(change, "path", None) for change in missing] == [
         11,
         "/proc/irq/27/smp_affinity",
     ]

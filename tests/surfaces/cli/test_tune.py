@@ -50,6 +50,7 @@ def test_only_this_host_is_tuned(run: Run) -> None:
 )
 def test_another_user_gets_the_command_to_type(run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("noisewatch.surfaces.cli.commands.restore.has_journal", lambda: True)
     result = run(*words)
     assert (result.status, result.out) == (2, "")
     named = " ".join(word for word in words if word != "--yes")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
-import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 
-from noisewatch.errors import CannotMeasure, UsageError, quoted, system_reason
+from noisewatch.errors import UsageError
 from noisewatch.judgement.checks.cpus.isolation import target_not_isolated
 from noisewatch.kernel.system.tuning import Session
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.preflight import preflight
-from noisewatch.operations.tuning.guardian import tuned_host
+from noisewatch.operations.tuning.guardian import run_command, tuned_host
 from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
 from noisewatch.operations.tuning.tune import failed, has_journal, new_session, read_tuning, tune_host
 from noisewatch.operations.tuning.tuner import Changed
@@ -27,7 +25,6 @@ from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.tuning.text import text_of_plan, text_of_restoring, text_of_status, text_of_tuning
 
 _YES = ("y", "yes")
-_SIGNALLED = 128  # plus the signal's number, as in shells
 _REFUSED = 3
 
 
@@ -91,20 +88,13 @@ def _is_confirmed() -> bool:
 
 def _run_tuned(plan: TuningPlan, session: Session, command: Sequence[str]) -> int:
     """Run the command on the tuned host, and return its exit status. Standard output is the command's."""
-    earlier = signal.signal(signal.SIGINT, lambda *_: None)  # the command gets it too, and its exit ends this
-    try:
-        restored: list[Changed] = []
-        with tuned_host(plan, session, restored.append) as outcomes:
-            restored.clear()
-            _print(text_of_tuning(outcomes, "the command ends"), to_stderr=True)
-            try:
-                status = subprocess.run(command, check=False).returncode
-            except OSError as error:
-                raise CannotMeasure(f"{quoted(command[0])} cannot be executed: {system_reason(error)}") from error
-        _print(text_of_restoring(restored), to_stderr=True)
-    finally:
-        signal.signal(signal.SIGINT, earlier)
-    return status if status >= 0 else _SIGNALLED - status
+    restored: list[Changed] = []
+    with tuned_host(plan, session, restored.append) as outcomes:
+        restored.clear()
+        _print(text_of_tuning(outcomes, "the command ends"), to_stderr=True)
+        status = run_command(command)
+    _print(text_of_restoring(restored), to_stderr=True)
+    return status
 
 
 def _print(text: str, to_stderr: bool) -> None:

@@ -7,7 +7,7 @@ judge from outside. The glossary explains one term per section.
 from __future__ import annotations
 
 VERDICT = "verdict"
-GUIDES = ("monitor", "preflight", "run", "calibrate", "over-time", "fleet")
+GUIDES = ("monitor", "preflight", "tune", "run", "calibrate", "over-time", "fleet")
 SUBJECTS = (VERDICT, "layout", "statistics", "isolation", "hyper-threads", "turbo", "numa", "virtual-machines", "ci")
 GLOSSARY = "words"
 TOPICS = (*GUIDES, *SUBJECTS, GLOSSARY)

@@ -69,7 +69,7 @@ def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False) -> 
     lines = _state_lines(outcomes, is_back=True) if is_preview else []
     lines += _failure_lines(outcomes)
     lines.append(f"{describe_count(done, 'setting')} {'would be restored' if is_preview else 'restored'}")
-    unchanged = sum(changed.outcome in (Outcome.UNCHANGED, Outcome.GONE) for changed in outcomes)
+    unchanged = sum(changed.outcome in (Outcome.UNCHANGED, Outcome.MISSING) for changed in outcomes)
     if unchanged:
         lines[-1] += f"; {unchanged} had their earlier value or no longer exist"
     if any(changed.outcome == Outcome.FOREIGN for changed in outcomes):
@@ -102,7 +102,7 @@ def _state_lines(outcomes: Iterable[Changed], is_back: bool = False) -> list[str
 def _failure_lines(outcomes: Iterable[Changed]) -> list[str]:
     grouped: dict[tuple[str, str], list[Change]] = defaultdict(list)
     for changed in outcomes:
-        if changed.outcome.is_failure or (changed.outcome == Outcome.GONE and changed.before is None):
+        if changed.outcome.is_failure or (changed.outcome == Outcome.MISSING and changed.before is None):
             now = "" if changed.outcome != Outcome.FOREIGN else f" to {_short(changed.now or '')}"
             grouped[f"{changed.outcome}{now}", changed.reason].append(changed.change)
     return [

@@ -153,7 +153,7 @@ def script(
         "#!/bin/sh",
         f"# {what} (version {__version__}).",
         f"# {one_line(about)}",
-        "# It needs root, or sudo, and may be run twice. noisewatch itself changes nothing.",
+        "# It needs root, or sudo, and may be run twice. `noisewatch tune` needs no script.",
     ]
     listed = {heading: [line for line in lines if line] for heading, lines in comments.items()}
     remarks = [
