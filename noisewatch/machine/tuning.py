@@ -20,6 +20,8 @@ from noisewatch.machine.regular_files import open_regular
 _ROOTS = ("/proc/sys/", "/proc/irq/", "/sys/")
 _WRITE = os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _JOURNAL = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_PUBLIC = "tuned.json"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _UNIT_DEADLINE_S = 30.0
 _FLAGS, _STARTED = 6, 19  # places among the fields of /proc/PID/stat after the name: fields 9 and 22 of proc(5)
@@ -161,6 +163,22 @@ class JournalFile:
         if content and not content.endswith(b"\n"):
             os.ftruncate(self._file, content.rfind(b"\n") + 1)
 
+    def publish(self, text: bytes | None) -> None:
+        """Replace the file beside the journal that all users may read, or remove it if None. Raise UsageError."""
+        target = self._path.with_name(_PUBLIC)
+        temporary = target.with_name(f".{_PUBLIC}")
+        try:
+            if text is None:
+                target.unlink(missing_ok=True)
+                return
+            temporary.unlink(missing_ok=True)
+            with open(os.open(temporary, _NEW, 0o644), "wb") as file:
+                os.fchmod(file.fileno(), 0o644)
+                file.write(text)
+            temporary.replace(target)
+        except OSError as error:
+            raise UsageError(f"{target}: {system_reason(error)}") from error
+
     def clear(self) -> None:
         """Empty the journal: everything in it is restored."""
         os.ftruncate(self._file, 0)
@@ -175,7 +193,9 @@ def opened_journal(path: Path, waits: bool = False) -> Iterator[JournalFile]:
     other than its owner (root, or this user in a test) could have written it.
     """
     try:
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True)
+            path.parent.chmod(0o755)
         _require_own(path.parent)
         with open_regular(path, _JOURNAL, "a journal of noisewatch tune") as file:
             if not os.fstat(file).st_size:

@@ -41,6 +41,7 @@ from noisewatch.kernel.system.release import (
     parse_version,
     release_number,
 )
+from noisewatch.kernel.system.tuned import parse_tuned
 from noisewatch.kernel.tasks.files import parse_allowed, parse_migrations, parse_schedstat, parse_stat
 from noisewatch.kernel.tasks.jobs import parse_crontab, parse_timers
 from noisewatch.kernel.tasks.machine_lock import parse_lock
@@ -68,6 +69,10 @@ def _parse_interrupts(text: str) -> object:
 
 _FILES = quiet_files()
 _STALL = _FILES["/proc/pressure/cpu"]
+_TUNED = (
+    '{"boot_id": "a", "sessions": [{"owner": "4711 81 4026531836 noisewatch", "began_s": 1.5, "cpus": "2-3", '
+    '"is_until_exit": true, "settings": null}]}'
+)
 EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_actions: "PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0, eth1",
     parse_allowed: "Name:\tx\nCpus_allowed_list:\t0-1,4\n",
@@ -95,6 +100,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_kernel_config: _FILES["/boot/config-6.14.0"],
     parse_limit: "4294967296\n",
     parse_lock: "4711 81234567 4026531836 nightly.sh\n",
+    parse_tuned: _TUNED,
     parse_load_average: _FILES["/proc/loadavg"],
     parse_limits: own_limits(),
     parse_membership: "1:cpu,cpuacct:/a\n0::/b\n",
@@ -182,6 +188,7 @@ REFUSED_BY_PARSER: dict[Parser, tuple[str, ...]] = {
     parse_personality: ("", "xyz", "0x40000", "1 2"),
     parse_resume_latency: ("", "-1\n", "none\n", "1 2\n", "N/A\n"),
     parse_run_status: ("[" * 100_000,),
+    parse_tuned: ("", "[]", "{", '{"sessions": [{}]}', _TUNED.replace('"2-3"', '"x"'), _TUNED.replace("4711 8", "")),
     parse_run_time: ("", "version 15\n", "cpu0 0 0 0 0 0 0 5 5\n", "cpu0 0 0 0 0 0 0 5 5 5 5\n", "cpu0"),
     parse_schedstat: ("", "1 2", "1 2 3 4", "a b c", "1 2 -3"),
     parse_scheduling: ("", "4711 (a) R 1\n", own_stat()[:60], own_stat(nice=-20).replace(" -20 ", " x ")),

@@ -93,6 +93,7 @@ from noisewatch.kernel.system.mounts import read_temporary_files
 from noisewatch.kernel.system.platform import Platform, read_platform
 from noisewatch.kernel.system.pressure import LoadAverage, Pressure, read_load_average, read_pressure
 from noisewatch.kernel.system.release import read_livepatches, read_release, read_uptime, release_number
+from noisewatch.kernel.system.tuned import Tuned, read_tuned
 from noisewatch.kernel.tasks.affinities import Services, Workqueues, read_services, read_workqueues
 from noisewatch.kernel.tasks.jobs import Jobs, read_jobs
 from noisewatch.kernel.tasks.machine_lock import MachineLock, read_machine_lock
@@ -242,6 +243,7 @@ class Settings(Struct, frozen=True):
     nodes_with_memory: frozenset[int] | None
     swaps: tuple[Swap, ...] | None
     why_processes_hidden: str | None  # None: all processes are visible
+    tuned: Tuned | None
 
 
 def read_settings(
@@ -290,6 +292,7 @@ def read_settings(
         nodes_with_memory=read_nodes_with_memory(reader),
         swaps=read_swaps(reader),
         why_processes_hidden=read_hidepid_reason(reader),
+        tuned=read_tuned(reader),
     )
 
 

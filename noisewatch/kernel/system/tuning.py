@@ -1,9 +1,11 @@
 """The journal of `noisewatch tune`: each change of this machine's settings, and the value before it.
 
-    {"kind": "session", "boot_id": "5f3c…", "machine": "9c2a…", "began_s": 1790000000, "pid": 4711, "cpus": "2-3"}
+    {"kind": "session", "boot_id": "5f3c…", "machine": "9c2a…", "began_s": 1790000000,
+     "owner": "4711 81234567 4026531836 noisewatch", "cpus": "2-3", "is_until_exit": false}      (in one line)
     {"kind": "change", "seq": 1, "before": "60",
      "change": {"kind": "file", "path": "/proc/sys/vm/swappiness", "value": "1"}}     (in one line)
     {"kind": "result", "seq": 1, "after": "1"}
+    {"kind": "complete"}
     {"kind": "restored", "seq": 1}
 
 A change is in the journal before it is made, so the journal covers a process killed at any moment. A change without a
@@ -71,13 +73,17 @@ Change = FileChange | ThreadChange | GroupChange | EventChange | UnitChange | Pr
 
 
 class Session(Struct, frozen=True, tag_field="kind", tag="session"):
-    """The start of a `tune`. `machine` is a keyed hash of the machine's ID, `began_s` the seconds since the epoch."""
+    """The start of a `tune`. `machine` is a keyed hash of the machine's ID, `began_s` the seconds since the epoch.
+
+    `owner` is the process, as a line of the machine's lock. With `is_until_exit`, the changes end with it.
+    """
 
     boot_id: str
     machine: str
     began_s: float
-    pid: int
+    owner: str
     cpus: str
+    is_until_exit: bool = False
 
 
 class Intent(Struct, frozen=True, tag_field="kind", tag="change"):
@@ -96,13 +102,17 @@ class Result(Struct, frozen=True, tag_field="kind", tag="result"):
     error: str = ""
 
 
+class Complete(Struct, frozen=True, tag_field="kind", tag="complete"):
+    """The end of a session's changes."""
+
+
 class Restored(Struct, frozen=True, tag_field="kind", tag="restored"):
     """A change that needs no restoring any more."""
 
     seq: int
 
 
-Line = Session | Intent | Result | Restored
+Line = Session | Intent | Result | Complete | Restored
 
 
 class Entry(Struct, frozen=True):
@@ -112,11 +122,17 @@ class Entry(Struct, frozen=True):
     result: Result | None
     session: Session
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the kernel or systemd refused the change."""
+        return self.result is not None and bool(self.result.error)
+
 
 class Journal(Struct, frozen=True):
     """A journal's content: entries in the order of their making, without those restored, and the damaged lines."""
 
     sessions: tuple[Session, ...] = ()
+    complete: frozenset[Session] = frozenset()
     entries: tuple[Entry, ...] = ()
     damaged: tuple[int, ...] = ()
     last_seq: int = 0
@@ -144,6 +160,7 @@ def parse_journal(content: bytes) -> Journal:
     """
     *lines, rest = content.split(b"\n")
     sessions: list[Session] = []
+    complete: set[Session] = set()
     intents: dict[int, tuple[Intent, Session]] = {}
     results: dict[int, Result] = {}
     damaged = []
@@ -155,6 +172,8 @@ def parse_journal(content: bytes) -> Journal:
             intents[line.seq] = (line, sessions[-1])
         elif isinstance(line, Result) and line.seq in intents:
             results[line.seq] = line
+        elif isinstance(line, Complete) and sessions:
+            complete.add(sessions[-1])
         elif isinstance(line, Restored) and line.seq in intents:
             del intents[line.seq]
             results.pop(line.seq, None)
@@ -163,7 +182,7 @@ def parse_journal(content: bytes) -> Journal:
     if not sessions and (damaged or rest.strip()):
         raise Malformed("a journal of noisewatch tune", (lines[0] if lines else rest)[:40].decode("utf-8", "replace"))
     entries = tuple(Entry(intent, results.get(seq), session) for seq, (intent, session) in intents.items())
-    return Journal(tuple(sessions), entries, tuple(damaged), _last_seq(lines))
+    return Journal(tuple(sessions), frozenset(complete), entries, tuple(damaged), _last_seq(lines))
 
 
 def _parsed(text: bytes) -> Line | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +15,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from noisewatch.cpus import CpuSet, format_cpu_list
-from noisewatch.errors import Malformed, UsageError, system_reason
+from noisewatch.errors import Malformed, Unreadable, UsageError, system_reason
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.tuned import Tuned, TunedSession, encode_tuned, read_tuned
 from noisewatch.kernel.system.tuning import LARGEST, PATH, Journal, Session, parse_journal
+from noisewatch.kernel.tasks.machine_lock import read_owner
 from noisewatch.machine.history_file import boot_key, machine_key
+from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.tuning import JournalFile, Settings, opened_journal
 from noisewatch.operations.tuning.plan import TuningPlan
 from noisewatch.operations.tuning.tuner import Changed, Listener, Tuner, preview, restore
@@ -35,9 +40,13 @@ class TuningStatus(Struct, frozen=True):
     damaged: tuple[int, ...]
 
 
-def new_session(cpus: CpuSet) -> Session:
-    """Return the session of this process, which is about to tune. Raise UsageError if the boot has no readable ID."""
-    return Session(_require_boot(), machine_key(), time.time(), os.getpid(), format_cpu_list(cpus))
+def new_session(cpus: CpuSet, is_until_exit: bool = False) -> Session:
+    """Return the session of this process, which is about to tune. Raise UsageError if /proc does not identify it."""
+    try:
+        owner = read_owner(Reader(LiveMachine()), os.getpid()).line().strip()
+    except (Unreadable, Malformed) as error:
+        raise UsageError(f"this process is not visible, so a journal cannot name it: {error}") from error
+    return Session(_require_boot(), machine_key(), time.time(), owner, format_cpu_list(cpus), is_until_exit)
 
 
 def tune_host(
@@ -53,12 +62,16 @@ def tune_host(
             file.clear()  # an earlier boot's changes are lost with that boot
         tuner = Tuner(settings or Settings(), file, journal.last_seq)
         tuner.begin(session)
-        return [
+        _publish(file, path, session)
+        outcomes = [
             changed
             for step in plan.steps
             for action in step.actions
             for changed in tuner.make([planned.change for planned in action], listener)
         ]
+        tuner.end()
+        _publish(file, path)
+        return outcomes
 
 
 def restore_host(
@@ -81,9 +94,28 @@ def restore_host(
         boot_id = _require_boot()
         entries = [entry for entry in journal.of_boot(boot_id) if only in (None, entry.session)]
         outcomes = restore(settings or Settings(), file, entries, listener, is_forced)
+        _publish(file, path)
         if not _parse(file, path).of_boot(boot_id) and not journal.damaged:
             file.clear()
         return outcomes
+
+
+def _publish(file: JournalFile, path: Path, beginning: Session | None = None) -> None:
+    """Publish which sessions have changes in effect, and the one that is beginning. Raise UsageError."""
+    journal, boot_id = _parse(file, path), _require_boot()
+    settings = Counter(entry.session for entry in journal.of_boot(boot_id) if not entry.is_refused)
+    sessions = [
+        TunedSession(
+            session.owner,
+            session.began_s,
+            session.cpus,
+            session.is_until_exit,
+            settings[session] if session in journal.complete else None,
+        )
+        for session in journal.sessions
+        if session in settings or session == beginning
+    ]
+    file.publish(encode_tuned(Tuned(boot_id, tuple(sessions))) if sessions else None)
 
 
 def read_tuning(is_forced: bool = False, settings: Settings | None = None, path: Path = JOURNAL) -> TuningStatus:
@@ -97,6 +129,16 @@ def read_tuning(is_forced: bool = False, settings: Settings | None = None, path:
         return TuningStatus(
             tuple(sessions), tuple(preview(settings or Settings(), entries, is_forced)), journal.damaged
         )
+
+
+def read_public_tuning() -> Tuned:
+    """Return what every user may know about the tuning of this host. Raise Unreadable."""
+    reader = Reader(LiveMachine())
+    tuned = read_tuned(reader)
+    if tuned is None:
+        path, reason = next(iter(reader.reason_by_path.items()))
+        raise Unreadable(path, reason)
+    return tuned
 
 
 def has_journal(path: Path = JOURNAL) -> bool:

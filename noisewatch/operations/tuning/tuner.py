@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from noisewatch.errors import system_reason
 from noisewatch.kernel.system.tuning import (
     Change,
+    Complete,
     Entry,
     FileChange,
     GroupChange,
@@ -66,6 +67,10 @@ class Tuner:
         """Write the start of the session to the journal. Raise UsageError if that fails."""
         self._journal.start_new_line()
         self._journal.append(encode_line(session))
+
+    def end(self) -> None:
+        """Write to the journal that the session's changes are complete. Raise UsageError."""
+        self._journal.append(encode_line(Complete()), is_synced=False)
 
     def make(self, changes: Sequence[Change], listener: Listener) -> list[Changed]:
         """Make the changes of one action, in order, and return their outcomes.

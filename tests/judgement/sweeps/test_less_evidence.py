@@ -53,6 +53,7 @@ FACTS = (
     Fact(r"/proc/irq/\d+/effective_affinity_list", (ABSENT,), "before Linux 4.15 only the requested one is reported"),
     Fact(r"/proc/sys/.*", (ABSENT,), "this kernel has no such setting"),
     Fact(r"/proc/mdstat", (ABSENT,), "a kernel without md has no arrays"),
+    Fact(r"/var/lib/(noisewatch/(tuned.json)?)?", (ABSENT, EMPTY), "not tuned", ("tuning-left-behind",)),
     Fact(r"/(etc|run)/.*|/\.dockerenv", (ABSENT, EMPTY), "not configured, locked or present"),
     Fact(r"/sys/class/(power_supply|thermal|graphics)/(\w+/)?(cursor_blink)?", (ABSENT, EMPTY), "no such device"),
     Fact(r"/sys/class/net/eth\d/(queues/(rx-0/)?)?", (ABSENT, EMPTY), "an interface that is gone, or has no queues"),

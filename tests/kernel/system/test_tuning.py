@@ -23,7 +23,7 @@ from noisewatch.kernel.system.tuning import (
     writable_value,
 )
 
-_SESSION = Session("boot", "machine", 0.0, 1, "2-3")
+_SESSION = Session("boot", "machine", 0.0, "1 1 1 init", "2-3")
 _CHANGE = FileChange("/proc/sys/vm/swappiness", "1")
 _LINES = (
     encode_line(_SESSION),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.kernel.system.tuned import Tuned, parse_tuned
 from noisewatch.kernel.system.tuning import FileChange, Session
 from noisewatch.operations.tuning.guardian import tuned_host
 from noisewatch.operations.tuning.plan import PlannedChange, Step, TuningPlan
@@ -47,6 +48,13 @@ def _ignore(outcome: object) -> None:
     pass
 
 
+def _published(path: Path) -> Tuned:
+    """Return what all users may read."""
+    file = path.parent / "tuned.json"
+    assert file.stat().st_mode & 0o777 == 0o644
+    return parse_tuned(file.read_text())
+
+
 def _until(is_so: Callable[[], bool]) -> bool:
     end_s = time.monotonic() + _DEADLINE_S
     while not is_so() and time.monotonic() < end_s:
@@ -57,9 +65,11 @@ def _until(is_so: Callable[[], bool]) -> bool:
 def test_the_host_is_tuned_inside_and_restored_afterwards(host: WrittenHost, path: Path) -> None:
     with suppress(KeyError), tuned_host(_plan(_SWAPPINESS, "1"), _session(), _ignore, host, path):
         assert host.read(_SWAPPINESS) == "1"
+        assert [session.settings for session in _published(path).sessions] == [1]
         raise KeyError
     assert host.read(_SWAPPINESS) == "60"
     assert not has_journal(path)
+    assert not (path.parent / "tuned.json").exists()
 
 
 def test_an_earlier_session_stays_tuned(host: WrittenHost, path: Path) -> None:
@@ -68,6 +78,7 @@ def test_an_earlier_session_stays_tuned(host: WrittenHost, path: Path) -> None:
         pass
     assert (host.read(_SWAPPINESS), host.read(_STAT)) == ("60", "60")
     assert [outcome.before for outcome in read_tuning(settings=host, path=path).changes] == ["1"]
+    assert [session.settings for session in _published(path).sessions] == [1]
     restore_host(_ignore, settings=host, path=path)
     assert host.read(_STAT) == "1"
 

@@ -26,6 +26,7 @@ _LEFT_TO_PEOPLE = {  # limits of other groups, other processes, CPUs, swap, secu
     "memory-short",
     "priority-lowered",
     "swapping",
+    "tuning-left-behind",
     "target-cpu-unusable",
 }
 

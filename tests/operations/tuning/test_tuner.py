@@ -29,7 +29,7 @@ _FILES = {
     _EVENTS: "sched:sched_switch\nirq:irq_handler_entry",
     **_IRQS,
 }
-_SESSION = Session(boot_id="this-boot", machine="this-machine", began_s=0.0, pid=1, cpus="2-3")
+_SESSION = Session(boot_id="this-boot", machine="this-machine", began_s=0.0, owner="1 1 1 init", cpus="2-3")
 _ACTIONS = (
     write(_THP, "never", None),
     write_all("3", dict.fromkeys(_IRQS, "f")),

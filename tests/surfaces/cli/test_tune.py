@@ -6,12 +6,14 @@ import os
 
 import pytest
 
+from noisewatch.kernel.system.tuned import Tuned, TunedSession
 from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
 from tests.judgement.judging import judged_by_settings
 from tests.surfaces.running import Run, changed
 from tests.written.quiet_machine import CPUS, quiet_files
 from tests.written.topologies import machine_of
 
+_TUNE = "noisewatch.surfaces.cli.commands.tune"
 _GOVERNOR: dict[str, str | None] = {f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n"}
 
 
@@ -68,3 +70,21 @@ def test_nothing_is_changed_without_a_yes(run: Run, monkeypatch: pytest.MonkeyPa
 
 def _plan() -> tuple[TuningPlan, bool]:
     return plan_tuning(judged_by_settings(machine_of(changed(quiet_files(), _GOVERNOR))), makes_partition=False), True
+
+
+@pytest.mark.parametrize(
+    ("sessions", "expected"),
+    [
+        ((), "not tuned: no change of noisewatch tune is in effect\n"),
+        ((TunedSession("7 8 9 noisewatch", 0.0, "2-3", False, 12),), ": 12 settings\nthe list: sudo "),
+    ],
+    ids=["not tuned", "tuned"],
+)
+def test_another_user_reads_whether_the_machine_is_tuned(
+    run: Run, monkeypatch: pytest.MonkeyPatch, sessions: tuple[TunedSession, ...], expected: str
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(f"{_TUNE}.read_public_tuning", lambda: Tuned("boot", sessions))
+    result = run("tune", "--status")
+    assert (result.status, result.err) == (0, "")
+    assert expected in result.out

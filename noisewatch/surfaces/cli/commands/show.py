@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 
+from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.operations.machines import last_snapshot, open_machine
 from noisewatch.surfaces.cli.common import machine_options, open_report, report_damage
 from noisewatch.surfaces.output import width
@@ -28,6 +30,21 @@ def run(arguments: Namespace) -> int:
 
                 report.write(description_of(snapshot))
             case _:
-                report.write_text(text_of_snapshot(snapshot, width(), Topic(arguments.topic), arguments.verbose))
+                text = text_of_snapshot(snapshot, width(), Topic(arguments.topic), arguments.verbose)
+                report.write_text(text + _tuned_settings(snapshot))
     report_damage(machine)
     return 0
+
+
+def _tuned_settings(snapshot: Snapshot) -> str:
+    """Return the settings that tune has changed on this host, with their earlier values; empty if there are none.
+
+    Only root can read them.
+    """
+    tuned = snapshot.settings.tuned
+    if not snapshot.is_live or tuned is None or not tuned.sessions or os.geteuid():
+        return ""
+    from noisewatch.operations.tuning.tune import read_tuning  # imports the judgement
+    from noisewatch.surfaces.reports.tuning.text import text_of_status
+
+    return "\n" + text_of_status(read_tuning())

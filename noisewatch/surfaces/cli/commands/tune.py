@@ -8,21 +8,27 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 
-from noisewatch.errors import UsageError
+from noisewatch.errors import Unreadable, UsageError
 from noisewatch.judgement.checks.cpus.isolation import target_not_isolated
 from noisewatch.kernel.system.tuning import Session
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.preflight import preflight
 from noisewatch.operations.tuning.guardian import run_command, tuned_host
 from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
-from noisewatch.operations.tuning.tune import failed, has_journal, new_session, read_tuning, tune_host
+from noisewatch.operations.tuning.tune import failed, new_session, read_public_tuning, read_tuning, tune_host
 from noisewatch.operations.tuning.tuner import Changed
 from noisewatch.program import as_root
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.commands.preflight import preflight_options
 from noisewatch.surfaces.cli.live import SilentListener
 from noisewatch.surfaces.output import print_answer
-from noisewatch.surfaces.reports.tuning.text import text_of_plan, text_of_restoring, text_of_status, text_of_tuning
+from noisewatch.surfaces.reports.tuning.text import (
+    NOT_TUNED,
+    text_of_plan,
+    text_of_restoring,
+    text_of_status,
+    text_of_tuning,
+)
 
 _YES = ("y", "yes")
 _REFUSED = 3
@@ -49,7 +55,7 @@ def run(arguments: Namespace) -> int:
     if plan.steps and not arguments.yes and not _is_confirmed():
         print("noisewatch: nothing is changed", file=sys.stderr)
         return 0
-    session = new_session(plan.verdict.case.target)
+    session = new_session(plan.verdict.case.target, is_until_exit=bool(command))
     if command:
         return _run_tuned(plan, session, command)
     try:
@@ -105,10 +111,18 @@ def _print(text: str, to_stderr: bool) -> None:
 
 
 def _print_status() -> int:
-    if os.geteuid() and has_journal():
-        raise UsageError(f"only root can read the journal: {as_root('tune --status', is_here=True)}")
-    print_answer(text_of_status(read_tuning()))
+    print_answer(text_of_status(read_tuning()) if os.geteuid() == 0 else _public_status())
     return 0
+
+
+def _public_status() -> str:
+    """Return what users other than root may know. Raise UsageError if nothing can be read."""
+    as_words = as_root("tune --status", is_here=True)
+    try:
+        tuned = read_public_tuning()
+    except Unreadable as error:
+        raise UsageError(f"{error}; root can read it: {as_words}") from error
+    return f"{tuned.summary}\nthe list: {as_words}\n" if tuned.sessions else NOT_TUNED
 
 
 def require_root(command: str, words: Sequence[str]) -> None:

@@ -93,6 +93,9 @@ def _targets(snapshot: Snapshot) -> str:
         ("nohz_full", cpus(isolation.nohz_full)),
         ("rcu_nocbs", cpus(isolation.rcu_nocbs) + doubt),
     ]
+    tuned = snapshot.settings.tuned
+    if tuned is None or tuned.sessions:
+        rows.append(("noisewatch tune", UNKNOWN if tuned is None else tuned.summary))
     return align(rows)
 
 

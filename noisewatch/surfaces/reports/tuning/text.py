@@ -26,7 +26,7 @@ from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_minute
 
 _NO_CHANGE = "There is nothing to tune: no check asks for a change that tune makes.\n"
-_NOT_TUNED = "not tuned: no change of noisewatch tune is in effect\n"
+NOT_TUNED = "not tuned: no change of noisewatch tune is in effect\n"
 
 
 def text_of_plan(plan: TuningPlan) -> str:
@@ -64,7 +64,7 @@ def text_of_tuning(outcomes: Sequence[Changed], until: str = "`noisewatch restor
 def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False) -> str:
     """Return how many settings were, or would be, restored, and those that were not, with the reason."""
     if not outcomes:
-        return _NOT_TUNED
+        return NOT_TUNED
     done = sum(changed.outcome == Outcome.DONE for changed in outcomes)
     lines = _state_lines(outcomes, is_back=True) if is_preview else []
     lines += _failure_lines(outcomes)
@@ -81,7 +81,7 @@ def text_of_status(status: TuningStatus) -> str:
     """Return since when this host is tuned and for which CPUs, and the changes in effect."""
     damage = [f"damaged lines of the journal: {', '.join(map(str, status.damaged))}"] if status.damaged else []
     if not status.changes:
-        return "\n".join([_NOT_TUNED.rstrip(), *damage, ""])
+        return "\n".join([NOT_TUNED.rstrip(), *damage, ""])
     first = status.sessions[0]
     cpus = name_cpus({cpu for session in status.sessions for cpu in parse_cpu_list(session.cpus)})
     in_effect = sum(changed.outcome == Outcome.DONE for changed in status.changes)

@@ -167,6 +167,8 @@ def _basis(verdict: Verdict) -> str:
     words = [name_cpus(case.target), f"profile {verdict.profile}{reason}", describe_seconds(verdict)]
     words += [] if snapshot.is_live else [snapshot.machine_name]
     words += _changed_rules(verdict)
+    tuned = snapshot.settings.tuned
+    words += [tuned.summary] if tuned is not None and tuned.sessions else []
     return printable(" · ".join(words))
 
 
