@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.fixes.actions import Action, MakePartition, Move, Run, StopEvents, Write
+from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.tuning import (
     Change,
     EventChange,
@@ -24,11 +25,15 @@ _SET = ("systemctl", "set-property", "--runtime", "--")
 def changes_of(action: Action) -> Sequence[Change] | None:
     """Return the changes in order, or None for an action that tune leaves to people.
 
-    Those are processes of others to move, stop or reprioritize, swap to switch off, and CPUs to take offline. The start
-    times of threads are filled in when they are read.
+    Those are processes of others to move, stop or reprioritize, swap to switch off, CPUs to take offline, and address
+    randomization, which users may request. The start times of threads are filled in when they are read.
     """
     changes = _changes_of(action)
-    return changes if changes is not None and all(map(is_tunable, changes)) else None
+    return changes if changes is not None and all(map(_is_fix, changes)) else None
+
+
+def _is_fix(change: Change) -> bool:
+    return is_tunable(change) and getattr(change, "path", None) != Knob.ADDRESS_RANDOMISATION
 
 
 def _changes_of(action: Action) -> Sequence[Change] | None:

@@ -197,11 +197,11 @@ def _last_seq(lines: Iterable[bytes]) -> int:
     return max(numbers, default=0)
 
 
-# Neither CPUs to take offline, nor limits of other groups, nor settings of security: a journal that somebody managed to
-# edit can make root write no more than these.
+# Neither CPUs to take offline, nor limits of other groups, nor settings of security (address randomization excepted): a
+# journal that an attacker has edited can make root write no more than these.
 _SYSCTLS = (
     r"kernel/(?:nmi_watchdog|watchdog|watchdog_cpumask|numa_balancing|timer_migration|printk|bpf_stats_enabled"
-    r"|task_delayacct|perf_event_max_sample_rate|perf_cpu_time_max_percent|sched_\w+|stack_tracer_enabled)"
+    r"|randomize_va_space|task_delayacct|perf_event_max_sample_rate|perf_cpu_time_max_percent|sched_\w+|stack_tracer_enabled)"
     r"|vm/(?:compaction_proactiveness|stat_interval|swappiness|zone_reclaim_mode|dirty_\w+)"
     r"|net/core/rps_default_mask"
 )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from noisewatch.cpus import format_cpu_list
+from noisewatch.errors import UsageError, quoted
 from noisewatch.judgement.fixes.actions import Action, MakePartition, Move, Write
 from noisewatch.judgement.fixes.changes import changes_of
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.tuning import Change, FileChange, ThreadChange
 from noisewatch.operations.tuning.states import are_equal, change_key
 
@@ -40,12 +42,31 @@ class TuningPlan(Struct, frozen=True):
     verdict: Verdict
     steps: tuple[Step, ...]
     left: tuple[Finding, ...]
+    requested: tuple[PlannedChange, ...] = ()  # by the user; no check asks for them
+
+    @property
+    def actions(self) -> Iterator[Sequence[Change]]:
+        """The changes of each action, in order."""
+        for step in self.steps:
+            for action in step.actions:
+                yield [planned.change for planned in action]
+        for planned in self.requested:
+            yield [planned.change]
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether tune would change anything."""
+        return bool(self.steps or self.requested)
 
 
-def plan_tuning(verdict: Verdict, makes_partition: bool) -> TuningPlan:
+_SETTABLE = {"aslr=off": FileChange(Knob.ADDRESS_RANDOMISATION, "0")}  # no fix: changed on request
+
+
+def plan_tuning(verdict: Verdict, makes_partition: bool, requests: Sequence[str] = ()) -> TuningPlan:
     """Return the changes for the failures and warnings of the verdict. No file or thread is changed twice.
 
-    A partition is made only on request: it takes its CPUs away from all other processes.
+    A partition is made only on request: it takes its CPUs away from all other processes. `requests` are further
+    changes, such as `aslr=off`. Raise UsageError for an unknown one.
     """
     planned: set[object] = set()
     steps, left = [], []
@@ -67,7 +88,20 @@ def plan_tuning(verdict: Verdict, makes_partition: bool) -> TuningPlan:
             steps.append(Step(finding, tuple(actions)))
         if not is_whole:
             left.append(finding)
-    return TuningPlan(verdict, tuple(sorted(steps, key=_is_late)), tuple(left))
+    requested = tuple(_requested_changes(verdict, requests))
+    return TuningPlan(verdict, tuple(sorted(steps, key=_is_late)), tuple(left), requested)
+
+
+def _requested_changes(verdict: Verdict, requests: Sequence[str]) -> Iterator[PlannedChange]:
+    """Yield the requested changes of settings that do not have the value yet. Raise UsageError."""
+    for request in dict.fromkeys(requests):
+        change = _SETTABLE.get(request)
+        if change is None:
+            raise UsageError(f"--set accepts {', '.join(_SETTABLE)}, not {quoted(request)}: other changes are fixes")
+        value = verdict.case.snapshot.settings.knobs.integer(change.path)
+        before = None if value is None else str(value)
+        if before != change.value:
+            yield PlannedChange(change, before)
 
 
 def _new_changes(action: Action, changes: Sequence[Change], planned: set[object]) -> Iterable[PlannedChange]:

@@ -63,12 +63,7 @@ def tune_host(
         tuner = Tuner(settings or Settings(), file, journal.last_seq)
         tuner.begin(session)
         _publish(file, path, session)
-        outcomes = [
-            changed
-            for step in plan.steps
-            for action in step.actions
-            for changed in tuner.make([planned.change for planned in action], listener)
-        ]
+        outcomes = [changed for changes in plan.actions for changed in tuner.make(changes, listener)]
         tuner.end()
         _publish(file, path)
         return outcomes

@@ -144,6 +144,9 @@ def _fill_tune(parser: ArgumentParser) -> None:
     titled(parser, "changes").flag(
         "--until-exit", what="restore the settings when COMMAND ends, also if noisewatch is killed"
     )
+    titled(parser, "changes").values(
+        "--set NAME=VALUE", "also change a setting that no check asks for: aslr=off (may be repeated)"
+    )
     parser.add_argument("argv", metavar="COMMAND", nargs=REMAINDER, help="with --until-exit: the command to run")
     tuning.flag("--dry-run", what="list the changes, and make none")
     tuning.flag("--yes", what="make the changes without asking")
@@ -213,6 +216,10 @@ def _add_command_of_run(parser: ArgumentParser) -> None:
         default="none",
     )
     command.flag("--spread", what="pin each busy thread of the command to a target CPU of its own")
+    command.flag(
+        "--tune",
+        what="tune the machine as `noisewatch tune --yes` does, and restore it when the command ends; needs root",
+    )
     command.flag("--as-user", what="with sudo: run the command as the user who called sudo, and noisewatch as root")
     command.flag(
         "--show-output",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,8 @@ from tests.written.quiet_machine import CPUS, quiet_files
 from tests.written.topologies import machine_of
 
 _TUNE = "noisewatch.surfaces.cli.commands.tune"
+_TUNING = "noisewatch.surfaces.cli.tuning"
+_ASLR = "/proc/sys/kernel/randomize_va_space"
 _GOVERNOR: dict[str, str | None] = {f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n"}
 
 
@@ -41,6 +46,35 @@ def test_checks_are_selected_as_in_preflight(run: Run) -> None:
     assert "no such check or area" in run("tune", "--dry-run", "--select", "nonsense", _GOVERNOR).err
 
 
+def test_a_setting_that_no_check_asks_for_is_changed_on_request(run: Run) -> None:
+    result = run("tune", "--dry-run", "--ignore", "governor-not-performance", "--set", "aslr=off", _GOVERNOR)
+    assert result.out == "requested by --set:\n  /proc/sys/kernel/randomize_va_space: 2 -> 0\n"
+    assert "randomize_va_space" not in run("tune", "--dry-run", {_ASLR: "0\n"}).out
+    assert "nothing to tune" in run("tune", "--dry-run", "--set", "aslr=off", {_ASLR: "0\n"}).out
+    unknown = run("tune", "--dry-run", "--set", "turbo=off", _GOVERNOR)
+    assert (unknown.status, unknown.out) == (2, "")
+    assert "--set accepts aslr=off, not 'turbo=off'" in unknown.err
+
+
+def test_a_command_runs_on_a_tuned_machine_and_then_the_machine_is_restored(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    events = []
+
+    @contextmanager
+    def tuned(plan: TuningPlan, is_quiet: bool) -> Iterator[None]:
+        events.append(f"tuned {len(plan.steps)}")
+        yield
+        events.append(f"restored {marker.read_text()}")
+
+    marker = tmp_path / "marker"
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(f"{_TUNING}.read_plan", lambda arguments: _plan())
+    monkeypatch.setattr(f"{_TUNING}.tuned_for_command", tuned)
+    assert run("run", "--tune", "--", "sh", "-c", f"printf ran > {marker}").status == 0
+    assert events == ["tuned 1", "restored ran"]
+
+
 def test_only_this_host_is_tuned(run: Run) -> None:
     result = run("tune", "--yes", _GOVERNOR)
     assert (result.status, result.out) == (2, "")
@@ -48,7 +82,8 @@ def test_only_this_host_is_tuned(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["tune"], ["tune", "--yes", "--select", "clock"], ["restore"], ["restore", "--force"]]
+    "words",
+    [["tune"], ["tune", "--yes", "--select", "clock", "--set", "aslr=off"], ["restore"], ["restore", "--force"]],
 )
 def test_another_user_gets_the_command_to_type(run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -62,10 +97,17 @@ def test_another_user_gets_the_command_to_type(run: Run, monkeypatch: pytest.Mon
 
 def test_nothing_is_changed_without_a_yes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr("noisewatch.surfaces.cli.commands.tune._plan", lambda arguments: _plan())
+    monkeypatch.setattr(f"{_TUNE}.read_plan", lambda arguments: _plan())
     result = run("tune")
     assert result.status == 2
     assert "no terminal to ask on: add --yes" in result.err
+
+
+def test_run_tunes_for_root_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    result = run("run", "--tune", "--", "true")
+    assert (result.status, result.out) == (125, "")
+    assert "--tune needs root: sudo " in result.err
 
 
 def _plan() -> tuple[TuningPlan, bool]:

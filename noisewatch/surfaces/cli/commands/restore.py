@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from noisewatch.operations.tuning.tune import failed, has_journal, read_tuning, restore_host
 from noisewatch.operations.tuning.tuner import Changed
-from noisewatch.surfaces.cli.commands.tune import require_root
+from noisewatch.surfaces.cli.tuning import require_root
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.tuning.text import text_of_restoring
 
@@ -14,7 +14,7 @@ from noisewatch.surfaces.reports.tuning.text import text_of_restoring
 def run(arguments: Namespace) -> int:
     """Restore what tune has changed. Return 3 if a setting was left, because it was refused or changed since."""
     if has_journal():
-        require_root("restore", ["--dry-run"] * arguments.dry_run + ["--force"] * arguments.force)
+        require_root("restore", ["restore"] + ["--dry-run"] * arguments.dry_run + ["--force"] * arguments.force)
     if arguments.dry_run:
         print_answer(text_of_restoring(read_tuning(arguments.force).changes, is_preview=True))
         return 0

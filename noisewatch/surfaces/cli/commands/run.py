@@ -8,6 +8,7 @@ import resource
 import signal
 import sys
 from argparse import Namespace
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from msgspec import Struct
@@ -241,7 +242,8 @@ def run(arguments: Namespace) -> int:
         stops_at_failure=not arguments.ignore_failure,
         has_frequent_snapshots=arguments.results is not None,
     )
-    result = _run_and_report(open_machine(options.machine), options, arguments, is_series)
+    with _tuning(arguments):
+        result = _run_and_report(open_machine(options.machine), options, arguments, is_series)
     if is_series and result.series.has_ended_early:
         return _report_early_end(result.series)
     if not is_series and result.series.end.exit_status != 0:
@@ -251,6 +253,16 @@ def run(arguments: Namespace) -> int:
         gate = _GATE | {RunOutcome.UNKNOWN: _ON_UNKNOWN[arguments.on_unknown]}
         status = gate[gate_of_run(result.series, arguments.results is not None, result.results)]
     return status or (0 if result.is_complete else CannotStart.OURS)
+
+
+def _tuning(arguments: Namespace) -> AbstractContextManager[None]:
+    """Return the context of a tuned host if --tune was given. Raise UsageError."""
+    if not arguments.tune:
+        return nullcontext()
+    from noisewatch.surfaces.cli.tuning import read_plan, require_root, tuned_for_command  # imports the judgement
+
+    require_root("--tune", sys.argv[1:])
+    return tuned_for_command(read_plan(arguments)[0], arguments.quiet)
 
 
 class _SeriesResult(Struct, frozen=True):

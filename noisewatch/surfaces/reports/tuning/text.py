@@ -31,10 +31,12 @@ NOT_TUNED = "not tuned: no change of noisewatch tune is in effect\n"
 
 def text_of_plan(plan: TuningPlan) -> str:
     """Return the changes by finding, then the findings that are left to people."""
-    lines = [] if plan.steps else [_NO_CHANGE.rstrip()]
+    lines = [] if plan.has_changes else [_NO_CHANGE.rstrip()]
     for step in plan.steps:
         lines.append(f"{step.finding.check.id}: {full_statement(step.finding.answer)}")
         lines += _planned_lines(step.changes)
+    if plan.requested:
+        lines += ["requested by --set:", *_planned_lines(plan.requested)]
     if plan.left:
         names = ", ".join(finding.check.id for finding in plan.left)
         lines += ["", f"Not done by tune, in whole or in part: {names}", "(noisewatch explain ID shows what to do)"]

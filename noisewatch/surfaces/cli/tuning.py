@@ -1,0 +1,79 @@
+"""What `tune` and `run --tune` share: the plan by the options of preflight, and the reports around a command."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from noisewatch.errors import UsageError
+from noisewatch.judgement.checks.cpus.isolation import target_not_isolated
+from noisewatch.operations.machines import open_machine
+from noisewatch.operations.preflight import preflight
+from noisewatch.operations.tuning.guardian import tuned_host
+from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
+from noisewatch.operations.tuning.tune import new_session
+from noisewatch.operations.tuning.tuner import Changed
+from noisewatch.program import as_root
+from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.cli.commands.preflight import preflight_options
+from noisewatch.surfaces.cli.live import SilentListener
+from noisewatch.surfaces.reports.tuning.text import text_of_restoring, text_of_tuning
+
+
+def read_plan(arguments: Namespace) -> tuple[TuningPlan, bool]:
+    """Return the plan by a verdict on the settings, and whether the machine is this host. Raise UsageError."""
+    options = preflight_options(
+        parse_arguments(["preflight", "--sample", "0", "--no-calibration", *preflight_words(arguments)])
+    )
+    machine = open_machine(options.machine)
+    verdict = preflight(machine, options, SilentListener()).verdict
+    makes_partition = target_not_isolated.id in options.rules.selected
+    return plan_tuning(verdict, makes_partition, vars(arguments).get("set", ())), machine.is_live
+
+
+def preflight_words(arguments: Namespace) -> list[str]:
+    """Return the given options that preflight has too."""
+    given = vars(arguments)
+    names = ("cpus", "sysroot", "replay", "profile", "config")
+    words = [word for name in names if (value := given.get(name)) for word in (f"--{name}", value)]
+    for name in ("select", "ignore"):
+        words += [word for value in given.get(name, ()) for word in (f"--{name}", value)]
+    return words + ["--no-config"] * given.get("no_config", False)
+
+
+def tuning_words(arguments: Namespace) -> list[str]:
+    """Return the given options that decide what is tuned."""
+    return preflight_words(arguments) + [word for request in arguments.set for word in ("--set", request)]
+
+
+def require_root(what: str, words: Sequence[str]) -> None:
+    """Raise UsageError, with the command to type, unless this process is root's; `words` are its arguments."""
+    if os.geteuid():
+        raise UsageError(f"{what} needs root: {as_root(shlex.join(words), is_here=True)}")
+
+
+@contextmanager
+def tuned_for_command(plan: TuningPlan, is_quiet: bool = False) -> Iterator[None]:
+    """Tune this host, and restore it at the end; both are reported on standard error. Raise UsageError.
+
+    Standard output is the command's.
+    """
+    session = new_session(plan.verdict.case.target, is_until_exit=True)
+    restored: list[Changed] = []
+    try:
+        with tuned_host(plan, session, restored.append) as outcomes:
+            restored.clear()
+            if not is_quiet:
+                _print(text_of_tuning(outcomes, "the command ends"))
+            yield
+    finally:
+        if restored and not is_quiet:
+            _print(text_of_restoring(restored))
+
+
+def _print(text: str) -> None:
+    print(text, end="", file=sys.stderr, flush=True)
