@@ -11,6 +11,11 @@ NAME = "noisewatch"
 _SUDO = "sudo"
 
 
+def is_root() -> bool:
+    """Return whether this process may do what root may: its effective user is root."""
+    return os.geteuid() == 0
+
+
 def as_root(arguments: str, is_here: bool) -> str:
     """Return the shell words that start noisewatch as root; `is_here` uses its path, otherwise its name."""
     return f"{_SUDO} {started_by() if is_here else NAME} {arguments}"

@@ -382,6 +382,7 @@ class Frame(Struct, frozen=True):
     irq_balancer: str | None = None  # the running program that may have moved interrupts: `irqbalance (pid 812)`
     clock: ClockFigures | None = None  # None while not shown
     runs: tuple[RunLine, ...] = ()  # of `noisewatch run`
+    tuned: str | None = None  # since when and how much, while changes of `noisewatch tune` are in effect
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -441,7 +442,7 @@ class Frame(Struct, frozen=True):
 
 StableFields = Mapping[str, object]  # rarely changing fields of a frame, by name
 _STABLE = (
-    *("machine", "target", "target_chosen_by", "housekeeping", "online_count", "turbo", "origin", "remark"),
+    *("machine", "target", "target_chosen_by", "housekeeping", "online_count", "turbo", "origin", "remark", "tuned"),
     *("causes", "gravities", "answers", "has_idle_probe", "no_idle_probe_reason", "no_irqs_reason", "irq_balancer"),
 )
 NO_FIELDS: StableFields = {}

@@ -147,6 +147,7 @@ def frame_of(
     case = verdict.case if verdict is not None else Case(snapshot)
     roles = case.remember("roles", _roles)
     lines, culprits = cpu_lines_and_culprits(snapshot, interval, roles)
+    tuned = snapshot.settings.tuned
     return Frame(
         taken_at_ns=snapshot.taken_at_ns,
         seconds=interval.seconds if interval is not None else 0.0,
@@ -168,6 +169,7 @@ def frame_of(
         clock=clock_figures(snapshot, interval),
         no_irqs_reason=interval.interrupts.reason if interval is not None else None,
         ahead_s=snapshot.time_of_day.ahead_s if snapshot.time_of_day is not None else None,
+        tuned=tuned.summary if tuned is not None and tuned.sessions else None,
         **verdict_fields(verdict, has_answers, remembered),
         **extra,
     )

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.errors import UsageError, quoted
+from noisewatch.judgement.checks.cpus.isolation import target_not_isolated
 from noisewatch.judgement.fixes.actions import Action, MakePartition, Move, Write
 from noisewatch.judgement.fixes.changes import changes_of
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.tuning import Change, FileChange, ThreadChange
+from noisewatch.machine import Machine
+from noisewatch.operations.preflight import PreflightOptions, preflight
+from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.tuning.states import are_equal, change_key
 
 _PREFERENCE = "/energy_performance_preference"
@@ -57,6 +63,18 @@ class TuningPlan(Struct, frozen=True):
     def has_changes(self) -> bool:
         """Whether tune would change anything."""
         return bool(self.steps or self.requested)
+
+
+def read_plan(
+    machine: Machine, options: PreflightOptions, listener: ProgressListener, requests: Sequence[str] = ()
+) -> TuningPlan:
+    """Judge the machine's settings, without any measurement, and return the plan. Raise NoisewatchError.
+
+    `requests` as for `plan_tuning`.
+    """
+    settings_only = replace(options, sample_s=0.0, calibration=CalibrationOptions(0.0), wait_s=0.0)
+    verdict = preflight(machine, settings_only, listener).verdict
+    return plan_tuning(verdict, target_not_isolated.id in options.rules.selected, requests)
 
 
 _SETTABLE = {"aslr=off": FileChange(Knob.ADDRESS_RANDOMISATION, "0")}  # no fix: changed on request

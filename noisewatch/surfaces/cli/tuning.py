@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from argparse import Namespace
@@ -10,29 +9,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from noisewatch.errors import UsageError
-from noisewatch.judgement.checks.cpus.isolation import target_not_isolated
 from noisewatch.operations.machines import open_machine
-from noisewatch.operations.preflight import preflight
 from noisewatch.operations.tuning.guardian import tuned_host
-from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
+from noisewatch.operations.tuning.plan import TuningPlan, read_plan
 from noisewatch.operations.tuning.tune import new_session
 from noisewatch.operations.tuning.tuner import Changed
-from noisewatch.program import as_root
+from noisewatch.program import as_root, is_root
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.commands.preflight import preflight_options
 from noisewatch.surfaces.cli.live import SilentListener
 from noisewatch.surfaces.reports.tuning.text import text_of_restoring, text_of_tuning
 
 
-def read_plan(arguments: Namespace) -> tuple[TuningPlan, bool]:
-    """Return the plan by a verdict on the settings, and whether the machine is this host. Raise UsageError."""
-    options = preflight_options(
-        parse_arguments(["preflight", "--sample", "0", "--no-calibration", *preflight_words(arguments)])
-    )
+def plan_of(arguments: Namespace) -> tuple[TuningPlan, bool]:
+    """Return the plan by the options of preflight, and whether the machine is this host. Raise UsageError."""
+    options = preflight_options(parse_arguments(["preflight", *preflight_words(arguments)]))
     machine = open_machine(options.machine)
-    verdict = preflight(machine, options, SilentListener()).verdict
-    makes_partition = target_not_isolated.id in options.rules.selected
-    return plan_tuning(verdict, makes_partition, vars(arguments).get("set", ())), machine.is_live
+    return read_plan(machine, options, SilentListener(), vars(arguments).get("set", ())), machine.is_live
 
 
 def preflight_words(arguments: Namespace) -> list[str]:
@@ -52,7 +45,7 @@ def tuning_words(arguments: Namespace) -> list[str]:
 
 def require_root(what: str, words: Sequence[str]) -> None:
     """Raise UsageError, with the command to type, unless this process is root's; `words` are its arguments."""
-    if os.geteuid():
+    if not is_root():
         raise UsageError(f"{what} needs root: {as_root(shlex.join(words), is_here=True)}")
 
 

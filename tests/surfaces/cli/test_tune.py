@@ -69,7 +69,7 @@ def test_a_command_runs_on_a_tuned_machine_and_then_the_machine_is_restored(
 
     marker = tmp_path / "marker"
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(f"{_TUNING}.read_plan", lambda arguments: _plan())
+    monkeypatch.setattr(f"{_TUNING}.plan_of", lambda arguments: _plan())
     monkeypatch.setattr(f"{_TUNING}.tuned_for_command", tuned)
     assert run("run", "--tune", "--", "sh", "-c", f"printf ran > {marker}").status == 0
     assert events == ["tuned 1", "restored ran"]
@@ -97,7 +97,7 @@ def test_another_user_gets_the_command_to_type(run: Run, monkeypatch: pytest.Mon
 
 def test_nothing_is_changed_without_a_yes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(f"{_TUNE}.read_plan", lambda arguments: _plan())
+    monkeypatch.setattr(f"{_TUNE}.plan_of", lambda arguments: _plan())
     result = run("tune")
     assert result.status == 2
     assert "no terminal to ask on: add --yes" in result.err

@@ -259,10 +259,10 @@ def _tuning(arguments: Namespace) -> AbstractContextManager[None]:
     """Return the context of a tuned host if --tune was given. Raise UsageError."""
     if not arguments.tune:
         return nullcontext()
-    from noisewatch.surfaces.cli.tuning import read_plan, require_root, tuned_for_command  # imports the judgement
+    from noisewatch.surfaces.cli.tuning import plan_of, require_root, tuned_for_command  # imports the judgement
 
     require_root("--tune", sys.argv[1:])
-    return tuned_for_command(read_plan(arguments)[0], arguments.quiet)
+    return tuned_for_command(plan_of(arguments)[0], arguments.quiet)
 
 
 class _SeriesResult(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace
 
@@ -10,8 +9,8 @@ from noisewatch.errors import Unreadable, UsageError
 from noisewatch.operations.tuning.guardian import run_command
 from noisewatch.operations.tuning.tune import failed, new_session, read_public_tuning, read_tuning, tune_host
 from noisewatch.operations.tuning.tuner import Changed
-from noisewatch.program import as_root
-from noisewatch.surfaces.cli.tuning import read_plan, require_root, tuned_for_command, tuning_words
+from noisewatch.program import as_root, is_root
+from noisewatch.surfaces.cli.tuning import plan_of, require_root, tuned_for_command, tuning_words
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.tuning.text import (
     NOT_TUNED,
@@ -34,7 +33,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError("--until-exit needs a command: noisewatch tune --until-exit -- COMMAND")
     if arguments.status:
         return _print_status()
-    plan, is_live = read_plan(arguments)
+    plan, is_live = plan_of(arguments)
     if not arguments.dry_run:
         if not is_live:
             raise UsageError("only this host can be tuned; --dry-run lists the changes for a copy or a recording")
@@ -73,7 +72,7 @@ def _print(text: str, to_stderr: bool) -> None:
 
 
 def _print_status() -> int:
-    print_answer(text_of_status(read_tuning()) if os.geteuid() == 0 else _public_status())
+    print_answer(text_of_status(read_tuning()) if is_root() else _public_status())
     return 0
 
 

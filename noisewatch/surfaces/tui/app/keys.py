@@ -88,6 +88,7 @@ COMMANDS = (
         "remembered calibrations, slower or faster than usual, what changed",
         "ask('history')",
     ),
+    Command("T", "tune, restore", ACT, "quiet settings, sudo, governor, move interrupts, undo, reset", "ask('tune')"),
     Command("S", "idle probe", ACT, "measure idle CPUs", "idle_probe"),
     *(
         Command(str(screen.number), screen, LOOK, f"screen: {SCREEN_ENTRIES[screen].words}", f"do('go_to', '{screen}')")

@@ -160,8 +160,19 @@ class Overlay(ABC, Generic[Result]):
         return self.frame_lines(self.title, wrap_lines([f"Cannot be drawn: {reason}"], width), width, height)
 
     @property
+    def start_verb(self) -> str:
+        """What enter does, while the overlay can start."""
+        return "starts"
+
+    @property
+    def has_next_step(self) -> bool:
+        """Whether the result allows a further step, which the key that started the overlay starts too."""
+        return False
+
+    @property
     def can_start(self) -> bool:
-        return self.state == OverlayState.ANNOUNCED and self.refusal is None
+        is_ready = self.state == OverlayState.ANNOUNCED or (self.state == OverlayState.OVER and self.has_next_step)
+        return is_ready and self.refusal is None
 
     def frame_lines(
         self,
@@ -194,7 +205,7 @@ class Overlay(ABC, Generic[Result]):
         """Yield each key that has an effect now, with the effect."""
         is_over = self.state == OverlayState.OVER and self.failure is None
         if self.can_start:
-            yield "enter", "starts"
+            yield "enter", self.start_verb
         yield "esc", "stops" if self.state == OverlayState.RUNNING else "goes back"
         if count > room:
             yield arrows, f"scroll: {self.offset + 1} to {min(self.offset + room, count)} of {count}"

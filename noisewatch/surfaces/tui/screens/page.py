@@ -77,7 +77,7 @@ def _tabs(shown: Screen, has_names: bool) -> Row:
 
 
 def status_row(model: ScreenModel, width: int, noise_counts: Sequence[str] = ()) -> Row:
-    """Return a row with runs, idle probe, baseline, target CPUs and checks, and at the right the monitor's own cost.
+    """Return a row with runs, idle probe, tuning, baseline, target CPUs and checks, and the monitor's own cost.
 
     `noise_counts`, texts on the number of noisy intervals, are included if they fit.
     """
@@ -90,6 +90,7 @@ def status_row(model: ScreenModel, width: int, noise_counts: Sequence[str] = ())
         row += [(f"{text}  ", "strong") for text in run_texts if text]
     if not model.is_stale:  # without the sampler there is no idle probe
         row += [*words, ("  ", "plain")] if (words := header_words(frame)) else []
+    row += [(f"{frame.tuned}  ", "strong")] if frame.tuned is not None else []
     if model.baseline is not None:
         ago = (frame.taken_at_ns - model.baseline.taken_at_ns) / 1e9
         when = f"{ago:.0f} s ago" if ago >= 0 else f"{-ago:.0f} s later"

@@ -11,6 +11,7 @@ from noisewatch.surfaces.tui.overlays.history import HistoryOverlay
 from noisewatch.surfaces.tui.overlays.overlay import Overlay, OverlayState
 from noisewatch.surfaces.tui.overlays.preflight import PreflightOverlay
 from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
+from noisewatch.surfaces.tui.overlays.tune import TuneOverlay
 from noisewatch.surfaces.tui.state.screen_model import Screen
 
 HELP, TYPING, RECORDED = "help", "typing", "a recording"
@@ -19,6 +20,7 @@ OVERLAYS: Mapping[str, type[Overlay[Any]]] = {
     "t": TraceOverlay,
     "p": PreflightOverlay,
     "r": HistoryOverlay,
+    "T": TuneOverlay,
 }
 CLOSING = "q"  # it quits if nothing is open
 QUITTING = (CLOSING, "ctrl+c")
@@ -121,6 +123,7 @@ _ON_SCREEN: dict[str, Callable[[str], Change]] = {
     "t": _always(above="TraceOverlay announced"),
     "p": _always(above="PreflightOverlay announced"),
     "r": _always(above="HistoryOverlay over"),
+    "T": _always(above="TuneOverlay over"),
     **{str(screen.number): _always(screen=screen) for screen in Screen},
     "tab": _next_screen(1),
     "shift+tab": _next_screen(-1),
