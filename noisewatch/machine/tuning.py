@@ -11,6 +11,7 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import glob
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from noisewatch.errors import UsageError, system_reason
 from noisewatch.machine.regular_files import open_regular
 
 _ROOTS = ("/proc/sys/", "/proc/irq/", "/sys/")
+_READABLE = ("/proc/", "/sys/")
 _WRITE = os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _JOURNAL = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -44,8 +46,12 @@ class Settings:
 
     def read(self, path: str) -> str:
         """Return the file's content without the final line break."""
-        with open(self._checked(path), encoding="ascii", errors="surrogateescape") as file:
+        with open(self._checked(path, _READABLE), encoding="ascii", errors="surrogateescape") as file:
             return file.read().rstrip("\n")
+
+    def paths(self, pattern: str) -> list[str]:
+        """Return the existing files that match a shell pattern, sorted."""
+        return sorted(path.removeprefix(self._root) for path in glob(self._root + pattern))
 
     def write(self, path: str, text: str) -> None:
         """Write the text with a line break in one call, as the kernel expects it. The file must exist."""
@@ -99,10 +105,10 @@ class Settings:
         """Set the property until the next boot; an empty value is the default."""
         _systemctl("set-property", "--runtime", "--", unit, f"{name}={value}")
 
-    def _checked(self, path: str) -> str:
+    def _checked(self, path: str, roots: tuple[str, ...] = _ROOTS) -> str:
         """Return the path of the file that a write would reach, symbolic links resolved: it must be the kernel's."""
         real = os.path.realpath(self._root + path)
-        if not real.removeprefix(self._root).startswith(_ROOTS):
+        if not real.removeprefix(self._root).startswith(roots):
             raise PermissionError(f"{path} is not a setting of the kernel")
         return real
 

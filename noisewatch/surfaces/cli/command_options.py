@@ -157,6 +157,10 @@ def _fill_restore(parser: ArgumentParser) -> None:
     restoring = titled(parser, "changes")
     restoring.flag("--dry-run", what="list what would be restored, and restore nothing")
     restoring.flag("--force", what="restore also settings that another program has changed since")
+    restoring.flag(
+        "--to-defaults", what="list the settings that differ from the kernel's defaults, a guess if the journal is lost"
+    )
+    restoring.flag("--yes", what="with --to-defaults: set these defaults")
 
 
 def _fill_plan(parser: ArgumentParser) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from noisewatch.kernel.system.tuned import Tuned, TunedSession
+from noisewatch.kernel.system.tuning import FileChange
 from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
+from noisewatch.operations.tuning.tuner import Changed, Outcome
 from tests.judgement.judging import judged_by_settings
 from tests.surfaces.running import Run, changed
 from tests.written.quiet_machine import CPUS, quiet_files
@@ -18,6 +20,8 @@ from tests.written.topologies import machine_of
 
 _TUNE = "noisewatch.surfaces.cli.commands.tune"
 _TUNING = "noisewatch.surfaces.cli.tuning"
+_RESTORE = "noisewatch.surfaces.cli.commands.restore"
+_STAT_INTERVAL = Changed(FileChange("/proc/sys/vm/stat_interval", "1"), Outcome.DONE, "120", "1")
 _ASLR = "/proc/sys/kernel/randomize_va_space"
 _GOVERNOR: dict[str, str | None] = {f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n"}
 
@@ -130,3 +134,25 @@ def test_another_user_reads_whether_the_machine_is_tuned(
     result = run("tune", "--status")
     assert (result.status, result.err) == (0, "")
     assert expected in result.out
+
+
+def test_defaults_are_set_on_request_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{_RESTORE}.set_defaults", lambda: pytest.fail("changed"))
+    monkeypatch.setattr(f"{_RESTORE}.preview_defaults", lambda: [_STAT_INTERVAL])
+    result = run("restore", "--to-defaults")
+    assert (result.status, result.out.splitlines()[0]) == (0, "  /proc/sys/vm/stat_interval: 120 -> 1")
+    assert "a guess" in result.out
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    refused = run("restore", "--to-defaults", "--yes")
+    assert (refused.status, refused.out) == (2, "")
+    assert "restore --to-defaults needs root: sudo " in refused.err
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(f"{_RESTORE}.set_defaults", lambda: [_STAT_INTERVAL])
+    assert run("restore", "--to-defaults", "--yes").out.splitlines()[-1] == "1 setting set to the kernel's defaults"
+
+
+@pytest.mark.parametrize(("option", "message"), [("--force", "lost journal"), ("--yes", "goes with --to-defaults")])
+def test_options_of_restore_that_contradict_are_refused(run: Run, option: str, message: str) -> None:
+    result = run("restore", option, *(["--to-defaults"] if option == "--force" else []))
+    assert (result.status, result.out) == (2, "")
+    assert message in result.err

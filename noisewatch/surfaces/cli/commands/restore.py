@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from noisewatch.errors import UsageError
+from noisewatch.operations.tuning.defaults import preview_defaults, set_defaults
 from noisewatch.operations.tuning.tune import failed, has_journal, read_tuning, restore_host
 from noisewatch.operations.tuning.tuner import Changed
 from noisewatch.surfaces.cli.tuning import require_root
 from noisewatch.surfaces.output import print_answer
-from noisewatch.surfaces.reports.tuning.text import text_of_restoring
+from noisewatch.surfaces.reports.tuning.text import text_of_defaults, text_of_restoring
 
 
 def run(arguments: Namespace) -> int:
     """Restore what tune has changed. Return 3 if a setting was left, because it was refused or changed since."""
+    if arguments.to_defaults:
+        return _restore_defaults(arguments)
+    if arguments.yes:
+        raise UsageError("--yes goes with --to-defaults: restore asks for nothing else")
     if has_journal():
         require_root("restore", ["restore"] + ["--dry-run"] * arguments.dry_run + ["--force"] * arguments.force)
     if arguments.dry_run:
@@ -20,6 +26,17 @@ def run(arguments: Namespace) -> int:
         return 0
     outcomes = restore_host(_ignore, arguments.force)
     print_answer(text_of_restoring(outcomes))
+    return 3 if failed(outcomes) else 0
+
+
+def _restore_defaults(arguments: Namespace) -> int:
+    if arguments.force:
+        raise UsageError("--force restores what a journal contains, --to-defaults is for a lost journal")
+    is_preview = arguments.dry_run or not arguments.yes
+    if not is_preview:
+        require_root("restore --to-defaults", ["restore", "--to-defaults", "--yes"])
+    outcomes = preview_defaults() if is_preview else set_defaults()
+    print_answer(text_of_defaults(outcomes, is_preview))
     return 3 if failed(outcomes) else 0
 
 

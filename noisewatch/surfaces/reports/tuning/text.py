@@ -26,6 +26,10 @@ from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_minute
 
 _NO_CHANGE = "There is nothing to tune: no check asks for a change that tune makes.\n"
+_GUESS = (
+    "These are a guess, because no journal has the earlier values: distributions, drivers and administrators choose\n"
+    "other values. Services, threads and partitions are not included. A reboot undoes all of tune's changes."
+)
 NOT_TUNED = "not tuned: no change of noisewatch tune is in effect\n"
 
 
@@ -77,6 +81,18 @@ def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False) -> 
     if any(changed.outcome == Outcome.FOREIGN for changed in outcomes):
         lines.append("noisewatch restore --force restores also what another program has changed")
     return "\n".join([*lines, ""])
+
+
+def text_of_defaults(outcomes: Sequence[Changed], is_preview: bool) -> str:
+    """Return the settings that differ, or differed, from the kernel's defaults, and that the defaults are a guess."""
+    if not outcomes:
+        return "All settings that tune changes have the kernel's defaults, or none is known for them.\n"
+    done = sum(changed.outcome == Outcome.DONE for changed in outcomes)
+    lines = [*_state_lines(outcomes), *_failure_lines(outcomes)]
+    if not is_preview:
+        return "\n".join([*lines, f"{describe_count(done, 'setting')} set to the kernel's defaults", ""])
+    lines.append(f"{describe_count(done, 'setting')} would be set to the kernel's defaults (--yes sets them)")
+    return "\n".join([*lines, _GUESS, ""])
 
 
 def text_of_status(status: TuningStatus) -> str:
