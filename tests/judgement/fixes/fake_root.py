@@ -1,4 +1,4 @@
-"""A shell whose sudo acts on a folder instead of this host: cgroups are folders in it, threads are files."""
+"""A shell whose sudo, `root` in scripts, acts on a folder, not on this host: cgroups are folders, threads are files."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ sudo() {
     taskset) mkdir -p "$ROOT/threads"; echo "$2" >"$ROOT/threads/$3";;
     esac
 }
+root() { sudo "$@"; }
 """
 
 

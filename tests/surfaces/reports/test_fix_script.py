@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 import subprocess
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.surfaces.reports.verdict.fix_script import script, script_steps
+from tests.judgement.example import all_examples
 from tests.surfaces.reports.consumers import assert_shellcheck_passes
 from tests.surfaces.running import Run, quiet_tree
 from tests.written.quiet_machine import CPUS
@@ -239,3 +241,12 @@ def test_a_name_from_the_machine_cannot_end_a_comment(run: Run, tmp_path: Path) 
     text = run("preflight", "--sysroot", str(tree), *_OPTIONS, "--fix-script").out
     assert "\x1b" not in text
     assert [line for line in text.splitlines() if "touch x" in line and not line.startswith("#")] == []
+
+
+def test_every_command_that_needs_root_calls_the_scripts_own_function() -> None:
+    fixes = [fix for example in all_examples() if (fix := example.found().answer.fix) is not None]
+    steps = script_steps(("heading", command) for fix in fixes for command in (fix.now, fix.undo))
+    commands = [line for line in steps if line.startswith("{ ")]
+    assert sum(" root " in command for command in commands) > 100
+    words = [word for command in commands for word in shlex.split(command, posix=False)]
+    assert "sudo" not in words

@@ -25,11 +25,11 @@ if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
     exit 1
 fi
 # A failed command is counted; the others still run.
-as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else command sudo "$@"; fi; }
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 counted() { as_root "$@" || { echo "failed: $*" >&2; echo "$*" >>"$failures"; return 1; }; }
 """
-_SUDO = """sudo() { counted "$@"; }"""
-_SUDO_FOR_THE_SAME = """\
+_ROOT = """root() { counted "$@"; }"""
+_ROOT_FOR_THE_SAME = """\
 # A pid may belong to another process by now: a process whose name has changed is left alone.
 is_same() {
     case $1 in
@@ -39,7 +39,7 @@ is_same() {
     found=$(cat "/proc/$1/comm" 2>/dev/null || as_root cat "/proc/$1/comm" 2>/dev/null) || found="gone"
     [ "$found" = "$name" ] || { echo "left alone: $1 was $name, and is $found" >&2; return 1; }
 }
-sudo() {
+root() {
     pid=
     case $1 in
     chrt | renice | taskset)
@@ -164,17 +164,17 @@ def script(
     ]
     nothing = _NOTHING_TO_RUN if remarks else _NOTHING
     names_threads = names is not None and any(map(_OF_THREADS.search, steps))
-    body = [_PROLOGUE + _sudo(names if names_threads else None), *steps, "", _EPILOGUE] if steps else ["", nothing]
+    body = [_PROLOGUE + _root(names if names_threads else None), *steps, "", _EPILOGUE] if steps else ["", nothing]
     return "\n".join([*head, *body, *remarks, ""])
 
 
-_OF_THREADS = regex(r"\bsudo (?:chrt|kill|renice|taskset) ")
+_OF_THREADS = regex(r"\broot (?:chrt|kill|renice|taskset) ")
 
 
-def _sudo(names: Mapping[int, str] | None) -> str:
+def _root(names: Mapping[int, str] | None) -> str:
     """Return the function that runs commands; with names, it changes a thread only if the number still has its name."""
     cases = "\n    ".join(f"{pid}) name={shlex.quote(name)} ;;" for pid, name in sorted((names or {}).items()))
-    return _SUDO_FOR_THE_SAME.replace("{cases}", cases) if names is not None else _SUDO
+    return _ROOT_FOR_THE_SAME.replace("{cases}", cases) if names is not None else _ROOT
 
 
 def script_steps(commands: Iterable[tuple[str, str | None]]) -> list[str]:
@@ -183,7 +183,11 @@ def script_steps(commands: Iterable[tuple[str, str | None]]) -> list[str]:
 
 
 def _step(heading: str, command: str) -> list[str]:
-    return ["", f"echo {shlex.quote(one_line(heading))}", f"{{ {command}; }} >/dev/null"]
+    counted = _SUDO.sub("root ", command)
+    return ["", f"echo {shlex.quote(one_line(heading))}", f"{{ {counted}; }} >/dev/null"]
+
+
+_SUDO = regex(r"(?:^|(?<=[|&;{(] )|(?<=\bdo ))sudo ")  # where a command begins
 
 
 def _about(finding: Finding, text: str | None) -> str:

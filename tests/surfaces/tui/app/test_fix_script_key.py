@@ -49,12 +49,12 @@ def test_shift_f_writes_the_fixes_of_all_shown_causes_and_their_undo_to_new_file
     fix = paths[0].read_text()
     undo = Path(str(paths[0]).replace(".fix.sh", ".undo.sh")).read_text()
     assert [line for line in fix.splitlines() if line.startswith("{ ")] == [
-        "{ echo performance | sudo tee /a; } >/dev/null",
-        "{ sudo taskset -pc 0-1 4711; } >/dev/null",
+        "{ echo performance | root tee /a; } >/dev/null",
+        "{ root taskset -pc 0-1 4711; } >/dev/null",
     ]
     assert [line for line in undo.splitlines() if line.startswith("{ ")] == [
-        "{ sudo taskset -pc 0-3 4711; } >/dev/null",
-        "{ echo powersave | sudo tee /a; } >/dev/null",
+        "{ root taskset -pc 0-3 4711; } >/dev/null",
+        "{ echo powersave | root tee /a; } >/dev/null",
     ]
     assert "#   governor: k" in fix
     assert "#   smt: smt was found: --cpus 1" in fix
