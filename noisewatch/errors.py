@@ -25,9 +25,9 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…")
 
 
-def damaged_words(why: str, where: str = "") -> str:
+def damaged_words(detail: str, where: str = "") -> str:
     """Return the message for a damaged file of noisewatch, such as `damaged in line 3: no JSON object`."""
-    return f"damaged{f' {where}' if where else ''}: {why}"
+    return f"damaged{f' {where}' if where else ''}: {detail}"
 
 
 class NoisewatchError(Exception):

@@ -135,14 +135,14 @@ class Graded:
         return Graded(self._bound, self._shared | graded)
 
     def by_counts(
-        self, counts: Sequence[Counted], calm: str, why_unknown: str | None, fix: Fix | None = None
+        self, counts: Sequence[Counted], calm: str, unknown_reason: str | None, fix: Fix | None = None
     ) -> Answer:
         """Return the answer by the first count above its limit, whatever else is unknown; the gravest are first."""
         for number, limit, status, text in counts:
             if number is not None and number > self._bound(limit):
                 return self.by(limit, number).answer(status, text, fix=fix)
-        if why_unknown is not None:
-            return unknown(why_unknown)
+        if unknown_reason is not None:
+            return unknown(unknown_reason)
         return self.by(counts[0].limit, counts[0].number).passes(calm)
 
     def passes(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:

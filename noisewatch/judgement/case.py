@@ -198,7 +198,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     def unread(self, *paths: str) -> Answer:
         """Return the unknown answer of a check that needs these files, with the reason of the first unread one."""
-        return unknown(self.why_unknown(*paths))
+        return unknown(self.unread_reason(*paths))
 
     @property
     def budget(self) -> Budget:
@@ -212,7 +212,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
         return self.interval
 
     @property
-    def why_no_sample(self) -> str:
+    def no_sample_text(self) -> str:
         return self.no_sample_reason or "no sample was taken"
 
     @property
@@ -314,7 +314,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
         others = self.online - self.target
         return others - self.siblings or others
 
-    def why_unknown(self, *paths: str) -> str:
+    def unread_reason(self, *paths: str) -> str:
         """Return the reason why the first of the paths, or a path below it, could not be read."""
         reasons = self.snapshot.reason_by_path
         exact = next((path for path in paths if path in reasons), None)

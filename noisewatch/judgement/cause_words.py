@@ -383,7 +383,7 @@ def summary_of_verdict(verdict: Verdict, exit_status: int, causes: Sequence[Caus
     case = verdict.case
     decisive = deciding(causes_of(verdict) if causes is None else causes)
     more = f", and {len(decisive) - 1} more" if len(decisive) > 1 else ""
-    about = _outcome_text(decisive[0], case) if decisive else _why_stable(verdict)
+    about = _outcome_text(decisive[0], case) if decisive else _stable_reason(verdict)
     word, end = verdict.verdict.upper(), f"{more} (exit {exit_status})"
     return f"{word}: {shorten(about, _LONGEST_SUMMARY - len(word) - 2 - len(end))}{end}"
 
@@ -395,7 +395,7 @@ def _outcome_text(cause: Cause, case: Case) -> str:
     return f"no answer to {', '.join(finding.check.id for finding in cause.findings)}"
 
 
-def _why_stable(verdict: Verdict) -> str:
+def _stable_reason(verdict: Verdict) -> str:
     floor = next((finding for finding in verdict.findings if finding.check.id == FLOOR_CHECK), None)
     if verdict.verdict == Outcome.STABLE and floor is not None and floor.status == Status.PASS:
         chance = chance_of(verdict.case)

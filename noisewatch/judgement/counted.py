@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _CUT_OFF = f"{INTERRUPTS} was cut off: its last per-CPU rows are missing"
 
 
-def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
+def uncounted_reason(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     """Return why not all interrupts of these CPUs are known, or None if they are."""
     counts = interval.interrupts
     if interval.before.interrupts is None or interval.after.interrupts is None:
-        return case.why_unknown(INTERRUPTS)
+        return case.unread_reason(INTERRUPTS)
     if counts.rows is None:
         return counts.reason or "unknown"
     if interval.before.interrupts.is_cut_off or interval.after.interrupts.is_cut_off:
@@ -41,11 +41,11 @@ def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     return _without_column(cpus - counts.cpus)
 
 
-def why_softirqs_uncounted(case: Case, interval: Interval) -> str | None:
+def uncounted_softirqs_reason(case: Case, interval: Interval) -> str | None:
     """Return why the softirqs of the target CPUs are unknown, or None if they are known."""
     before, after = interval.before.softirqs, interval.after.softirqs
     if before is None or after is None:
-        return case.why_unknown(SOFTIRQS)
+        return case.unread_reason(SOFTIRQS)
     if interval.softirqs.rows is None:
         return interval.softirqs.reason
     if not {row.label for row in after.rows} & DEVICE_WORK:
@@ -56,10 +56,10 @@ def why_softirqs_uncounted(case: Case, interval: Interval) -> str | None:
     return f"{SOFTIRQS} has no column for {name_cpus(missing)}" if missing else None
 
 
-def why_uncounted_since_boot(case: Case, table: Interrupts, cpus: CpuSet) -> str | None:
+def uncounted_since_boot_reason(case: Case, table: Interrupts, cpus: CpuSet) -> str | None:
     """Return why the table lacks interrupts of these CPUs since boot, or None if it has all."""
     if table.uncounted:
-        return case.why_unknown(INTERRUPTS)
+        return case.unread_reason(INTERRUPTS)
     if table.is_cut_off:
         return _CUT_OFF
     return _without_column(cpus - frozenset(table.cpus))
@@ -69,7 +69,7 @@ def _without_column(cpus: CpuSet) -> str | None:
     return f"{INTERRUPTS} has no column for {name_cpus(cpus)}" if cpus else None
 
 
-def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
+def untimed_reason(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     """Return why tasks may have run unobserved on these CPUs; None if none can, or if this kernel has no such file."""
     loads = {cpu: interval.load_by_cpu.get(cpu) for cpu in sorted(cpus)}
     unreadable = [cpu for cpu, load in loads.items() if load is not None and load.exact_tasks_ns is None]
@@ -114,13 +114,13 @@ def grown_in_all(case: Case, name: str) -> int | None:
     return total(grown_in_vmstat(interval, name) for interval in case.intervals)
 
 
-def why_not_grown(case: Case) -> str:
+def unknown_growth_reason(case: Case) -> str:
     """Return why the growth of a counter of /proc/vmstat is unknown."""
     is_still = any(
         _vmstat(interval.before) is not None and _vmstat(interval.before) == _vmstat(interval.after)
         for interval in case.intervals
     )
-    return unchanged_reason(VMSTAT) if is_still else case.why_unknown(VMSTAT)
+    return unchanged_reason(VMSTAT) if is_still else case.unread_reason(VMSTAT)
 
 
 def _vmstat(snapshot: Snapshot) -> Mapping[str, int] | None:

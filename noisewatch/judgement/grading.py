@@ -63,7 +63,7 @@ def _with_quota(quota: Disturbance | None, culprits: Sequence[Disturbance]) -> t
     return tuple(sorted([*largest, *others], key=lambda culprit: -(culprit.share or 0.0))[:_MAX_CULPRITS])
 
 
-def why_incomplete(calibrated: Calibrated) -> str | None:
+def incomplete_reason(calibrated: Calibrated) -> str | None:
     """Return which CPUs were not measured to the end, and why, or None if all were."""
     cpus_by_reason: dict[str, list[int]] = {}
     for cpu, reason in calibrated.troubles.items():
@@ -72,7 +72,9 @@ def why_incomplete(calibrated: Calibrated) -> str | None:
     return "; ".join(texts) or None
 
 
-def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, template: str, why_not: str) -> Answer:
+def grade_worst_cpu(
+    case: Case, measure: Measure, passes: Limit, fails: Limit, template: str, unknown_reason: str
+) -> Answer:
     """Return the answer by the worst calibrated CPU and two limits; `template` has places for `cpu` and `value`."""
     calibrated = case.calibrated
     if calibrated is None:
@@ -81,7 +83,7 @@ def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, t
     value_by_cpu = {cpu: value for cpu, value in values.items() if value is not None}
     evidence = {"by_cpu": by_cpu(values)}
     if not value_by_cpu:
-        return case.graded(evidence=evidence).unknown(why_incomplete(calibrated) or why_not)
+        return case.graded(evidence=evidence).unknown(incomplete_reason(calibrated) or unknown_reason)
     worst = max(value_by_cpu, key=lambda cpu: value_by_cpu[cpu])
     sentence = template.format(cpu=worst, value=value_by_cpu[worst])
     answer = grade_cpus(
@@ -92,7 +94,8 @@ def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, t
         describe=lambda _: sentence,
         calm=sentence,
         evidence=evidence,
-        why_unknown=why_incomplete(calibrated) or (why_not if len(value_by_cpu) < len(values) else calibrated.doubt),
+        unknown_reason=incomplete_reason(calibrated)
+        or (unknown_reason if len(value_by_cpu) < len(values) else calibrated.doubt),
     )
     return replace(answer, said=sentence, measured=value_by_cpu[worst]) if answer.status == Status.UNKNOWN else answer
 
@@ -106,7 +109,7 @@ def grade_cpus(
     describe: Callable[[CpuSet], str],
     calm: str,
     evidence: Mapping[str, Any],
-    why_unknown: str | None,
+    unknown_reason: str | None,
     culprits: Callable[[CpuSet], tuple[Disturbance, ...]] = lambda _: (),
     fix: Fix | None = None,
 ) -> Answer:
@@ -117,11 +120,11 @@ def grade_cpus(
     """
     observed = case.graded(evidence=evidence)
     if not value_by_cpu:
-        return observed.unknown(why_unknown or NO_TARGET)
+        return observed.unknown(unknown_reason or NO_TARGET)
     worst = max(value_by_cpu.values())
     passing, bound = case.bound(passes) if passes is not None else 0.0, case.bound(fails)
-    if worst <= bound and why_unknown is not None:
-        return observed.unknown(why_unknown)
+    if worst <= bound and unknown_reason is not None:
+        return observed.unknown(unknown_reason)
     over = frozenset(cpu for cpu, value in value_by_cpu.items() if value > (bound if worst > bound else passing))
     graded = observed.by(fails, worst)
     if not over:
@@ -144,7 +147,7 @@ def unread(case: Case, knob: Knob) -> Answer:
     if knob in knobs.absent:
         return hardware_without(case, knob) if knob.is_of_hardware else not_applicable(f"this kernel has no {knob}")
     text = knobs.text_by_path.get(knob)
-    return unknown(case.why_unknown(knob) if text is None else f"{knob}: {quoted(text)} is not a valid value")
+    return unknown(case.unread_reason(knob) if text is None else f"{knob}: {quoted(text)} is not a valid value")
 
 
 def knob_fix(case: Case, knob: Knob, value: str | int) -> Fix:

@@ -81,20 +81,20 @@ def as_culprits(tasks: Iterable[Task]) -> tuple[Disturbance, ...]:
 
 def passes_if_visible(case: Case, text: str) -> Answer:
     """Return the answer that no such process runs: it passes if all processes are visible, else it is unknown."""
-    reason = why_unseen(case)
+    reason = unseen_reason(case)
     return case.graded().passes(text) if reason is None else unknown(reason)
 
 
-def why_unseen(case: Case) -> str | None:
+def unseen_reason(case: Case) -> str | None:
     """Return why an unlisted process may be running, or None if all processes are visible."""
     tasks = case.snapshot.tasks
     if tasks is None:
-        return case.why_unknown("/proc/PID")
+        return case.unread_reason("/proc/PID")
     if not any(task.is_kernel for task in tasks.by_tid.values()):
         if case.snapshot.platform.container in (None, NONE):
             return "no kernel thread is visible, so other processes may be hidden too"
         return "only this container's processes are visible"
-    return case.snapshot.settings.why_processes_hidden if tasks.is_complete else "not all processes were read"
+    return case.snapshot.settings.hidden_processes_reason if tasks.is_complete else "not all processes were read"
 
 
 def ancestors(case: Case) -> set[int]:

@@ -90,10 +90,10 @@ def _irq(number: int | None, case: Case) -> Remedy:
 
 def _thread(culprit: Culprit, case: Case) -> Remedy:
     fix = move_threads(case, (culprit,))
-    return Remedy(_why_not_moved(culprit, case) if fix is None else TO_HOUSEKEEPING.format("it"), fix)
+    return Remedy(_advice_if_unmovable(culprit, case) if fix is None else TO_HOUSEKEEPING.format("it"), fix)
 
 
-def _why_not_moved(culprit: Culprit, case: Case) -> str:
+def _advice_if_unmovable(culprit: Culprit, case: Case) -> str:
     """Return advice instead of moving the culprit; for an ended culprit, what would have helped."""
     if not case.housekeeping:
         return _NO_HOUSEKEEPING

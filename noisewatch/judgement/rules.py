@@ -50,7 +50,7 @@ class Rules(Struct, frozen=True):
         """Return whether the user made the check blocking."""
         return check_id in self.required or self.severity_by_id.get(check_id) == "blocking"
 
-    def why_ignored(self, check_id: str, area: str) -> str | None:
+    def ignored_reason(self, check_id: str, area: str) -> str | None:
         """Return why the check is left out, or None if it is evaluated."""
         if check_id in self.required:
             return None

@@ -56,9 +56,9 @@ def _uncached(case: Case) -> list[int]:
     return [cpu for cpu, place in places.items() if place is None or place.last_level_cache is None]
 
 
-def why_no_cache(case: Case, cpus: Iterable[int]) -> str:
+def unknown_cache_reason(case: Case, cpus: Iterable[int]) -> str:
     """Return the reason why the caches of these CPUs, or of any CPU, are unknown."""
-    return case.why_unknown(*(f"{CPUS}/cpu{cpu}/cache" for cpu in cpus), CPUS)
+    return case.unread_reason(*(f"{CPUS}/cpu{cpu}/cache" for cpu in cpus), CPUS)
 
 
 def nodes(case: Case) -> frozenset[int] | None:

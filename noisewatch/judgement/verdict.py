@@ -189,22 +189,22 @@ def _remembered_finding(check: Check, case: Case, remembered: Remembered) -> Fin
 
 def _answer(check: Check, case: Case) -> Answer:
     """Return the check's answer; without a requested sample, only a failure that the calibration shows."""
-    why_not = _why_not_asked(check, case)
-    if why_not is None:
+    reason = _not_asked_reason(check, case)
+    if reason is None:
         return _asked_answer(check, case)
-    is_ignored = case.rules.why_ignored(check.id, check.area) is not None
-    if why_not == _SETTINGS_ONLY and check.runs_unsampled and case.under_load is not None and not is_ignored:
+    is_ignored = case.rules.ignored_reason(check.id, check.area) is not None
+    if reason == _SETTINGS_ONLY and check.runs_unsampled and case.under_load is not None and not is_ignored:
         answer = _asked_answer(check, case)
         if answer.status == Status.FAIL:
             return answer
-    return Answer(Status.IGNORED, "not asked", reason=why_not)
+    return Answer(Status.IGNORED, "not asked", reason=reason)
 
 
 def _asked_answer(check: Check, case: Case) -> Answer:
     if case.rules.profile in check.not_asked_in:
         return not_applicable(check.not_asked_in[case.rules.profile])
     if check.asks_rates and not check.runs_unsampled and not _is_observed(check, case):
-        return unknown(case.why_no_sample)
+        return unknown(case.no_sample_text)
     given = case.rules.value_by_limit
     limits = {limit.key: given[check.id, limit.key] for limit in check.limits if (check.id, limit.key) in given}
     asked = replace(case, limits=limits) if limits else case
@@ -243,12 +243,12 @@ def _is_observed(check: Check, case: Case) -> bool:
 _SETTINGS_ONLY = "settings only, as requested"
 
 
-def _why_not_asked(check: Check, case: Case) -> str | None:
+def _not_asked_reason(check: Check, case: Case) -> str | None:
     if check.asks_rates and not _is_observed(check, case) and case.no_sample_reason is None:
         return _SETTINGS_ONLY
     if check.asks_calibration and case.calibrated is None and case.no_calibration_reason is None:
         return "no calibration, as requested"
-    return case.rules.why_ignored(check.id, check.area)
+    return case.rules.ignored_reason(check.id, check.area)
 
 
 def link_measurements(findings: list[Finding]) -> list[Finding]:

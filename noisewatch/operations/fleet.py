@@ -278,11 +278,11 @@ def _parse(path: str, text: bytes) -> tuple[VerdictDocument, Sequence[FindingPar
     except RecursionError as error:
         raise Unreadable(path, damaged_words("brackets within brackets")) from error
     except msgspec.ValidationError as error:  # JSON, but not a verdict
-        why = _OF_CALIBRATION if _is_calibration(text) else f"{_NOT_OURS}: {_error_text(error)}"
-        raise Unreadable(path, why) from error
+        reason = _OF_CALIBRATION if _is_calibration(text) else f"{_NOT_OURS}: {_error_text(error)}"
+        raise Unreadable(path, reason) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        why, is_object = _error_text(error), text.lstrip().startswith(b"{")
-        raise Unreadable(path, damaged_words(why) if is_object else f"{_NOT_OURS}: {why}") from error
+        reason, is_object = _error_text(error), text.lstrip().startswith(b"{")
+        raise Unreadable(path, damaged_words(reason) if is_object else f"{_NOT_OURS}: {reason}") from error
 
 
 def _is_calibration(text: bytes) -> bool:

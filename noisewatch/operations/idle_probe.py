@@ -13,7 +13,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.spinning.idle_probe.buffer import MOVED, REFUSED, SPINNING, YIELDED
 from noisewatch.machine.spinning.idle_probe.run import SpinnerReport, Spinners
-from noisewatch.model.idle_probe import Measured, ProbeState, sum_of_slices, why_not_to_spin
+from noisewatch.model.idle_probe import Measured, ProbeState, spin_obstacle, sum_of_slices
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.frame.frame import CpuLine, Frame
 
@@ -146,7 +146,7 @@ class IdleProbe:
     def _rest_reason(self, report: SpinnerReport, cpu: int, interval: Interval) -> str | None:
         """Return why the probe has to rest on the CPU, or None if it may spin."""
         now_ns = interval.after.taken_at_ns
-        reason = why_not_to_spin(interval, cpu)
+        reason = spin_obstacle(interval, cpu)
         if reason is None and cpu in self._spinning_cpus and report.state == YIELDED:
             reason = ProbeState.BUSY
         if reason is not None:

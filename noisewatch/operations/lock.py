@@ -30,15 +30,15 @@ class Lock:
         self._has_signed = False
         self.is_ours = False
         self._found: MachineLock | None = None
-        self._why_unknown: str | None = None
+        self._unknown_reason: str | None = None
 
     def take(self) -> bool:
         """Take the lock; return whether it is ours now. Raise UsageError if the file is not a lock or not writable."""
-        self._found, self._why_unknown = None, None
+        self._found, self._unknown_reason = None, None
         try:
             self.is_ours = claim(self._path, self._successor)
         except FileHeld as error:
-            self._why_unknown = str(error)
+            self._unknown_reason = str(error)
             self.is_ours = False
         return self.is_ours
 
@@ -60,8 +60,8 @@ class Lock:
     def with_current_lock(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the lock that the last `take` found; it may be newer than the snapshot's."""
         reasons = dict(snapshot.reason_by_path)
-        if self._why_unknown is not None:
-            reasons[PATH] = self._why_unknown
+        if self._unknown_reason is not None:
+            reasons[PATH] = self._unknown_reason
         return replace(snapshot, machine_lock=self._found, reason_by_path=reasons)
 
     def _successor(self, text: str) -> str | None:

@@ -16,15 +16,15 @@ _PASSES = Limit(key="passes", name="what passes", value=1.0, unit="share", reaso
 _FAILS = Limit(key="fails", name="what fails", value=2.0, unit="share", reason="made up")
 
 
-def _grade(value_by_cpu: dict[int, float], why_unknown: str | None = None) -> Answer:
+def _grade(value_by_cpu: dict[int, float], unknown_reason: str | None = None) -> Answer:
     case = Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions()))
     return grade_cpus(
-        case, value_by_cpu, _FAILS, _PASSES, describe=name_cpus, calm="calm", evidence={}, why_unknown=why_unknown
+        case, value_by_cpu, _FAILS, _PASSES, describe=name_cpus, calm="calm", evidence={}, unknown_reason=unknown_reason
     )
 
 
 @pytest.mark.parametrize(
-    ("value_by_cpu", "why_unknown", "status", "cpus"),
+    ("value_by_cpu", "unknown_reason", "status", "cpus"),
     [
         ({2: 0.0, 3: 1.0}, None, "pass", set()),
         ({2: 0.0, 3: 1.1}, None, "warn", {3}),
@@ -37,9 +37,9 @@ def _grade(value_by_cpu: dict[int, float], why_unknown: str | None = None) -> An
     ],
 )
 def test_the_worst_cpu_decides_and_an_unknown_cpu_prevents_a_pass(
-    value_by_cpu: dict[int, float], why_unknown: str | None, status: str, cpus: CpuSet
+    value_by_cpu: dict[int, float], unknown_reason: str | None, status: str, cpus: CpuSet
 ) -> None:
-    answer = _grade(value_by_cpu, why_unknown)
+    answer = _grade(value_by_cpu, unknown_reason)
     assert (answer.status, answer.cpus) == (status, cpus)
 
 

@@ -73,7 +73,7 @@ class Budget(Struct, frozen=True):
         is_bounded = self.max_inflation is None or (floor.bounded and floor.max_inflation <= self.max_inflation)
         return floor.chance is not None and floor.chance >= self.least_chance and is_bounded and not floor.extrapolated
 
-    def why_unbounded(self, floors: Iterable[NoiseFloor]) -> str:
+    def unbounded_reason(self, floors: Iterable[NoiseFloor]) -> str:
         """Return why a sample may take longer than `max_inflation`, though the floors do not exceed it."""
         if all(floor.bounded for floor in floors):
             return f"the worst sample may take more than {self.max_inflation:.2f}×, though probably less"

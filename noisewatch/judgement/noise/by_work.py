@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.grading import why_incomplete
+from noisewatch.judgement.grading import incomplete_reason
 from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
@@ -78,7 +78,7 @@ class FloorsByWork(Struct, frozen=True):
         return min(low or floors, key=lambda work: (floors[work].chance or 0.0, -floors[work].cv_expected))
 
     @property
-    def why_open(self) -> str | None:
+    def undecided_reason(self) -> str | None:
         """Why it is unknown whether all kinds stay within the budget, or None if it is known."""
         if self.status != Status.UNKNOWN:
             return None
@@ -94,7 +94,7 @@ class FloorsByWork(Struct, frozen=True):
         least = min(floor.chance or 0.0 for floor in floors)
         if least < self.budget.least_chance:
             return f"needs a chance of {describe_chance(self.budget.least_chance)} ({kinds}: {describe_chance(least)})"
-        return f"{self.budget.why_unbounded(floors)} ({kinds})"
+        return f"{self.budget.unbounded_reason(floors)} ({kinds})"
 
 
 def floors_by_work_of(calibrated: Calibrated) -> FloorsByWork | None:
@@ -151,7 +151,7 @@ def judged_by_work(calibrated: Calibrated, by_work: FloorsByWork) -> tuple[Statu
     """Return the status, with the reason if it is unknown."""
     if by_work.status == Status.FAIL:
         return Status.FAIL, None
-    reason = why_incomplete(calibrated) or calibrated.doubt or by_work.why_open
+    reason = incomplete_reason(calibrated) or calibrated.doubt or by_work.undecided_reason
     return (Status.PASS, None) if reason is None else (Status.UNKNOWN, reason)
 
 

@@ -124,7 +124,7 @@ def speed_changes(opening: Calibrated, closing: Calibrated) -> list[SpeedChange]
     return sorted(_changes(pairs), key=lambda change: -abs(change.share))
 
 
-def why_change_unknown(opening: Calibrated, closing: Calibrated, cpus: CpuSet) -> str | None:
+def unknown_change_reason(opening: Calibrated, closing: Calibrated, cpus: CpuSet) -> str | None:
     """Return why the speed change of one of the CPUs is unknown, or None if all are known."""
     missing = sorted(cpus - {change.cpu for change in speed_changes(opening, closing)})
     if not missing:

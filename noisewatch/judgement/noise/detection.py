@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.grading import why_incomplete
+from noisewatch.judgement.grading import incomplete_reason
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import KINDS
 from noisewatch.judgement.noise.comparison import part_of
@@ -66,7 +66,7 @@ def smallest_change_of(calibrated: Calibrated) -> SmallestChange:
     doubt = _doubt(calibrated)
     if doubt is not None:
         return SmallestChange(None, "", doubt)
-    reasons = {work: _missing(calibrated, work) or _why_unusable(floor) for work, floor in at_budget.items()}
+    reasons = {work: _missing(calibrated, work) or _unusable_floor_reason(floor) for work, floor in at_budget.items()}
     unknown = [work for work, reason in reasons.items() if reason is not None]
     if unknown:
         return SmallestChange(None, "" if len(unknown) == len(reasons) else ", ".join(unknown), reasons[unknown[0]])
@@ -85,14 +85,14 @@ def _samples_needed(
     work: str, length_ns: int, floors: Mapping[int, NoiseFloor], share: float, doubt: str | None
 ) -> Needed:
     floor = floors.get(length_ns)
-    reason = doubt or _why_unusable(floor)
+    reason = doubt or _unusable_floor_reason(floor)
     if reason is not None or floor is None:
         return Needed(work, length_ns, None, reason)
     samples = samples_needed(floor.cv_high, share)
     return Needed(work, length_ns, samples, _TOO_MANY if samples is None else None)
 
 
-def _why_unusable(floor: NoiseFloor | None) -> str | None:
+def _unusable_floor_reason(floor: NoiseFloor | None) -> str | None:
     if floor is None:
         return _TOO_LITTLE
     return _EXTRAPOLATED if floor.extrapolated else None
@@ -103,7 +103,7 @@ def _doubt(calibrated: Calibrated) -> str | None:
 
     Having measured the workload is not a doubt about the workload.
     """
-    incomplete = why_incomplete(calibrated)
+    incomplete = incomplete_reason(calibrated)
     has_workload = calibrated.calibration.samples.command and not calibrated.calibration.samples.is_realtime
     return incomplete if incomplete is not None or has_workload else calibrated.doubt
 

@@ -28,7 +28,7 @@ from noisewatch.judgement.checks.cpus.target import (
     highest_clocks,
     target_cores_differ,
     target_cpu_unusable,
-    why_core_kind_unknown,
+    unknown_core_kind_reason,
 )
 from noisewatch.judgement.checks.interrupts.devices import (
     default_irq_affinity_includes_target,
@@ -41,7 +41,7 @@ from noisewatch.judgement.fixes.fix import BootOptions, Fix, merge_arguments
 from noisewatch.judgement.plan.cores import BOOT_CPU, cores_of
 from noisewatch.judgement.plan.proposal import READS as IRQ_FILES
 from noisewatch.judgement.plan.proposal import Proposal, judge_fixed_irqs
-from noisewatch.judgement.shared_caches import uncached, why_no_cache
+from noisewatch.judgement.shared_caches import uncached, unknown_cache_reason
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import NODES, PERFORMANCE
@@ -111,7 +111,7 @@ def _whole_cores(proposal: Proposal) -> Answer:
         return graded.warns(text.format(format_cpu_list(cpus - first)), cpus=cpus)
     unreadable = next((core.first for core in proposal.cores if not core.has_siblings), None)
     if unreadable is not None:
-        return graded.unknown(case.why_unknown(f"{CPUS}/cpu{unreadable}/topology/thread_siblings_list"))
+        return graded.unknown(case.unread_reason(f"{CPUS}/cpu{unreadable}/topology/thread_siblings_list"))
     if case.snapshot.platform.virtual != NONE:
         return graded.unknown(f"{case.guest_words} {CANNOT_SEE}")
     idle = f"; {name_cpus(proposal.idle)}, their other threads, stay idle" if proposal.idle else ", one thread each"
@@ -150,7 +150,7 @@ def _fastest_kind(proposal: Proposal) -> Answer:
         return replace(answer, fix=None, evidence=evidence)
     graded = proposal.case.graded(evidence=evidence)
     if None in own:
-        return graded.unknown(why_core_kind_unknown(proposal.case, proposal.run))
+        return graded.unknown(unknown_core_kind_reason(proposal.case, proposal.run))
     clocks = highest_clocks(proposal.case)
     least = min((clocks[cpu] for cpu in proposal.run if cpu in clocks), default=0) * (1 - ALIKE.value)
     slower = frozenset(cpu for cpu, khz in clocks.items() if khz < least)
@@ -184,7 +184,7 @@ def _one_cache(proposal: Proposal) -> Answer:
         text = f"{len(known_caches)} last-level caches: {name_cpu_sets(cache & proposal.run for cache in known_caches)}"
         return graded.warns(text, cpus=proposal.run)
     if None in caches or not known_caches:
-        return graded.unknown(why_no_cache(case, uncached(case)))
+        return graded.unknown(unknown_cache_reason(case, uncached(case)))
     others = (known_caches[0] & case.running) - proposal.reserved
     shared = f", shared with {name_cpus(others)}" if others else ", shared with no other CPU"
     return graded.passes(f"one last-level cache{shared}")
@@ -203,7 +203,7 @@ def _one_node(proposal: Proposal) -> Answer:
         return graded.passes(_nodes(numbers))
     if Knob.ZONE_RECLAIM in case.snapshot.settings.knobs.absent:
         return graded.not_applicable("this kernel has no NUMA support (CONFIG_NUMA)")
-    return graded.unknown(case.why_unknown(NODES))
+    return graded.unknown(case.unread_reason(NODES))
 
 
 def _memory(proposal: Proposal) -> Answer:
@@ -214,7 +214,7 @@ def _memory(proposal: Proposal) -> Answer:
     if not own:
         return replace(_one_node(proposal), said="unknown", evidence=evidence)
     if with_memory is None:
-        return graded.unknown(proposal.why_unread(HAS_MEMORY, NODES))
+        return graded.unknown(proposal.unread_reason(HAS_MEMORY, NODES))
     empty = sorted(own - with_memory)
     if not empty:
         return graded.passes(f"{_nodes(own)} {'has' if len(own) == 1 else 'have'} memory")
@@ -322,7 +322,7 @@ class Plan(Struct, frozen=True):
         return answer.status == Status.PASS
 
     @property
-    def why_no_partition(self) -> str | None:
+    def no_partition_reason(self) -> str | None:
         """Why the CPUs cannot be isolated without a reboot; None if they can, or are isolated already."""
         if self.is_isolated or self.steps.partition is not None:
             return None
@@ -330,8 +330,8 @@ class Plan(Struct, frozen=True):
             return "The CPUs cannot be isolated: no core is left for all other work."
         case = self.proposal.case
         if case.snapshot.isolation.partition is None:
-            why = case.why_unknown(_CGROUPS, "/proc/self/mounts", "/proc")
-            return f"Cannot tell whether the CPUs can be isolated without a reboot: {why}"
+            reason = case.unread_reason(_CGROUPS, "/proc/self/mounts", "/proc")
+            return f"Cannot tell whether the CPUs can be isolated without a reboot: {reason}"
         needs = partition_needs(case)
         met = f" (it has {' and '.join(needs.met)})" if needs.met else ""
         missing = " and ".join(needs.missing)

@@ -77,10 +77,10 @@ class Proposal(Struct, frozen=True):
         nearest = sorted((distances[node], node) for node in with_memory if node in distances)
         return frozenset(node for _, node in nearest[:1])
 
-    def why_unread(self, *paths: str) -> str:
+    def unread_reason(self, *paths: str) -> str:
         """Return the reason why the first of the paths, or a path below it, could not be read."""
         snapshot = replace(self.case.snapshot, reason_by_path=self.readings.reason_by_path)
-        return replace(self.case, snapshot=snapshot).why_unknown(*paths)
+        return replace(self.case, snapshot=snapshot).unread_reason(*paths)
 
 
 def proposal_of(case: Case, readings: PlacementReadings, cpus: CpuSet) -> Proposal:
@@ -92,14 +92,14 @@ def propose(case: Case, readings: PlacementReadings, count: int) -> Proposal:
     """Return a proposal of one thread of each of the `count` best cores. Raise UsageError if there are too few."""
     online = online_of(case)
     if not online:
-        raise UsageError(f"no CPU is known to be online: {case.why_unknown(f'{CPUS}/online')}")
+        raise UsageError(f"no CPU is known to be online: {case.unread_reason(f'{CPUS}/online')}")
     isolated = case.snapshot.isolation.isolated or frozenset()
     cores = cores_of(case, online, ranking_of(readings))
     usable = _usable(case, readings)
     kept = for_housekeeping(cores, usable, isolated)
     free = [core for core in cores if core not in kept and (usable is None or core.cpus <= usable)]
     if count > len(free):
-        raise UsageError(_why_not(count, len(free), cores, kept, usable))
+        raise UsageError(_too_few_cores_reason(count, len(free), cores, kept, usable))
     preferences = Preferences(
         near=near_device(case, readings),
         isolated=isolated,
@@ -133,7 +133,9 @@ def _usable(case: Case, readings: PlacementReadings) -> CpuSet | None:
     return None if own is None else own | (isolation.isolated or frozenset())
 
 
-def _why_not(count: int, available: int, cores: list[Core], kept: list[Core], usable: CpuSet | None) -> str:
+def _too_few_cores_reason(
+    count: int, available: int, cores: list[Core], kept: list[Core], usable: CpuSet | None
+) -> str:
     has = f"the machine has {describe_count(len(cores), 'core')} online"
     outside = sum(not core.cpus <= usable for core in cores) if usable is not None else 0
     refused = f", {outside} of them outside this process's cpuset" if outside else ""

@@ -11,7 +11,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, OwnWork, allowance_for
 from noisewatch.judgement.run.foreign_time import find_foreign_time
-from noisewatch.judgement.run.placement import weighty_threads, why_placement_unknown
+from noisewatch.judgement.run.placement import unknown_placement_reason, weighty_threads
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.judgement.run.repetition_verdict import judge_repetition
 from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
@@ -92,7 +92,7 @@ def _mark(
 
 def _with_placement(marked: MarkedRun, placement: Placement, length_ns: int) -> MarkedRun:
     """Return the run judged by the placement of the whole repetition: it is unknown in which part a thread moved."""
-    unknown = _why_moves_unknown(placement, length_ns)
+    unknown = _unknown_moves_reason(placement, length_ns)
     if unknown is None:
         return marked
     outcome = RunOutcome.DISTURBED if marked.verdict.reasons else RunOutcome.UNKNOWN
@@ -100,13 +100,13 @@ def _with_placement(marked: MarkedRun, placement: Placement, length_ns: int) -> 
     return replace(marked, verdict=replace(marked.verdict, outcome=outcome, unknowns=unknowns))
 
 
-def _why_moves_unknown(placement: Placement, length_ns: int) -> str | None:
+def _unknown_moves_reason(placement: Placement, length_ns: int) -> str | None:
     weighty = {thread.tid for thread in weighty_threads(placement)}
     for thread in placement.threads:
         is_weighty = thread.tid in weighty or thread.ran_ns >= _MATTERS * length_ns
         if is_weighty and (thread.node_moves or thread.kind_moves):
             return _MOVED.format(f"{printable(thread.name)} (tid {thread.tid})")
-    return why_placement_unknown(placement)
+    return unknown_placement_reason(placement)
 
 
 def _with_own_waits(
@@ -126,5 +126,5 @@ def _with_own_waits(
     return replace(verdict, outcome=RunOutcome.UNKNOWN if unknowns else RunOutcome.UNDISTURBED, unknowns=unknowns)
 
 
-def _unknown(run: BenchmarkRun, why: str) -> MarkedRun:
-    return MarkedRun(run, RepetitionVerdict(RunOutcome.UNKNOWN, unknowns=(why,)))
+def _unknown(run: BenchmarkRun, reason: str) -> MarkedRun:
+    return MarkedRun(run, RepetitionVerdict(RunOutcome.UNKNOWN, unknowns=(reason,)))

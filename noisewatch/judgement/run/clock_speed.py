@@ -61,7 +61,7 @@ def clock_reasons(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> tu
     return ([], reasons) if _may_lower_it(repetition) else (reasons, [])
 
 
-def why_clock_unwatched(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> Unwatched | None:
+def unwatched_clock(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> Unwatched | None:
     """Return why no clock was compared for most of the repetition; None if one was, or if the kernel reports none."""
     if not _reported_khz(repetition.span.after, repetition.target & khz_by_cpu.keys()):
         return None  # not_watched reports it for the machine

@@ -81,7 +81,7 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: Ow
     if unseen_ns > allowed_ns:
         reasons.append(_anonymous(repetition, UNSEEN, unseen_ns))
         named_ns += unseen_ns
-    unknown = _why_unknown(repetition, allowed_ns, named_ns)
+    unknown = _unknown_time_reason(repetition, allowed_ns, named_ns)
     waited_ns = (waited_ns_of(repetition) or 0) - own_ns - repetition.quota.ns
     if waited_ns > allowed_ns and not reasons and waited_for_none_ns(repetition) <= allowed_ns:
         reasons = _waited_for(repetition, waited_ns, foreign)
@@ -154,7 +154,7 @@ def _slack_ns(repetition: Repetition) -> int:
     return repetition.slack_ns * len(repetition.target)
 
 
-def _why_unknown(repetition: Repetition, allowed_ns: float, known_ns: int) -> str | None:
+def _unknown_time_reason(repetition: Repetition, allowed_ns: float, known_ns: int) -> str | None:
     """Return why the foreign time is unknown, or None. A single-threaded command's waiting time settles the books."""
     books = repetition.books
     if books.foreign_ns is None:
@@ -374,7 +374,7 @@ class TracedForeign(Struct, frozen=True):
     elsewhere_ns: int
 
 
-def why_trace_unusable(repetition: Repetition, allowance: Allowance) -> str | None:
+def unusable_trace_reason(repetition: Repetition, allowance: Allowance) -> str | None:
     """Return why the trace is unusable, or None: there is none, it lacks a CPU, or other measurements contradict it."""
     window = repetition.trace
     if isinstance(window, str):
@@ -393,9 +393,9 @@ def why_trace_unusable(repetition: Repetition, allowance: Allowance) -> str | No
     return None
 
 
-def why_trace_insufficient(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
+def insufficient_trace_reason(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
     """Return why the counters have to decide, or None if the trace suffices."""
-    doubt = why_trace_unusable(repetition, allowance)
+    doubt = unusable_trace_reason(repetition, allowance)
     if doubt is not None:
         return doubt
     is_settled = find_traced(repetition, allowance, OwnWork.of(repetition)) is not None
@@ -406,7 +406,7 @@ def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork)
     """Return the tasks that ran on the target CPUs next to the command, or None if no trace settles them."""
     window = repetition.trace
     allowed_ns = allowance.ns(repetition.length_ns)
-    if isinstance(window, str) or why_trace_unusable(repetition, allowance) is not None:
+    if isinstance(window, str) or unusable_trace_reason(repetition, allowance) is not None:
         return None
     culprits = threads_in(window, repetition.target)
     foreign, own = own_work.split(_reasons(repetition, culprits, ReasonKind.FOREIGN))

@@ -54,7 +54,7 @@ def hard_reasons(repetition: Repetition) -> list[RunReason]:
     return list(reasons.values())
 
 
-def why_events_unknown(repetition: Repetition) -> str | None:
+def unknown_events_reason(repetition: Repetition) -> str | None:
     """Return why such events may have been missed, or None if there was none for certain."""
     if _has_stood_still(repetition) is None:
         return _HELD_UP.format(*_held_up_words(repetition))
@@ -70,15 +70,17 @@ def why_events_unknown(repetition: Repetition) -> str | None:
         return f"{_SWAPPED}: {VMSTAT} could not be read"
     if _paging(repetition.windows[0].before) == _paging(repetition.windows[-1].after):  # starting a command advances it
         return f"{_SWAPPED}: {unchanged_reason(VMSTAT)}"
-    return next((why for window in repetition.windows if (why := _why_window_unknown(window)) is not None), None)
+    return next(
+        (reason for window in repetition.windows if (reason := _unknown_window_reason(window)) is not None), None
+    )
 
 
-def _why_window_unknown(window: Interval) -> str | None:
+def _unknown_window_reason(window: Interval) -> str | None:
     lost = next((slowed for slowed in slowdowns_of(window) if slowed.times is None), None)
     if lost is not None and _counts_heat(window):
         return f"cannot tell whether {lost.by} slowed the {lost.what}: {lost.path} could not be read"
     if not window.after.cgroup.levels or not window.after.cgroup.reaches_root:
-        return _GROUPS.format(Case(window.after).why_unknown(MEMBERSHIP, MOUNT_ROOTS, OWN_MOUNTS))
+        return _GROUPS.format(Case(window.after).unread_reason(MEMBERSHIP, MOUNT_ROOTS, OWN_MOUNTS))
     uncounted = next(iter(_uncounted_levels(window)), None)
     return _QUOTA.format(clean(uncounted.folder)) if uncounted is not None else None
 
@@ -97,7 +99,7 @@ def _paging(snapshot: Snapshot) -> Mapping[str, int] | None:
     return snapshot.background.memory.count_by_name
 
 
-def why_end_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
+def unknown_end_reason(repetition: Repetition, allowance: Allowance) -> str | None:
     """Return why the end of the repetition is unknown, or None if it is known.
 
     It is unknown if noisewatch may have had to wait for a CPU. After its end a command uses no CPU, except for

@@ -131,7 +131,7 @@ def _from_trace(repetition: Repetition, window: TraceWindow, cpu: int) -> Iterat
         )
 
 
-def why_interruptions_unknown(repetition: Repetition) -> str | None:
+def unknown_interruptions_reason(repetition: Repetition) -> str | None:
     """Return why the number of interruptions of the target CPUs is unknown, or None if it is known.
 
     In a millisecond possibly no CPU was interrupted; the surrounding windows show that the tables advance.

@@ -35,9 +35,9 @@ def _clocks(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> Itera
     unreported = frozenset(cpu for cpu in target if cpu not in clocks or clocks[cpu].current_khz is None)
     tickless = (snapshot.isolation.nohz_full or frozenset()) & target - unreported
     at_ends = _NOT_CALIBRATED if khz_by_cpu is None else _CALIBRATED
-    for cpus, why in ((unreported, _UNREPORTED), (tickless, _TICKLESS)):
+    for cpus, reason in ((unreported, _UNREPORTED), (tickless, _TICKLESS)):
         if cpus:
-            yield Unwatched(_clock_of(cpus), f"{why}; {at_ends}")
+            yield Unwatched(_clock_of(cpus), f"{reason}; {at_ends}")
     uncalibrated = target - unreported - tickless - (khz_by_cpu or {}).keys()
     if uncalibrated:
         yield Unwatched(_clock_of(uncalibrated), _NO_OPENING if khz_by_cpu is None else _NO_CLOCK)

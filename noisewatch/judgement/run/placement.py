@@ -74,7 +74,7 @@ def _stacked_reasons(placement: Placement, length_ns: int) -> Iterator[RunReason
         )
 
 
-def why_placement_unknown(placement: Placement) -> str | None:
+def unknown_placement_reason(placement: Placement) -> str | None:
     """Return why a thread may have moved to another memory node or kind of core, or None if none did.
 
     If no file contains the kind of any core, as in most virtual machines, cores count as alike: the microbenchmark

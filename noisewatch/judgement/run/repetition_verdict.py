@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.run.allowance import Allowance, OwnWork
-from noisewatch.judgement.run.clock_speed import clock_reasons, why_clock_unwatched
+from noisewatch.judgement.run.clock_speed import clock_reasons, unwatched_clock
 from noisewatch.judgement.run.foreign_time import (
     UNSEEN,
     WAKE_NS,
@@ -22,9 +22,9 @@ from noisewatch.judgement.run.foreign_time import (
     waited_for_none_ns,
     within_books,
 )
-from noisewatch.judgement.run.hard_events import hard_reasons, unused_ns, why_end_unknown, why_events_unknown
-from noisewatch.judgement.run.interruptions import interruption_reasons, why_interruptions_unknown
-from noisewatch.judgement.run.placement import placement_reasons, why_placement_unknown
+from noisewatch.judgement.run.hard_events import hard_reasons, unknown_end_reason, unknown_events_reason, unused_ns
+from noisewatch.judgement.run.interruptions import interruption_reasons, unknown_interruptions_reason
+from noisewatch.judgement.run.placement import placement_reasons, unknown_placement_reason
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, above_allowance
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.system.disks import DISKSTATS
@@ -76,7 +76,7 @@ def judge_repetition(
     foreign_time = find_foreign_time(repetition, allowance, own_work)
     interruptions, own = interruption_reasons(repetition, own_work.remaining_after(foreign_time.own))
     slow, slow_by_itself = clock_reasons(repetition, khz_by_cpu or {})
-    unwatched = why_clock_unwatched(repetition, khz_by_cpu or {})
+    unwatched = unwatched_clock(repetition, khz_by_cpu or {})
     reasons = [
         *hard_reasons(repetition),
         *slow,
@@ -86,12 +86,12 @@ def judge_repetition(
     ]
     questions = (
         foreign_time.unknown,
-        why_siblings_unknown(repetition, siblings, allowance),
-        why_interruptions_unknown(repetition),
-        why_steal_unknown(repetition, allowance),
-        why_events_unknown(repetition),
-        why_end_unknown(repetition, allowance),
-        why_time_unexplained(repetition, allowance),
+        unknown_siblings_reason(repetition, siblings, allowance),
+        unknown_interruptions_reason(repetition),
+        unknown_steal_reason(repetition, allowance),
+        unknown_events_reason(repetition),
+        unknown_end_reason(repetition, allowance),
+        unexplained_time_reason(repetition, allowance),
     )
     unknowns = tuple(reason for reason in questions if reason is not None)
     return RepetitionVerdict(
@@ -106,7 +106,7 @@ def judge_repetition(
 def with_placement(verdict: RepetitionVerdict, placement: Placement, length_ns: int) -> RepetitionVerdict:
     """Return the verdict combined with the placement of the command's threads: moves disturb it, or are unknown."""
     moved, own = placement_reasons(placement, length_ns)
-    unknown = why_placement_unknown(placement)
+    unknown = unknown_placement_reason(placement)
     unknowns = verdict.unknowns if unknown is None else (*verdict.unknowns, unknown)
     reasons = (*verdict.reasons, *moved)
     outcome = _outcome(reasons, unknowns)
@@ -148,7 +148,7 @@ def sibling_reasons(repetition: Repetition, siblings: CpuSet, allowance: Allowan
     return [reason for cpu in sorted(siblings) for reason in _on_sibling(repetition, cpu, allowance)]
 
 
-def why_siblings_unknown(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
+def unknown_siblings_reason(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
     """Return why the sibling CPUs may have been busy, or None if they are known to have been idle."""
     topology = repetition.span.after.topology
     unplaced = [cpu for cpu in repetition.target if cpu not in topology or topology[cpu].siblings is None]
@@ -214,7 +214,7 @@ def steal_reasons(repetition: Repetition) -> Iterator[RunReason]:
             )
 
 
-def why_steal_unknown(repetition: Repetition, allowance: Allowance) -> str | None:
+def unknown_steal_reason(repetition: Repetition, allowance: Allowance) -> str | None:
     """Return why the hypervisor may have taken unobserved time, or None if its time is known.
 
     For a short repetition, the counter does not show how much of the surrounding steal was within it.
@@ -243,7 +243,7 @@ def _stolen_ns(interval: Interval, cpu: int) -> int | None:
     return None if before is None or after is None else growth(before.steal_ns, after.steal_ns)
 
 
-def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | None:
+def unexplained_time_reason(repetition: Repetition, allowance: Allowance) -> str | None:
     """Return why the command did not run for part of the time, or None if all of it is explained.
 
     The wall time of a repetition consists of the command's CPU time, others' CPU time while it was ready, its sleep,

@@ -242,7 +242,7 @@ class Settings(Struct, frozen=True):
     memory_nodes: frozenset[int] | None
     nodes_with_memory: frozenset[int] | None
     swaps: tuple[Swap, ...] | None
-    why_processes_hidden: str | None  # None: all processes are visible
+    hidden_processes_reason: str | None  # None: all processes are visible
     tuned: Tuned | None
 
 
@@ -291,7 +291,7 @@ def read_settings(
         memory_nodes=read_memory_nodes(reader),
         nodes_with_memory=read_nodes_with_memory(reader),
         swaps=read_swaps(reader),
-        why_processes_hidden=read_hidepid_reason(reader),
+        hidden_processes_reason=read_hidepid_reason(reader),
         tuned=read_tuned(reader),
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.noise.comparison import SpeedChange, speed_changes, why_change_unknown
+from noisewatch.judgement.noise.comparison import SpeedChange, speed_changes, unknown_change_reason
 from noisewatch.judgement.remedies import Remedy
 from noisewatch.judgement.run.placement import PlacementAdvice, placement_advice
 from noisewatch.judgement.run.reasons import RunOutcome
@@ -70,7 +70,7 @@ def conclude(series: RunSeries) -> RunConclusion:
         difference=difference,
         of_all_pairs=_difference(series, undisturbed_only=False),
         speed_change=speed_change_in(series),
-        change_unknown=why_speed_unknown(series),
+        change_unknown=unknown_speed_reason(series),
         culprits=tuple(rank_culprits((judged.repetition.number, judged.verdict) for judged in series.repetitions)),
         pairs=pairs,
         is_refused=(0 if difference is None else difference.pairs) < least
@@ -84,7 +84,7 @@ def speed_change_in(series: RunSeries) -> SpeedChange | None:
     return changes[0] if changes else None
 
 
-def why_speed_unknown(series: RunSeries) -> str | None:
+def unknown_speed_reason(series: RunSeries) -> str | None:
     """Return why the machine's speed change is unknown, or None if it is known or was not requested.
 
     It counts as not requested for a series that ended early: reports then name the early end.
@@ -93,7 +93,7 @@ def why_speed_unknown(series: RunSeries) -> str | None:
         return None
     if series.opening is None or series.closing is None:
         return f"not calibrated {series.not_calibrated}"
-    return why_change_unknown(series.opening, series.closing, series.machine.target.cpus)
+    return unknown_change_reason(series.opening, series.closing, series.machine.target.cpus)
 
 
 def remedy_in(series: RunSeries, culprit: RunCulprit) -> Remedy | None:
@@ -199,7 +199,7 @@ def gate_of_machine(series: RunSeries) -> RunOutcome:
     change = speed_change_in(series)
     if change is not None and change.is_too_much:
         return RunOutcome.DISTURBED
-    return RunOutcome.UNDISTURBED if why_speed_unknown(series) is None else RunOutcome.UNKNOWN
+    return RunOutcome.UNDISTURBED if unknown_speed_reason(series) is None else RunOutcome.UNKNOWN
 
 
 def gate_of_results(results: MarkedResults) -> RunOutcome:

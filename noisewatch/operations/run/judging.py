@@ -13,7 +13,7 @@ from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
 from noisewatch.judgement.run.clock_speed import calibrated_khz
-from noisewatch.judgement.run.foreign_time import why_trace_insufficient, why_trace_unusable
+from noisewatch.judgement.run.foreign_time import insufficient_trace_reason, unusable_trace_reason
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunStanding
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
 from noisewatch.kernel.tasks.files import parse_schedstat
@@ -137,9 +137,9 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         seen_late_ns=seen_late_ns,
     )
     allowance, siblings = allowance_for(repetition.length_ns, floors_of(opening)), Case(after).siblings
-    is_believed = why_trace_unusable(repetition, allowance) is None
+    is_believed = unusable_trace_reason(repetition, allowance) is None
     placement = pending.placement_by_trace if is_believed else pending.placement
-    unsettled = why_trace_insufficient(repetition, siblings, allowance)
+    unsettled = insufficient_trace_reason(repetition, siblings, allowance)
     if unsettled is not None:
         repetition = replace(repetition, trace=unsettled)
     verdict = judge_repetition(repetition, siblings, allowance, calibrated_khz(opening))

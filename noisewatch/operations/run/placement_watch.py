@@ -90,7 +90,7 @@ class ThreadSpreader:
 
     def _pin(self, thread: ThreadLook) -> SpreadThread:
         cpu = self._best(thread.cpu)
-        reason = self._why_not_pinned(thread.tid, cpu)
+        reason = self._try_to_pin(thread.tid, cpu)
         if reason is not None:
             self._left.add(thread.tid)
             self._left_by_reason[reason] = self._left_by_reason.get(reason, 0) + 1
@@ -118,7 +118,7 @@ class ThreadSpreader:
         place = self._topology.get(cpu)
         return place.siblings if place is not None and place.siblings is not None else frozenset({cpu})
 
-    def _why_not_pinned(self, tid: int, cpu: int) -> str | None:
+    def _try_to_pin(self, tid: int, cpu: int) -> str | None:
         """Pin the thread to the CPU and return None, or return why it is left alone."""
         try:
             allowed = frozenset(self._affinity(tid))

@@ -63,7 +63,7 @@ def _compare(tool: BenchmarkTool, rounds: int, folder: Path) -> str:
     )
 
 
-def _why_unusable(tool: BenchmarkTool, folder: Path) -> str | None:
+def _unusable_reason(tool: BenchmarkTool, folder: Path) -> str | None:
     """Prepare the tool. Return why it cannot be used, or None if it can."""
     if shutil.which(tool.prepare[0]) is None:
         return f"no {tool.prepare[0]}"
@@ -88,7 +88,7 @@ def main() -> None:
             folder = Path(name)
             if tool.program is not None:
                 shutil.copytree(_PROGRAMS / tool.program, folder, dirs_exist_ok=True)
-            reason = _why_unusable(tool, folder)
+            reason = _unusable_reason(tool, folder)
             text = _compare(tool, options.rounds, folder) if reason is None else f"not available: {reason}"
         print(f"{tool.name:<26}{text}", flush=True)
 

@@ -106,7 +106,9 @@ _OLD = {"/proc/sys/kernel/osrelease": "5.15.0\n", "/proc/version": "Linux versio
 def test_only_missing_requirements_of_a_partition_are_listed(files: Files, missing: str) -> None:
     plan = planned({**_FILES, **files}, 1)
     assert plan.steps.partition is None
-    assert plan.why_no_partition == (f"The CPUs cannot be isolated without a reboot, as this machine lacks {missing}")
+    assert plan.no_partition_reason == (
+        f"The CPUs cannot be isolated without a reboot, as this machine lacks {missing}"
+    )
 
 
 def test_options_that_the_kernel_lacks_are_left_out_with_the_reason() -> None:

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
-from noisewatch.judgement.run.placement import placement_reasons, why_placement_unknown
+from noisewatch.judgement.run.placement import placement_reasons, unknown_placement_reason
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, describe_reason
 from noisewatch.judgement.run.repetition_verdict import with_placement
 from noisewatch.kernel.cpus.topology import CpuPlace
@@ -117,20 +117,20 @@ _LOOK = [thread_look(9, 1, 90, migrations=0)]
 def test_unobserved_placement_is_unknown_where_nodes_or_kinds_of_core_differ(
     placement: Placement, words: str | None
 ) -> None:
-    reason = why_placement_unknown(placement)
+    reason = unknown_placement_reason(placement)
     assert reason is None if words is None else words in str(reason)
 
 
-def _why_unknown(*steps: tuple[int, int], begun: int | None = 0) -> str | None:
+def _unknown_reason(*steps: tuple[int, int], begun: int | None = 0) -> str | None:
     """Return why the placement of a thread with these migrations is unknown, where each look found it on one CPU."""
     tally = PlacementTally(ALL, TWO_NODES, {9: begun})
     for at, (cpu, migrations) in enumerate(steps, start=1):
         tally.add(CommandLook(0, by_tid(thread_look(9, cpu, 100 * at, migrations=migrations))))
-    return why_placement_unknown(tally.placement(NOWHERE_ELSE, 100 * len(steps)))
+    return unknown_placement_reason(tally.placement(NOWHERE_ELSE, 100 * len(steps)))
 
 
 def test_moves_between_looks_make_the_placement_unknown() -> None:
-    reason = _why_unknown(*[(0, 10 * at) for at in range(1, 5)])
+    reason = _unknown_reason(*[(0, 10 * at) for at in range(1, 5)])
     assert reason is not None
     assert "moved more often than observed" in reason
     assert "known for only 0%" in reason
@@ -147,15 +147,15 @@ def test_moves_between_looks_make_the_placement_unknown() -> None:
     ids=["it stayed", "an observed move", "a fifth of its time is in doubt", "moves before the first look"],
 )
 def test_a_placement_unknown_for_a_small_part_of_the_time_is_accepted(steps: list[tuple[int, int]]) -> None:
-    assert _why_unknown(*steps) is None
+    assert _unknown_reason(*steps) is None
 
 
 def test_migrations_before_the_command_began_do_not_count_except_for_its_children() -> None:
-    assert _why_unknown(*[(0, 3)] * 5, begun=3) is None
-    assert "does not count it" in str(_why_unknown(*[(0, 3)] * 2, begun=None))
+    assert _unknown_reason(*[(0, 3)] * 5, begun=3) is None
+    assert "does not count it" in str(_unknown_reason(*[(0, 3)] * 2, begun=None))
     child = PlacementTally(ALL, TWO_NODES, {8: 3})
     child.add(CommandLook(0, by_tid(thread_look(9, 0, 100, migrations=3))))
-    assert "known for only 0%" in str(why_placement_unknown(child.placement(NOWHERE_ELSE, 100)))
+    assert "known for only 0%" in str(unknown_placement_reason(child.placement(NOWHERE_ELSE, 100)))
 
 
 _QUIET = RepetitionVerdict(RunOutcome.UNDISTURBED)
@@ -180,5 +180,5 @@ def test_irrelevant_placement_keeps_an_unknown_verdict() -> None:
 
 def test_a_placement_that_was_traced_needs_no_look() -> None:
     unobserved = placed(used_ns=100)
-    assert why_placement_unknown(unobserved) is not None
-    assert why_placement_unknown(replace(unobserved, traced_share=1.0)) is None
+    assert unknown_placement_reason(unobserved) is not None
+    assert unknown_placement_reason(replace(unobserved, traced_share=1.0)) is None

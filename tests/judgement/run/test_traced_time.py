@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from noisewatch.judgement.run.foreign_time import why_trace_insufficient
+from noisewatch.judgement.run.foreign_time import insufficient_trace_reason
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
 from noisewatch.kernel.trace.runs import Parent
 from noisewatch.model.run.repetition import Repetition
@@ -118,25 +118,25 @@ def test_possibly_idle_time_is_not_a_culprits_and_may_leave_a_trace_unsettled() 
     repetition = _busy()
     for_sure = traced(repetition, thread_time("hog", 900, 20, doubt_ms=12), own_ms=900)
     assert _culprits(judge(for_sure)) == [("hog", 900, 2, 8 * MS)]
-    assert why_trace_insufficient(for_sure, _NO_SIBLINGS, ALLOWED) is None
+    assert insufficient_trace_reason(for_sure, _NO_SIBLINGS, ALLOWED) is None
     in_doubt = traced(repetition, thread_time("hog", 900, 20, doubt_ms=16), own_ms=900)
-    assert why_trace_insufficient(in_doubt, _NO_SIBLINGS, ALLOWED) is not None
+    assert insufficient_trace_reason(in_doubt, _NO_SIBLINGS, ALLOWED) is not None
     assert judge(in_doubt) == judge(repetition)
     trifle = traced(repetition, thread_time("hog", 900, 4, doubt_ms=4), own_ms=900)
-    assert why_trace_insufficient(trifle, _NO_SIBLINGS, ALLOWED) is None
+    assert insufficient_trace_reason(trifle, _NO_SIBLINGS, ALLOWED) is None
 
 
 def test_doubtful_own_time_is_not_settled_unless_the_command_used_all_of_it() -> None:
     in_doubt = traced(_busy(), own_ms=910, doubt_ms=8)
-    assert why_trace_insufficient(in_doubt, _NO_SIBLINGS, ALLOWED) is not None
-    assert why_trace_insufficient(traced(_busy(), own_ms=910, doubt_ms=4), _NO_SIBLINGS, ALLOWED) is None
-    assert why_trace_insufficient(traced(_busy(), own_ms=900, doubt_ms=8), _NO_SIBLINGS, ALLOWED) is None
+    assert insufficient_trace_reason(in_doubt, _NO_SIBLINGS, ALLOWED) is not None
+    assert insufficient_trace_reason(traced(_busy(), own_ms=910, doubt_ms=4), _NO_SIBLINGS, ALLOWED) is None
+    assert insufficient_trace_reason(traced(_busy(), own_ms=900, doubt_ms=8), _NO_SIBLINGS, ALLOWED) is None
     with_a_hog = traced(_busy(), thread_time("hog", 900, 20), own_ms=910, doubt_ms=8)
     assert _culprits(judge(with_a_hog)) == [("hog", 900, 2, 20 * MS)]
 
 
 def test_a_missing_trace_has_its_reason() -> None:
-    assert why_trace_insufficient(replace(_busy(), trace="it was lost"), _NO_SIBLINGS, ALLOWED) == "it was lost"
+    assert insufficient_trace_reason(replace(_busy(), trace="it was lost"), _NO_SIBLINGS, ALLOWED) == "it was lost"
 
 
 def test_a_traced_sibling_is_judged_by_the_trace() -> None:
@@ -144,7 +144,7 @@ def test_a_traced_sibling_is_judged_by_the_trace() -> None:
     busy = repeat(ran(), ran({1: 100, 2: 900}, 1.0), own_ms=900, use=THREADED)
     assert judge(busy, siblings).outcome == RunOutcome.DISTURBED
     untraced = traced(busy, own_ms=900)
-    assert why_trace_insufficient(untraced, siblings, ALLOWED) is not None
+    assert insufficient_trace_reason(untraced, siblings, ALLOWED) is not None
     assert judge(untraced, siblings).outcome == RunOutcome.DISTURBED
     assert not isinstance(untraced.trace, str)
     window = replace(untraced.trace, own_ns_by_cpu={1: 0, 2: 900 * MS, 3: 0})
@@ -158,8 +158,8 @@ def test_a_trace_without_a_target_cpu_settles_nothing() -> None:
     whole = traced(_busy(own_ms=800), own_ms=800)
     assert not isinstance(whole.trace, str)
     part = replace(whole, trace=replace(whole.trace, own_ns_by_cpu={2: 800 * MS}))
-    assert why_trace_insufficient(whole, _NO_SIBLINGS, ALLOWED) is None
-    assert "CPU 3 was not traced" in str(why_trace_insufficient(part, _NO_SIBLINGS, ALLOWED))
+    assert insufficient_trace_reason(whole, _NO_SIBLINGS, ALLOWED) is None
+    assert "CPU 3 was not traced" in str(insufficient_trace_reason(part, _NO_SIBLINGS, ALLOWED))
     assert judge(part) == judge(_busy(own_ms=800))
 
 
@@ -168,9 +168,9 @@ def test_a_trace_that_shows_less_than_the_command_waited_is_rejected() -> None:
     use = replace(ALONE, waited_ns=28 * MS, switches=20)
     repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=use)
     contradicted = traced(repetition, thread_time("hog", 900, 4), own_ms=900)
-    assert "waited 28" in str(why_trace_insufficient(contradicted, _NO_SIBLINGS, ALLOWED))
+    assert "waited 28" in str(insufficient_trace_reason(contradicted, _NO_SIBLINGS, ALLOWED))
     assert judge(contradicted).outcome == RunOutcome.DISTURBED
     explained = traced(repetition, thread_time("hog", 900, 22), own_ms=900)
-    assert why_trace_insufficient(explained, _NO_SIBLINGS, ALLOWED) is None
+    assert insufficient_trace_reason(explained, _NO_SIBLINGS, ALLOWED) is None
     threaded = replace(contradicted, use=replace(contradicted.use, ran_alone=False))
-    assert why_trace_insufficient(threaded, _NO_SIBLINGS, ALLOWED) is None
+    assert insufficient_trace_reason(threaded, _NO_SIBLINGS, ALLOWED) is None

@@ -15,7 +15,7 @@ from typing import Any
 from tests.benchmark.shares import describe_trials
 from tests.lab.lab import Lab
 from tests.lab.machine import ISOLATED, kernel_image
-from tests.lab.run.series import PRIVILEGES, quiet_repetitions, run_with_a_hog, why_not_undisturbed
+from tests.lab.run.series import PRIVILEGES, quiet_repetitions, run_with_a_hog, verdict_with_reason
 from tests.live.hog_in_a_run import SEVENTH, HoggedSeries
 
 _AT_ONCE = 250  # so that a command ends within the lab's timeout
@@ -50,7 +50,7 @@ def _print_trials(lab: Lab, name: str, trials: int) -> None:
     print(
         f"of all others disturbed {describe_trials(others, sum(len(series.repetitions) - 1 for series in all_series))}"
     )
-    for reason, count in Counter(_why_others(all_series)).most_common(5):
+    for reason, count in Counter(_other_reasons(all_series)).most_common(5):
         print(f"  {count:>4} {reason}", flush=True)
 
 
@@ -61,15 +61,15 @@ def _print_quiet(lab: Lab, repetitions: int) -> None:
     others = [line for line in lines if line["verdict"] != "undisturbed"]
     undisturbed = len(lines) - len(others)
     print(f"no deliberate disturbance: undisturbed {describe_trials(undisturbed, len(lines))}")
-    for reason, count in Counter(map(why_not_undisturbed, others)).most_common():
+    for reason, count in Counter(map(verdict_with_reason, others)).most_common():
         print(f"  {count:>4} {reason}", flush=True)
 
 
-def _why_others(all_series: Iterable[HoggedSeries]) -> Iterator[str]:
+def _other_reasons(all_series: Iterable[HoggedSeries]) -> Iterator[str]:
     for series in all_series:
         for line in series.repetitions:
             if line["verdict"] != "undisturbed" and line["number"] != SEVENTH:
-                yield why_not_undisturbed(line)
+                yield verdict_with_reason(line)
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def quiet_repetitions(lab: Lab, repetitions: int) -> list[dict[str, Any]]:
     return lines_of(lab.scratch / "quiet.jsonl")
 
 
-def why_not_undisturbed(line: Mapping[str, Any]) -> str:
+def verdict_with_reason(line: Mapping[str, Any]) -> str:
     """Return the verdict of a repetition with its first reason or unknown."""
     reasons = [reason["name"] for reason in line["reasons"]] or line["unknowns"]
     return f"{line['verdict']}: {reasons[0]}"

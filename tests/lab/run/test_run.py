@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.lab.lab import Lab
-from tests.lab.run.series import CPU, PRIVILEGES, quiet_repetitions, run_with_a_hog, why_not_undisturbed
+from tests.lab.run.series import CPU, PRIVILEGES, quiet_repetitions, run_with_a_hog, verdict_with_reason
 from tests.live.hog_in_a_run import SEVENTH
 from tests.plumbing.receipts import lines_of
 
@@ -38,7 +38,7 @@ def test_a_hog_is_named_in_its_repetition(isolated: Lab, name: str) -> None:
 def test_most_quiet_repetitions_are_undisturbed(isolated: Lab) -> None:
     """Emulation itself may disturb a few."""
     lines = quiet_repetitions(isolated, 100)
-    others = Counter(why_not_undisturbed(line) for line in lines if line["verdict"] != "undisturbed")
+    others = Counter(verdict_with_reason(line) for line in lines if line["verdict"] != "undisturbed")
     assert len(lines) == 100
     assert others.total() <= 10, others
     assert [line["verdict"] for line in lines].count("disturbed") <= 2, others

@@ -248,8 +248,8 @@ def test_hidden_processes_are_hidden_in_a_replay(tmp_path: Path) -> None:
     files["/proc/self/status"] = files["/proc/self/status"].replace("CapEff:\t000001ffffffffff", "CapEff:\t0")
     content, (before, *_) = record(files)
     (after, *_) = replay(Recording(write_recording(tmp_path, content)))
-    assert "hidepid=2" in str(before.settings.why_processes_hidden)
-    assert after.settings.why_processes_hidden == before.settings.why_processes_hidden
+    assert "hidepid=2" in str(before.settings.hidden_processes_reason)
+    assert after.settings.hidden_processes_reason == before.settings.hidden_processes_reason
 
 
 def test_load_from_lxcfs_is_unknown_in_a_replay(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.judgement.answer import Answer, not_applicable, unknown
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.check import Check, check
-from noisewatch.judgement.grading import MICROBENCHMARK, not_calibrated, why_incomplete
+from noisewatch.judgement.grading import MICROBENCHMARK, incomplete_reason, not_calibrated
 from noisewatch.judgement.history.development import (
     Development,
     FigureMove,
@@ -151,7 +151,7 @@ def _judge(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureMo
         return not_calibrated(case)
     development = development_until(calibrated, case.snapshot, past)
     if development is None:
-        return unknown(why_incomplete(calibrated) or calibrated.doubt or "the calibration gave no prediction")
+        return unknown(incomplete_reason(calibrated) or calibrated.doubt or "the calibration gave no prediction")
     earlier = len(development.entries) - 1
     if earlier < LEAST_BEFORE:
         return not_applicable(_collecting_text(past, earlier, LEAST_BEFORE))

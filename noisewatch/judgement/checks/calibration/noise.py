@@ -16,8 +16,8 @@ from noisewatch.judgement.grading import (
     MICROBENCHMARK,
     culprits_on,
     grade_worst_cpu,
+    incomplete_reason,
     not_calibrated,
-    why_incomplete,
 )
 from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, NoiseFloor
 from noisewatch.judgement.noise.by_work import FloorsByWork, chance_line, floors_by_work_of, judged_by_work
@@ -73,7 +73,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
     if by_work is not None:
         return _judge_any_work(case, calibrated, by_work)
     if floor is None or calibrated.is_of_any_work:
-        return unknown(why_incomplete(calibrated) or calibrated.doubt or _TOO_LITTLE)
+        return unknown(incomplete_reason(calibrated) or calibrated.doubt or _TOO_LITTLE)
     text = (
         f"{chance_line(calibrated)}; CV {floor.cv_expected:.1%} (90% interval "
         f"{floor.cv_low:.1%} to {floor.cv_high:.1%}) on CPU {floor.cpu}, worst up to {floor.max_inflation:.2f}×"
@@ -90,7 +90,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, floor.cpu) if cause.has_culprits else (),
         )
-    reason = why_incomplete(calibrated) or undecided_reason(calibrated, text)
+    reason = incomplete_reason(calibrated) or undecided_reason(calibrated, text)
     if reason is not None:
         return graded.unknown(reason, text)
     return graded.passes(text)
@@ -142,7 +142,7 @@ def _judge_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -
         over = by_work.above or (ALONE,)
         cpus = frozenset().union(*(by_work.cpus_above[name] for name in over))
         cause = dominating_cause(calibrated, worst, by_work.worst)
-        is_certain = by_work.above and why_incomplete(calibrated) is None and calibrated.doubt is None
+        is_certain = by_work.above and incomplete_reason(calibrated) is None and calibrated.doubt is None
         passing = f"; --work {by_work.within[0]} would pass" if is_certain and by_work.within else ""
         return graded.fails(
             f"{text}; over the budget on {name_cpus(cpus)}: {', '.join(over)}, {BECAUSE}{cause.said}{passing}",
@@ -171,7 +171,7 @@ def undecided_reason(calibrated: Calibrated, text: str) -> str | None:
     if floor.chance is not None and floor.chance < budget.least_chance:
         return f"needs a chance of {describe_chance(budget.least_chance)}; {text}"
     if not budget.is_met_by(floor):
-        return f"{budget.why_unbounded([floor])}; {text}"
+        return f"{budget.unbounded_reason([floor])}; {text}"
     return None
 
 
@@ -240,7 +240,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
         for figures in measured
     }
     if not measured:
-        return unknown(why_incomplete(calibrated) or calibrated.doubt or "no gaps were measured")
+        return unknown(incomplete_reason(calibrated) or calibrated.doubt or "no gaps were measured")
     worst = max(measured, key=lambda figures: figures.stolen_share or 0.0)
     longest = max(measured, key=lambda figures: figures.gap_max_ns or 0)
     stolen, gap_ns = worst.stolen_share or 0.0, longest.gap_max_ns or 0
@@ -267,7 +267,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
         bound, severity = (blocks, Severity.BLOCKING) if stolen > blocks else (fails, None)
         return graded.fails(text, limit=bound, cpus=cpus, culprits=culprits, fix=fix, severity=severity)
     if len(measured) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
-        reason = why_incomplete(calibrated) or calibrated.doubt or "gaps were not measured on all target CPUs"
+        reason = incomplete_reason(calibrated) or calibrated.doubt or "gaps were not measured on all target CPUs"
         return graded.answer(Status.UNKNOWN, text, reason=reason, limit=None, unit=None)
     status = Status.PASS if stolen <= case.bound(_STOLEN_PASSES) and gap_ns <= case.bound(_GAP_PASSES) else Status.WARN
     return graded.answer(status, text)

@@ -11,7 +11,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import Move, Pin, write_all
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.programs import why_unseen
+from noisewatch.judgement.programs import unseen_reason
 from noisewatch.judgement.rules import PARALLEL
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cgroup.partitions import ISOLATED, Partition
@@ -139,7 +139,7 @@ def threads_confined_to_isolated_cpus(case: Case) -> Answer:
         cpus |= {thread.cpu for threads in stuck.values() for thread in threads}
         fix = _spread(crowds, [*stuck.values()], isolated)
         return case.graded().answer(Status.FAIL if stuck else Status.WARN, text, cpus=frozenset(cpus), fix=fix)
-    hidden = why_unseen(case)
+    hidden = unseen_reason(case)
     if hidden is not None:
         return unknown(hidden)
     if any(task.allowed is None and task.cpu in isolated for task in others):

@@ -86,24 +86,26 @@ def priority_lowered(case: Case) -> Answer:
         text, fix = "; ".join([*grave, *slight]), _fix(case, weights)
         if grave:
             return graded.fails(text, fix=fix)
-        return graded.warns(text, reason=_why_unread(case, own, weights), fix=fix)
-    why_not = _why_unread(case, own, weights)
-    if own is None or weights is None or why_not is not None:
-        return unknown(why_not or "unknown")
+        return graded.warns(text, reason=_unread_priority_reason(case, own, weights), fix=fix)
+    reason = _unread_priority_reason(case, own, weights)
+    if own is None or weights is None or reason is not None:
+        return unknown(reason or "unknown")
     if not weights.reaches_root:
         return unknown("the weight of this container cannot be seen from inside")
     return graded.passes(f"nice {own.nice}, and no cgroup lowers the weight")
 
 
-def _why_unread(case: Case, own: Scheduling | None, weights: CpuWeights | None) -> str | None:
+def _unread_priority_reason(case: Case, own: Scheduling | None, weights: CpuWeights | None) -> str | None:
     """Return why the priority may be lower than the values that were read, or None if all were read."""
     if own is None:
-        return case.why_unknown(STAT)
+        return case.unread_reason(STAT)
     unknown_level = (
         next((level for level in weights.levels if not level.is_known), None) if weights is not None else None
     )
     if weights is None or unknown_level is not None:
-        return case.why_unknown(unknown_level.folder if unknown_level is not None else MEMBERSHIP, "/proc/self/mounts")
+        return case.unread_reason(
+            unknown_level.folder if unknown_level is not None else MEMBERSHIP, "/proc/self/mounts"
+        )
     return None
 
 
@@ -295,7 +297,7 @@ def cpu_quota(case: Case) -> Answer:
         return inferred
     counts = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
     if quota is None or None in counts:
-        reasons = [case.why_unknown(*_paths_of_unknown(cgroup)), *_long_stops_text(case)]
+        reasons = [case.unread_reason(*_paths_of_unknown(cgroup)), *_long_stops_text(case)]
         return graded.unknown("; ".join(reasons))
     if quota != UNLIMITED:
         uncounted = _uncounted_cgroups(case)

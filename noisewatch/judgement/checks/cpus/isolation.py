@@ -16,7 +16,7 @@ from noisewatch.judgement.answer import Answer, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.checks.cpus.scheduler import can_offload
-from noisewatch.judgement.counted import why_untimed
+from noisewatch.judgement.counted import untimed_reason
 from noisewatch.judgement.effect import (
     TakenShares,
     describe_look,
@@ -27,7 +27,7 @@ from noisewatch.judgement.effect import (
 )
 from noisewatch.judgement.fixes.actions import MakePartition, move
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, boot_without
-from noisewatch.judgement.programs import Members, many_threads, other_noisewatches, why_unseen
+from noisewatch.judgement.programs import Members, many_threads, other_noisewatches, unseen_reason
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.terms import Area, Ground, Severity
 from noisewatch.kernel.cpus.online import CPUS
@@ -87,10 +87,10 @@ def target_not_isolated(case: Case) -> Answer:
         return graded.fails(text, cpus=open_cpus, fix=isolate(case))
     other = "a cgroup partition" if isolation.partition is None else "cgroup v1"
     text += f" at boot; cannot tell whether {other} isolates {'it' if len(open_cpus) == 1 else 'them'}"
-    why_not = case.why_unknown(
+    reason = case.unread_reason(
         *("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts", "/proc/self/cgroup")
     )
-    return graded.warns(text, cpus=open_cpus, reason=why_not, fix=isolate(case))
+    return graded.warns(text, cpus=open_cpus, reason=reason, fix=isolate(case))
 
 
 class PartitionNeeds(NamedTuple):
@@ -202,12 +202,12 @@ def tasks_on_target(case: Case) -> Answer:
         graded = case.graded(culprits=culprits).by(_TASK_SHARE, culprits[0].share or 0.0)
         return graded.fails(text, cpus=cpus, fix=move_threads(case, blamed))
     if interval is None:
-        return unknown(case.why_no_sample)
+        return unknown(case.no_sample_text)
     if interval.before.tasks is None or interval.after.tasks is None:
         return case.unread("/proc/PID")
     if any(cpu not in interval.load_by_cpu for cpu in case.target):
         return case.unread("/proc/stat")
-    reason = why_untimed(case, interval, case.target)
+    reason = untimed_reason(case, interval, case.target)
     if reason is not None:
         return unknown(reason)
     return _no_task_ran(case, [sighting.culprit for sighting in sightings], interval.after.tasks.by_tid.values())
@@ -276,7 +276,7 @@ def _no_task_ran(case: Case, threads: list[Disturbance], tasks: Collection[Task]
         if task.pid not in own and not task.is_bound:
             allowed, unasked = allowed + (task.allowed is not None), unasked + (task.allowed is None)
     graded = case.graded(evidence={"tasks_allowed": allowed, "tasks_not_asked": unasked}).by(_TASK_SHARE, share)
-    hidden = why_unseen(case)
+    hidden = unseen_reason(case)
     if hidden is not None:
         return graded.warns(f"{ran}, but not all is visible: {hidden}")
     if allowed or unasked:
@@ -409,10 +409,10 @@ def _without_effect(case: Case) -> Iterator[_Fault]:
         yield _ineffective(case, "rcu_nocbs", " (this kernel is built without CONFIG_RCU_NOCB_CPU)")
 
 
-def _ineffective(case: Case, name: str, why: str) -> _Fault:
+def _ineffective(case: Case, name: str, suffix: str) -> _Fault:
     values = (case.snapshot.platform.options or {}).get(name, ())
     given = " ".join(f"{name}={clean(value)}" for value in values)
-    return _Fault(f"{given} has no effect{why}", boot_without(name))
+    return _Fault(f"{given} has no effect{suffix}", boot_without(name))
 
 
 def _cpus_to_isolate(case: Case) -> CpuSet | None:

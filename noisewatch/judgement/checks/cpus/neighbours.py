@@ -11,13 +11,13 @@ from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.answer import Answer, Limit, passing_and_failing, unknown, warns_and_fails
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import why_untimed
+from noisewatch.judgement.counted import untimed_reason
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import BootOptions, Fix
 from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import MEMORY
-from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
+from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, unknown_cache_reason
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
@@ -108,7 +108,7 @@ def _with_siblings(case: Case) -> Answer:
     busy = {cpu: case.interval.busy_share(cpu) for cpu in sorted(case.siblings)}
     busy_by_cpu = {cpu: _busy_on_core(case, cpu, busy) for cpu, share in busy.items() if share is not None}
     worst = max(busy_by_cpu.values(), default=0.0)
-    why_unread = case.why_unknown("/proc/stat") if len(busy_by_cpu) < len(busy) else None
+    unread_reason = case.unread_reason("/proc/stat") if len(busy_by_cpu) < len(busy) else None
     answer = grade_cpus(
         case,
         busy_by_cpu,
@@ -117,7 +117,7 @@ def _with_siblings(case: Case) -> Answer:
         describe=lambda over: f"sibling on {name_cpus(over)}: {worst:.0%} busy",
         calm=f"sibling on {listed}: online, {worst:.1%} busy",
         evidence={"busy_share_by_cpu": by_cpu(busy)},
-        why_unknown=why_untimed(case, case.interval, case.siblings) or why_unread,
+        unknown_reason=untimed_reason(case, case.interval, case.siblings) or unread_reason,
         culprits=lambda over: tuple(_sibling_culprit(case, cpu) for cpu in sorted(over)),
         fix=fix,
     )
@@ -201,7 +201,7 @@ def busy_cache_neighbour(case: Case) -> Answer:
         return _weigh(case, case.unread(f"{CPUS}/online"))
     caches = set(cache_neighbourhoods(case).values())
     if None in caches or not caches:
-        return _weigh(case, unknown(why_no_cache(case, case.target)))
+        return _weigh(case, unknown(unknown_cache_reason(case, case.target)))
     neighbours = [(cache & case.running) - case.target - case.siblings for cache in caches if cache is not None]
     read_caches = {place.last_level_cache for place in case.snapshot.topology.values()}
     what = "last-level cache" if caches <= read_caches else "package (the kernel shows no shared cache)"
@@ -230,11 +230,11 @@ def _judge_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> An
     text = f"{name_cpus(working)}, in one {what} with the target: {load_text}" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
         return graded.fails(text, cpus=working, culprits=busiest(interval, worst))
-    why_unmeasured = why_untimed(case, interval, frozenset(busy))
-    if len(busy_by_cpu) < len(busy) or why_unmeasured is not None:
-        return observed.unknown(why_unmeasured or case.why_unknown("/proc/stat"), text)
+    unmeasured_reason = untimed_reason(case, interval, frozenset(busy))
+    if len(busy_by_cpu) < len(busy) or unmeasured_reason is not None:
+        return observed.unknown(unmeasured_reason or case.unread_reason("/proc/stat"), text)
     if uncached(case):
-        return observed.unknown(why_no_cache(case, uncached(case)), text)
+        return observed.unknown(unknown_cache_reason(case, uncached(case)), text)
     if load > case.bound(_CACHE_QUIET):
         text += warns_and_fails(case.bound(_CACHE_QUIET), case.bound(_CACHE_BUSY), "CPUs")
         return graded.warns(text, cpus=working, culprits=busiest(interval, worst))

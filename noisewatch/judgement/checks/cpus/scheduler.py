@@ -81,9 +81,9 @@ def target_not_tickless(case: Case) -> Answer:
     sources=(_THREADS_DOC, _OPTIONS_DOC),
 )
 def rcu_callbacks_on_target(case: Case) -> Answer:
-    offloaded, why_not = _offloaded_cpus(case)
+    offloaded, reason = _offloaded_cpus(case)
     if offloaded is None:
-        return unknown(why_not)
+        return unknown(reason)
     graded = case.graded(evidence={"rcu_nocbs": sorted(offloaded)})
     if not case.target:
         return unknown(NO_TARGET)
@@ -92,8 +92,8 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
         return case.unread(f"{CPUS}/nohz_full")  # which would offload them as well
     if kept:
         option = BootOptions(f"rcu_nocbs={cpu_list_argument(offloaded | case.target)}")
-        text = f"{name_cpus(kept)}: RCU callbacks run where they are queued{why_not}"
-        fix = None if why_not else Fix(lasting=(option,))
+        text = f"{name_cpus(kept)}: RCU callbacks run where they are queued{reason}"
+        fix = None if reason else Fix(lasting=(option,))
         return graded.fails(text, cpus=kept, fix=fix)
     if not can_offload(case):
         return case.unread(PACKED)  # without CONFIG_RCU_NOCB_CPU the option has no effect
@@ -112,7 +112,7 @@ def _offloaded_cpus(case: Case) -> tuple[CpuSet | None, str]:
         return frozenset(), ", this kernel is built without CONFIG_RCU_NOCB_CPU"
     given, options = case.snapshot.isolation.rcu_nocbs, case.snapshot.platform.options
     if given is None or options is None:
-        return None, case.why_unknown(COMMAND_LINE)
+        return None, case.unread_reason(COMMAND_LINE)
     is_all = _has(case, "RCU_NOCB_CPU_DEFAULT_ALL") and "rcu_nocbs" not in options
     return (given | case.online if is_all else given), ""
 

@@ -11,9 +11,9 @@ from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.grading import MICROBENCHMARK, by_cpu, why_incomplete
+from noisewatch.judgement.grading import MICROBENCHMARK, by_cpu, incomplete_reason
 from noisewatch.judgement.rules import PARALLEL, STRICT
-from noisewatch.judgement.shared_caches import uncached, why_no_cache
+from noisewatch.judgement.shared_caches import uncached, unknown_cache_reason
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.cpu_time import PATH as STAT
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
@@ -260,9 +260,11 @@ def _compare_targets(case: Case) -> Answer:
             return graded.by(limit, difference).answer(status, text, cpus=weaker)
     if len(designs) < len(case.target) or not strengths:
         return _judge_by_measurement(case)
-    why_unread = _partly_exported(case, {"design": designs, "rank": _ranks(case)}) or _why_no_base(case, case.target)
-    if why_unread is not None:
-        return unknown(why_unread)
+    unread_reason = _partly_exported(case, {"design": designs, "rank": _ranks(case)}) or _no_base_clock_reason(
+        case, case.target
+    )
+    if unread_reason is not None:
+        return unknown(unread_reason)
     return graded.passes(f"{name_cpus(case.target)}: one kind of core", cpus=case.target)
 
 
@@ -285,9 +287,9 @@ def _compare_with_others(case: Case) -> Answer | None:
         text = f"the base frequency of {name_cpus(case.target)} is {lower}"
         return graded.warns(text, cpus=case.target)
     if None in own and not _hides_kinds(case):
-        return unknown(why_core_kind_unknown(case, case.target))
-    why_no_base = _why_no_base(case, kinds.keys())
-    return unknown(why_no_base) if why_no_base is not None else None
+        return unknown(unknown_core_kind_reason(case, case.target))
+    no_base_reason = _no_base_clock_reason(case, kinds.keys())
+    return unknown(no_base_reason) if no_base_reason is not None else None
 
 
 _CACHE_FILE = regex(rf"{CPUS}/cpu\d+/cache/index\d+/(?:level|type|size)")
@@ -308,20 +310,20 @@ def _hides_kinds(case: Case) -> bool:
     return not is_unread and (is_guest or frequency.driver == NO_DRIVER)
 
 
-def why_core_kind_unknown(case: Case, cpus: Iterable[int]) -> str:
+def unknown_core_kind_reason(case: Case, cpus: Iterable[int]) -> str:
     """Return why the kind of core of these CPUs is unknown."""
     topology, clocks = case.snapshot.topology, highest_clocks(case)
     hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
     if hidden is not None:
-        return f"{case.why_unknown(hidden)}, so there may be several kinds of core"
+        return f"{case.unread_reason(hidden)}, so there may be several kinds of core"
     unranked = [cpu for cpu in cpus if cpu not in clocks and not ((place := topology.get(cpu)) and place.capacity)]
     if unranked:
         return f"neither capacity nor highest frequency is exported for {name_cpus(unranked)}"
     unknown_designs = [cpu for cpu in sorted(case.online) if cpu not in topology or topology[cpu].design is None]
     if unknown_designs:
         paths = [CPUINFO] if CPUINFO in case.snapshot.reason_by_path else []
-        why = case.why_unknown(*paths, f"{CPUS}/cpu{unknown_designs[0]}/cache", CPUINFO)
-        return f"the design of {name_cpus(unknown_designs)} is unknown ({why}), so cores may differ"
+        reason = case.unread_reason(*paths, f"{CPUS}/cpu{unknown_designs[0]}/cache", CPUINFO)
+        return f"the design of {name_cpus(unknown_designs)} is unknown ({reason}), so cores may differ"
     if len({place.design for place in topology.values()}) > 1:
         return "this machine has cores of several designs, and does not report which of them are faster"
     return "not all CPUs of this machine export their capacity or highest frequency, so other CPUs may be faster"
@@ -336,10 +338,10 @@ def _partly_exported(case: Case, known: Mapping[str, Mapping[int, object]]) -> s
     return None
 
 
-def _why_no_base(case: Case, cpus: Collection[int]) -> str | None:
+def _no_base_clock_reason(case: Case, cpus: Collection[int]) -> str | None:
     """Return why the base frequency of one of the CPUs is unknown, or None. It matters without turbo."""
     lacking = sorted(cpu for cpu in _without_base(case) if cpu in cpus)
-    return case.why_unknown(f"{CPUS}/cpu{lacking[0]}/cpufreq/base_frequency") if lacking else None
+    return case.unread_reason(f"{CPUS}/cpu{lacking[0]}/cpufreq/base_frequency") if lacking else None
 
 
 def _without_base(case: Case) -> CpuSet:
@@ -409,11 +411,11 @@ def _judge_by_measurement(case: Case) -> Answer:
     if not case.target:
         return unknown(NO_TARGET)
     calibrated = case.calibrated
-    why_unknown = why_core_kind_unknown(case, case.target)
+    unknown_reason = unknown_core_kind_reason(case, case.target)
     if calibrated is None:
-        return unknown(f"{why_unknown}, and there was no calibration")
+        return unknown(f"{unknown_reason}, and there was no calibration")
     if calibrated.doubt is not None or calibrated.troubles:
-        return unknown(f"{why_unknown}; {calibrated.doubt or why_incomplete(calibrated)}")
+        return unknown(f"{unknown_reason}; {calibrated.doubt or incomplete_reason(calibrated)}")
     import statistics  # few runs are calibrated
 
     samples = {
@@ -423,14 +425,14 @@ def _judge_by_measurement(case: Case) -> Answer:
     }
     times = {cpu: statistics.median(lengths) for cpu, lengths in sorted(samples.items()) if lengths}
     if len(times) < len(case.target) or not times or min(times.values()) <= 0:
-        return unknown(f"{why_unknown}, and not all target CPUs were calibrated")
+        return unknown(f"{unknown_reason}, and not all target CPUs were calibrated")
     difference = 1 - min(times.values()) / max(times.values())
     graded = case.graded(evidence={"work_ns_by_cpu": by_cpu(times)}).by(_WORK_DIFFERS, difference)
     slowest = frozenset(cpu for cpu, time in times.items() if time == max(times.values()))
     hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
     if difference <= case.bound(_WORK_ALIKE) and hidden is not None:
         return unknown(
-            f"{case.why_unknown(hidden)}; there are two kinds of core, though the same work took the same time"
+            f"{case.unread_reason(hidden)}; there are two kinds of core, though the same work took the same time"
         )
     if difference <= case.bound(_WORK_ALIKE):
         return graded.passes(f"the same work took the same time on all target CPUs, within {difference:.1%}")
@@ -468,9 +470,9 @@ def target_cpus_far_apart(case: Case) -> Answer:
         text = f"targets span {len(own_nodes)} NUMA nodes ({format_cpu_list(own_nodes)})"
         return graded.fails(text, measured=len(own_nodes), limit=1, unit="nodes", cpus=case.target)
     several = _several_caches_text(case, own_caches)
-    why_not = _why_places_unknown(case, nodes, caches)
-    if why_not is not None:
-        return graded.unknown(why_not, several or "unknown")
+    reason = _unknown_places_reason(case, nodes, caches)
+    if reason is not None:
+        return graded.unknown(reason, several or "unknown")
     if several is not None:
         return graded.warns(several, measured=len(own_caches), limit=1, unit="caches", cpus=case.target)
     return graded.passes(f"{name_cpus(case.target)}: one node, one last-level cache")
@@ -483,7 +485,9 @@ def _several_caches_text(case: Case, caches: list[CpuSet]) -> str | None:
     return f"targets span {len(caches)} last-level caches: {name_cpu_sets(cache & case.target for cache in caches)}"
 
 
-def _why_places_unknown(case: Case, nodes: Mapping[int, int | None], caches: Mapping[int, CpuSet | None]) -> str | None:
+def _unknown_places_reason(
+    case: Case, nodes: Mapping[int, int | None], caches: Mapping[int, CpuSet | None]
+) -> str | None:
     """Return why some target CPUs may lie elsewhere than reported, or None.
 
     A cache may span nodes (sub-NUMA clusters), so a shared cache does not prove one node.
@@ -492,9 +496,9 @@ def _why_places_unknown(case: Case, nodes: Mapping[int, int | None], caches: Map
     without_node = [cpu for cpu, node in nodes.items() if node is None and has_nodes]
     without_cache = uncached(case)
     if without_cache or not caches:
-        return why_no_cache(case, without_cache)
+        return unknown_cache_reason(case, without_cache)
     if without_node:
-        return case.why_unknown(NODES, f"{CPUS}/cpu{without_node[0]}")
+        return case.unread_reason(NODES, f"{CPUS}/cpu{without_node[0]}")
     foreign = [cpu for cpu, cache in caches.items() if cache is not None and cpu not in cache]
     different = {cache for cache in caches.values() if cache is not None}  # few, however many CPUs there are
     overlapping = {

@@ -34,8 +34,8 @@ def clocks_of(case: Case) -> dict[int, CpuFrequency]:
     return {cpu: clock_by_cpu.get(cpu, CpuFrequency(cpu)) for cpu in sorted(case.target)}
 
 
-def why_no_clock(case: Case, cpu: int, name: str) -> str:
-    reason = case.why_unknown(f"{CPUS}/cpu{cpu}/cpufreq/{name}", f"{CPUS}/cpu{cpu}/cpufreq")
+def unread_clock_reason(case: Case, cpu: int, name: str) -> str:
+    reason = case.unread_reason(f"{CPUS}/cpu{cpu}/cpufreq/{name}", f"{CPUS}/cpu{cpu}/cpufreq")
     is_guest = case.snapshot.platform.virtual not in (None, NONE)
     if case.snapshot.frequency.driver == NO_DRIVER:
         return f"this kernel has no cpufreq driver{', as usual in a virtual machine' if is_guest else ''} ({reason})"
@@ -78,7 +78,7 @@ def governor_not_performance(case: Case) -> Answer:
         return graded.fails(text, cpus=frozenset(failing), fix=fix)
     unreadable = [cpu for cpu, clock in clocks.items() if clock.governor is None]
     if unreadable or not clocks:
-        return unknown(why_no_clock(case, min(unreadable, default=0), "scaling_governor"))
+        return unknown(unread_clock_reason(case, min(unreadable, default=0), "scaling_governor"))
     if others:
         drivers = "/".join(sorted({str(clocks[cpu].driver) for cpu in others}))
         text = f"governor powersave of {drivers} on {name_cpus(others)}: the driver or the hardware varies the clock"
@@ -117,18 +117,18 @@ def _is_fixed(clock: CpuFrequency) -> bool:
 def turbo_enabled(case: Case) -> Answer:
     frequency = case.snapshot.frequency
     if frequency.turbo is None:
-        return unknown(_why_no_turbo(case))
+        return unknown(_no_turbo_reason(case))
     graded = case.graded(evidence={"turbo": frequency.turbo, "said_by": frequency.turbo_path})
     if not _has_turbo(case):
         return graded.passes("turbo is off")
     return graded.fails(f"turbo is on ({frequency.turbo_path})", fix=_turbo_off(case))
 
 
-def _why_no_turbo(case: Case) -> str:
+def _no_turbo_reason(case: Case) -> str:
     own = (f"{CPUS}/cpu{cpu}/cpufreq/{name}" for name in ("boost", "cpb") for cpu in sorted(case.target))
     paths = (f"{CPUS}/intel_pstate/no_turbo", *own, f"{CPUS}/cpufreq/boost")
     noted = next((path for path in paths if path in case.snapshot.reason_by_path), None)
-    return "neither no_turbo, boost nor cpb can be read" if noted is None else case.why_unknown(noted)
+    return "neither no_turbo, boost nor cpb can be read" if noted is None else case.unread_reason(noted)
 
 
 def _has_turbo(case: Case) -> bool:
@@ -170,7 +170,7 @@ def frequency_window_open(case: Case) -> Answer:
     clocks = clocks_of(case)
     unreadable = [cpu for cpu, clock in clocks.items() if clock.min_khz is None or clock.max_khz is None]
     if unreadable or not clocks:
-        return unknown(why_no_clock(case, min(unreadable, default=0), "scaling_min_freq"))
+        return unknown(unread_clock_reason(case, min(unreadable, default=0), "scaling_min_freq"))
     window = {str(cpu): [clock.min_khz, clock.max_khz] for cpu, clock in clocks.items()}
     graded = case.graded(evidence={"window_khz_by_cpu": window})
     open_cpus = [cpu for cpu, clock in clocks.items() if clock.min_khz != clock.max_khz]
@@ -271,7 +271,7 @@ def energy_preference_not_performance(case: Case) -> Answer:
         cpu for cpu, clock in clocks.items() if clock.energy_preference is None and _takes_preference(case, clock)
     ]
     if unreadable or not clocks:
-        return unknown(why_no_clock(case, min(unreadable, default=0), "energy_performance_preference"))
+        return unknown(unread_clock_reason(case, min(unreadable, default=0), "energy_performance_preference"))
     return graded.passes("performance")
 
 

@@ -226,9 +226,9 @@ def processor_hot(case: Case) -> Answer:
         return graded.by(_MARGIN_FAILS, margins[worst]).answer(status, text)
     without_margin = [sensor for sensor in sensors if sensor not in margins]
     if worst is None or without_margin:
-        return graded.unknown(_why_no_margin(case, without_margin[0]))
+        return graded.unknown(_no_margin_reason(case, without_margin[0]))
     if unread is not None:
-        return graded.unknown(case.why_unknown(unread))
+        return graded.unknown(case.unread_reason(unread))
     text = f"{worst.celsius:.0f} °C, {margins[worst]:.0f} K below critical"
     return graded.by(_MARGIN_FAILS, margins[worst]).passes(text)
 
@@ -240,10 +240,10 @@ def _margin_k(sensor: Sensor) -> float | None:
     return sensor.critical_celsius - sensor.celsius
 
 
-def _why_no_margin(case: Case, sensor: Sensor) -> str:
+def _no_margin_reason(case: Case, sensor: Sensor) -> str:
     critical = sensor.path.removesuffix("input") + "crit"
     if sensor.celsius is None or critical in case.snapshot.reason_by_path:
-        return case.why_unknown(sensor.path if sensor.celsius is None else critical)
+        return case.unread_reason(sensor.path if sensor.celsius is None else critical)
     return f"{sensor.celsius:.0f} °C, but {sensor.chip} exports no critical temperature"
 
 
@@ -355,7 +355,7 @@ def on_battery(case: Case) -> Answer:
         return not_applicable("no power supply is exported, as is usual on servers and virtual machines")
     if mains.is_on is None:
         battery = mains.source
-        return unknown(f"{battery} is a battery, but not in {SUPPLIES}" if battery else case.why_unknown(SUPPLIES))
+        return unknown(f"{battery} is a battery, but not in {SUPPLIES}" if battery else case.unread_reason(SUPPLIES))
     if mains.is_on:
         return graded.passes(f"on mains power ({mains.source})")
     return graded.fails(f"on battery ({mains.source})")

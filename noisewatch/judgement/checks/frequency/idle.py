@@ -70,7 +70,7 @@ def deep_idle_states(case: Case) -> Answer:
         latency_us, name = max((state.latency_us or 0, str(state.name)) for states in deep.values() for state in states)
         text = f"{name_cpus(deep)} may enter {name}, which takes {latency_us} µs to leave"
         if idle.request_us is None:
-            text += f"; cannot tell whether a latency request prevents it ({case.why_unknown(LATENCY_REQUEST)})"
+            text += f"; cannot tell whether a latency request prevents it ({case.unread_reason(LATENCY_REQUEST)})"
         status = Status.WARN if idle.request_us is None else Status.FAIL
         return graded.by(_LATENCY, latency_us).answer(status, text, cpus=frozenset(deep), fix=_shallow(deep))
     unreadable = [cpu for cpu in sorted(case.target) if not _is_known(idle.cpus.get(cpu))]

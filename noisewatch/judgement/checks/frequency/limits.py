@@ -11,7 +11,7 @@ from noisewatch.cpus import name_cpus
 from noisewatch.judgement.answer import Answer, Graded, Limit, unknown
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, clocks_of, why_no_clock
+from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, clocks_of, unread_clock_reason
 from noisewatch.judgement.checks.frequency.heat import BETTER_SUPPLY, supply_voltages
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
@@ -106,7 +106,7 @@ def clock_capped(case: Case) -> Answer:
         return _held_down(case, held, graded)
     unreadable = [cpu for cpu, clock in clocks.items() if clock.driver is None]
     if unreadable or not clocks:
-        return unknown(why_no_clock(case, min(unreadable, default=0), "scaling_driver"))
+        return unknown(unread_clock_reason(case, min(unreadable, default=0), "scaling_driver"))
     is_intel = any(clock.driver in INTEL_DRIVERS for clock in clocks.values())
     is_expected = _is_unreadable(case, Knob.PSTATE_MAX_PERF) or (is_intel and Knob.PSTATE_MAX_PERF not in knobs.absent)
     if max_percent is None and is_expected:
@@ -116,9 +116,11 @@ def clock_capped(case: Case) -> Answer:
         path = cap_path(doubtful[0])
         limit_khz = caps[doubtful[0]].limit_khz
         return unknown(
-            case.why_unknown(path) if limit_khz is None else f"{path}: {limit_khz} kHz, but no clock to compare it with"
+            case.unread_reason(path)
+            if limit_khz is None
+            else f"{path}: {limit_khz} kHz, but no clock to compare it with"
         )
-    reasons = [reason for reading in readings.values() if (reason := _why_doubtful(case, reading)) is not None]
+    reasons = [reason for reading in readings.values() if (reason := _lowered_clock_reason(case, reading)) is not None]
     if reasons:
         return graded.unknown(reasons[0])
     lowest_khz = min(
@@ -198,12 +200,12 @@ def _share(reading: _Reading) -> float:
     return (reading.khz or 0) / reading.promised_khz if reading.promised_khz else math.inf
 
 
-def _why_doubtful(case: Case, reading: _Reading) -> str | None:
+def _lowered_clock_reason(case: Case, reading: _Reading) -> str | None:
     """Return why the clock may be held down, or None if it is not."""
     if not reading.is_under_load and not reading.holds_high:
         return None  # the governor lowers an idle CPU's clock; another check warns of it
     if reading.khz is None:
-        return case.why_unknown(reading.path)
+        return case.unread_reason(reading.path)
     clock = describe_clock(reading.khz)
     if reading.promised_khz is None:
         return f"CPU {reading.cpu} runs at {clock}, and no base frequency is exported to compare it with"

@@ -12,7 +12,7 @@ from noisewatch.errors import Malformed
 from noisewatch.judgement.answer import Answer, Limit, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted, why_uncounted_since_boot
+from noisewatch.judgement.counted import uncounted_reason, uncounted_since_boot_reason, uncounted_softirqs_reason
 from noisewatch.judgement.effect import WHEN, effect, limits_of_taken, part_of
 from noisewatch.judgement.fixes.actions import Setting, Write, run_command, write, write_all
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
@@ -93,7 +93,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     if asked_for:
         text = f"{len(asked_for)} of {len(used)} active IRQs are allowed on target CPUs: {_names(asked_for)}"
         return graded.warns(text, measured=len(asked_for), fix=steer(case, asked_for))
-    reason = _why_more(case, irqs, interrupts) or _why_unnumbered(case, interrupts)
+    reason = _unlisted_irqs_reason(case, irqs, interrupts) or _unnumbered_reason(case, interrupts)
     if reason is not None:
         return unknown(reason)
     text = f"none of {len(used)} active IRQs is routed to a target CPU"
@@ -112,9 +112,9 @@ def _effective_path(folder: str) -> str:
     return f"{folder}/effective_affinity_list"
 
 
-def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
+def _unlisted_irqs_reason(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
     """Return why more IRQs may be active than the table lists, or None if it lists all."""
-    reason = why_uncounted_since_boot(case, interrupts, case.running | case.target)
+    reason = uncounted_since_boot_reason(case, interrupts, case.running | case.target)
     if reason is not None:
         return reason
     listed = {row.irq for row in interrupts.rows}
@@ -128,7 +128,7 @@ def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
     return f"{PATH} has no row for IRQ {lost[0].irq} ({whose or 'of an unknown device'})" if lost else None
 
 
-def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
+def _unnumbered_reason(case: Case, interrupts: Interrupts) -> str | None:
     """Return text on device interrupts without an IRQ number on target CPUs, or None. No file exports their affinity.
 
     They are s390's classes and a hypervisor's single vector; interrupts that also count in numbered rows are left out.
@@ -244,7 +244,9 @@ _COST_PASSES, _COST_FAILS = limits_of_taken("device interrupts", "cost-")
 def device_interrupts_on_target(case: Case) -> Answer:
     interval = case.sample
     counts = interval.interrupts
-    reason = next((why for window in case.intervals if (why := why_uncounted(case, window, case.target))), None)
+    reason = next(
+        (reason for window in case.intervals if (reason := uncounted_reason(case, window, case.target))), None
+    )
     if counts.rows is None:
         return unknown(reason or "unknown")
     sampled = _device_rates(interval, sorted(case.target & counts.cpus))
@@ -255,8 +257,8 @@ def device_interrupts_on_target(case: Case) -> Answer:
     culprits = _device_culprits(case, cost_by_cpu, 1.0 if is_by_number else case.bound(_COST_PASSES))
     values, fails = (rate_by_cpu, _RATE) if is_by_number else (cost_by_cpu, _COST_FAILS)
     if not is_by_number and any(rate_by_cpu.values()):
-        uncounted = (why_softirqs_uncounted(case, window) for window in case.intervals)
-        reason = reason or next((why for why in uncounted if why), None)
+        uncounted = (uncounted_softirqs_reason(case, window) for window in case.intervals)
+        reason = reason or next((reason for reason in uncounted if reason), None)
     interrupts = (culprit for culprit in culprits if culprit.kind == Kind.IRQ)
     blamed = _records_of(case.irqs_by_number, _culprits_above(interrupts, rate_by_cpu, case.bound(_RATE)))
     text = "; ".join(
@@ -278,7 +280,7 @@ def device_interrupts_on_target(case: Case) -> Answer:
             "while_calibrating_per_s_by_cpu": by_cpu(later),
             "cost_share_by_cpu": by_cpu(cost_by_cpu),
         },
-        why_unknown=reason,
+        unknown_reason=reason,
         culprits=lambda _: culprits,
         fix=steer(case, blamed),
     )

@@ -11,7 +11,7 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.answer import Answer, Limit, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted
+from noisewatch.judgement.counted import uncounted_reason, uncounted_softirqs_reason
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
@@ -78,7 +78,7 @@ def _softirqs(case: Case) -> Answer:
         "share_by_cpu": by_cpu(shares),
     }
     share_by_cpu = {cpu: share for cpu, share in shares.items() if share is not None}
-    untimed = case.why_unknown("/proc/stat") if len(share_by_cpu) < len(shares) else None
+    untimed = case.unread_reason("/proc/stat") if len(share_by_cpu) < len(shares) else None
     by_time = grade_cpus(
         case,
         {cpu: _unexplained_share(interval, cpu, share) for cpu, share in share_by_cpu.items()},
@@ -87,7 +87,7 @@ def _softirqs(case: Case) -> Answer:
         describe=lambda over: f"softirqs took {max(share_by_cpu[cpu] for cpu in over):.1%} of {name_cpus(over)}",
         calm=_calm_text(case, rates),
         evidence=evidence,
-        why_unknown=why_softirqs_uncounted(case, interval) or untimed,
+        unknown_reason=uncounted_softirqs_reason(case, interval) or untimed,
         culprits=lambda over: _of_kind(interval, over, Kind.SOFTIRQ),
     )
     if by_time.status == Status.FAIL:
@@ -173,7 +173,7 @@ _CALLS_PASS, _CALLS_FAIL = passing_and_failing(
 )
 def ipis_on_target(case: Case) -> Answer:
     interval = case.sample
-    reason = why_uncounted(case, interval, case.target)
+    reason = uncounted_reason(case, interval, case.target)
     if interval.interrupts.rows is None or interval.after.interrupts is None:
         return unknown(reason or "unknown")
     if len(case.running) == 1:
@@ -197,7 +197,7 @@ def ipis_on_target(case: Case) -> Answer:
             "rate_per_s_by_cpu": by_cpu(rates),
             "rate_per_s_by_row": {row.label: _highest_count(row, case.target) / interval.seconds for row in calls},
         },
-        why_unknown=reason if worst <= case.bound(_CALLS_PASS) else None,
+        unknown_reason=reason if worst <= case.bound(_CALLS_PASS) else None,
         culprits=lambda over: _of_kind(interval, over, Kind.IPI),
     )
 

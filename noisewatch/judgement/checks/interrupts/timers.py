@@ -11,11 +11,11 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.answer import Answer, Limit, passing_and_failing, unknown
 from noisewatch.judgement.case import NO_TARGET, NOT_READ_AFTER, Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.counted import uncounted_reason
 from noisewatch.judgement.effect import WHEN, limits_of_taken, timers_while_calibrating
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.grading import by_cpu, not_calibrated, why_incomplete
+from noisewatch.judgement.grading import by_cpu, incomplete_reason, not_calibrated
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.isolation import runtime_path
@@ -109,7 +109,9 @@ def tick_not_stopped(case: Case) -> Answer:
             )
         fix = _switch_off_server(servers) if servers else None
         return graded.by(_TICKING, worst).answer(status, text, cpus=ticking, fix=fix, severity=Severity.WARNING)
-    reason = why_incomplete(calibrated) or _why_unmeasured(case, interval, frozenset(rates) - frozenset(rate_by_cpu))
+    reason = incomplete_reason(calibrated) or _unmeasured_rate_reason(
+        case, interval, frozenset(rates) - frozenset(rate_by_cpu)
+    )
     if reason is not None:
         return unknown(reason)
     worst = max(rate_by_cpu.values())
@@ -147,21 +149,21 @@ def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
     return ticks * NS_PER_S / worked_ns
 
 
-def _why_unmeasured(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
+def _unmeasured_rate_reason(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     """Return why the timer rate of a target CPU is unknown, or None if all are known."""
     if not case.target:
         return NO_TARGET
     if not cpus:
-        return _why_tickless(case, interval)
-    reason = why_uncounted(case, interval, cpus)
+        return _uncounted_tick_reason(case, interval)
+    reason = uncounted_reason(case, interval, cpus)
     if reason is not None:
         return reason
     if any(cpu not in interval.load_by_cpu for cpu in cpus):
-        return case.why_unknown("/proc/stat")
+        return case.unread_reason("/proc/stat")
     return f"{name_cpus(cpus)}: was hardly busy during the calibration, or has no timer row"
 
 
-def _why_tickless(case: Case, interval: Interval) -> str | None:
+def _uncounted_tick_reason(case: Case, interval: Interval) -> str | None:
     """Return why no row can count the tick, or None if one may. Only nohz_full stops the tick of a busy CPU."""
     ticks = counts_of(interval, Kind.TICK)
     others = case.target - (case.snapshot.isolation.nohz_full or frozenset())
@@ -257,13 +259,13 @@ def timers_on_target(case: Case) -> Answer:
         ]
         answer = graded.warns("; ".join(parts), cpus=above, culprits=culprits)
         return _judge(case, beyond if is_by_number else {}, costs, answer)
-    reason = _why_unknown(case)
+    reason = _unknown_rate_reason(case)
     if reason is not None:
         return graded.unknown(reason)
     worst = max(rates.values())
     failing_rate = case.bound(_MANY) if is_by_number else case.bound(_LONG) / _INTERRUPT_S
     if hz is None and worst > SMALLEST_HZ + case.bound(_FEW):
-        reason = f"{worst:.0f} timer interrupts/s, which may be the tick: {case.why_unknown(PACKED)}"
+        reason = f"{worst:.0f} timer interrupts/s, which may be the tick: {case.unread_reason(PACKED)}"
         severity = Severity.BLOCKING if worst > SMALLEST_HZ + failing_rate else None
         return graded.answer(Status.UNKNOWN, "unknown", reason=reason, severity=severity)
     answer = graded.passes(f"{worst:.0f} timer interrupts/s at most")
@@ -306,15 +308,15 @@ def _describe_tick(hz: int | None) -> str:
     return f"the tick comes {hz} times/s" if hz is not None else f"a tick comes at most {LARGEST_HZ} times/s"
 
 
-def _why_unknown(case: Case) -> str | None:
+def _unknown_rate_reason(case: Case) -> str | None:
     for interval in case.intervals:
-        reason = why_uncounted(case, interval, case.target)
+        reason = uncounted_reason(case, interval, case.target)
         if reason is not None:
             return reason
         table = interval.after.interrupts
         if table is None or all(kind_of_row(row) != Kind.TICK for row in table.rows):
             return f"{INTERRUPTS}: no row counts the timer's interrupts"
-        if (reason := _why_tickless(case, interval)) is not None:
+        if (reason := _uncounted_tick_reason(case, interval)) is not None:
             return reason
     return None
 

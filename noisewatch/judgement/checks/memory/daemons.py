@@ -6,7 +6,7 @@ from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpu
 from noisewatch.judgement.answer import Answer, Counted, Limit, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import grown_in_all, why_not_grown
+from noisewatch.judgement.counted import grown_in_all, unknown_growth_reason
 from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import knob_fix, unread
@@ -57,7 +57,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
     if Knob.THP_ENABLED in knobs.absent:
         return not_applicable("this kernel has no transparent huge pages")
     if not case.intervals:
-        return unknown(case.why_no_sample)
+        return unknown(case.no_sample_text)
     collapsed = grown_in_all(case, "thp_collapse_alloc")
     policy = knobs.word(Knob.THP_ENABLED)
     evidence = {"collapsed": collapsed, "enabled": policy, "defrag": knobs.word(Knob.THP_DEFRAG)}
@@ -65,7 +65,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
     return case.graded(evidence=evidence).by_counts(
         [Counted(collapsed, _COLLAPSED, Status.FAIL, f"{collapsed} huge pages were made by khugepaged")],
         "khugepaged made no huge pages" + ("" if policy is None else f" (policy {policy})"),
-        why_not_grown(case) if collapsed is None else None,
+        unknown_growth_reason(case) if collapsed is None else None,
         knob_fix(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if has_period else None,
     )
 
@@ -160,8 +160,8 @@ def numa_balancing_runs(case: Case) -> Answer:
     if len(numbers) < 2:
         return not_applicable("there is one memory node")
     text = f"on, with {len(numbers)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
-    why_not = why_not_grown(case) if unmapped is None and case.intervals else None
-    return graded.warns(text, reason=why_not, fix=fix)
+    reason = unknown_growth_reason(case) if unmapped is None and case.intervals else None
+    return graded.warns(text, reason=reason, fix=fix)
 
 
 _DIRTY_PASSES = Limit(

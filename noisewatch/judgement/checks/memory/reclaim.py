@@ -13,7 +13,7 @@ from msgspec import Struct
 from noisewatch.judgement.answer import Answer, Counted, Graded, Limit, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import grown, grown_in_all, grown_in_vmstat, total, why_not_grown
+from noisewatch.judgement.counted import grown, grown_in_all, grown_in_vmstat, total, unknown_growth_reason
 from noisewatch.judgement.effect import blocking_limit
 from noisewatch.judgement.fixes.actions import SwitchSwapOff, write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
@@ -85,7 +85,7 @@ def _answer_of_freeing(
 ) -> Answer:
     """Return the answer by how often tasks waited for memory and, if known, by the number of scanned pages."""
     if waits.number is None or scanned.number is None:
-        return graded.by_counts([waits], calm, why_not_grown(case), fix)
+        return graded.by_counts([waits], calm, unknown_growth_reason(case), fix)
     return graded.by_counts([waits, scanned], calm, None, fix)
 
 
@@ -230,7 +230,7 @@ def swapping(case: Case) -> Answer:
         if None not in growths:
             return graded.by(_SWAPPED_COST, cost).warns(text, fix=fix)
     if None in growths:
-        return unknown(why_not_grown(case))
+        return unknown(unknown_growth_reason(case))
     if total is None or free is None:
         return case.unread(MEMINFO)
     is_contradictory = free > total
@@ -330,7 +330,7 @@ def memory_short(case: Case) -> Answer:
     short = [room for room in rooms if _is_below(case, room.available_bytes, room.of_bytes, _FAILS)]
     if short:
         return _short_of(case, Status.FAIL, short[0], short[0].available_bytes, graded)
-    reason = _why_unknown(case, hits, rooms)
+    reason = _unknown_memory_reason(case, hits, rooms)
     if reason is not None:
         return graded.unknown(reason)
     tight = [room for room in rooms if _is_below(case, room.free_bytes, room.of_bytes, _PASSES)]
@@ -387,19 +387,19 @@ def _hits(snapshot: Snapshot) -> dict[str, int | None]:
     return {limit.folder: limit.hits for limit in snapshot.background.memory_limits.limits}
 
 
-def _why_unknown(case: Case, hits: Mapping[str, int | None], rooms: list[_Room]) -> str | None:
+def _unknown_memory_reason(case: Case, hits: Mapping[str, int | None], rooms: list[_Room]) -> str | None:
     """Return why there may be less memory than reported, or None if all is known."""
     if not _room_of_machine(case.snapshot):
         sizes = case.snapshot.background.memory.kb_by_name or {}
         has_more = None not in (sizes.get("MemTotal"), sizes.get("MemAvailable"))
-        return f"{MEMINFO}: more memory is available than exists" if has_more else case.why_unknown(MEMINFO)
+        return f"{MEMINFO}: more memory is available than exists" if has_more else case.unread_reason(MEMINFO)
     limits = case.snapshot.background.memory_limits
     if limits.unread is not None:
-        return case.why_unknown(limits.unread)
+        return case.unread_reason(limits.unread)
     unread_folders = [
         limit.folder for limit in limits.limits if hits[limit.folder] is None or _room_within(limit) is None
     ]
-    return case.why_unknown(unread_folders[0]) if unread_folders else None
+    return case.unread_reason(unread_folders[0]) if unread_folders else None
 
 
 def _evidence(case: Case, hits: Mapping[str, int | None]) -> dict[str, Any]:

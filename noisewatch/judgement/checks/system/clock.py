@@ -80,8 +80,8 @@ def slow_clock_source(case: Case) -> Answer:
     if clock.current in _SLOW:
         text = f"{clock.current} is slow to read"
         if available and not better and isinstance(case.snapshot.platform.tsc_flags, frozenset):
-            why, advice = _without_tsc(case, case.snapshot.platform.tsc_flags)
-            text, fix = f"{text}; {why}", Fix(lasting=(ByHand(advice, needs_reboot=True),), needs_root=False)
+            reason, advice = _without_tsc(case, case.snapshot.platform.tsc_flags)
+            text, fix = f"{text}; {reason}", Fix(lasting=(ByHand(advice, needs_reboot=True),), needs_root=False)
         return graded.fails(text, fix=fix)
     if clock.current in _PARAVIRTUAL and better:
         return graded.warns(f"{clock.current}, although tsc is available", fix=fix)

@@ -101,7 +101,7 @@ def _is_rebuilding_judged(case: Case) -> bool:
     """Return whether another check already judges array rebuilds: their disks need not be judged again."""
     check_, rules = disk_array_rebuilds, case.rules
     severity = rules.severity_by_id.get(check_.id, check_.severity_under(rules.profile))
-    return rules.why_ignored(check_.id, check_.area) is None and severity != Severity.INFORMATION
+    return rules.ignored_reason(check_.id, check_.area) is None and severity != Severity.INFORMATION
 
 
 def _members(arrays: tuple[Array, ...], disks: set[str]) -> frozenset[str]:

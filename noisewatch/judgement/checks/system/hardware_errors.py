@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.answer import LOOKED_BACK, Answer, Counted, Limit, not_applicable, unknown
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import grown, why_uncounted
+from noisewatch.judgement.counted import grown, uncounted_reason
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, STRICT
@@ -66,7 +66,7 @@ def kernel_log_troubled(case: Case) -> Answer:
     log = settings.kernel_log
     minor = case.graded(severity=Severity.INFORMATION)
     if log is None:
-        return minor.unknown(case.why_unknown(KERNEL_LOG_QUESTION))  # usually only root may read it
+        return minor.unknown(case.unread_reason(KERNEL_LOG_QUESTION))  # usually only root may read it
     recent_s = case.bound(_RECENT)
     if case.interval is not None:
         recent_s = max(recent_s, (settings.read_at_ns - case.interval.before.taken_at_ns) / NS_PER_S)
@@ -235,7 +235,7 @@ def machine_checks(case: Case) -> Answer:
         polls, seconds = _most_polls(polled_often[0]), polled_often[0].seconds
         text = f"the kernel polled for errors {polls} times in {seconds:.0f} s on one CPU"
         return graded.warns(text)
-    reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.running))]
+    reasons = [reason for interval in case.intervals if (reason := uncounted_reason(case, interval, case.running))]
     if reasons:
         return unknown(reasons[0])
     if case.snapshot.platform.virtual != NONE:
@@ -308,11 +308,11 @@ def memory_errors(case: Case) -> Answer:
     ]
     new = sum(count for counts in growths for count in counts.values() if count is not None)
     lost = sum(count for count in uncorrected if count is not None)
-    why_unknown = None
+    unknown_reason = None
     if None in uncorrected or any(None in counts.values() for counts in growths):
-        why_unknown = case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers))
+        unknown_reason = case.unread_reason(*(f"{CONTROLLERS}/{name}" for name in controllers))
     elif not case.snapshot.settings.error_counters.has_all_controllers:
-        why_unknown = f"none, but only {len(controllers)} memory controllers were read; there are more"
+        unknown_reason = f"none, but only {len(controllers)} memory controllers were read; there are more"
     graded = case.graded(
         evidence={
             "new_corrected": new,
@@ -324,7 +324,7 @@ def memory_errors(case: Case) -> Answer:
         Counted(lost, _NO_UNCORRECTED, Status.FAIL, f"{lost} uncorrected errors"),
         Counted(new, _NO_CORRECTED, Status.WARN, f"{new} errors were corrected"),
     )
-    return graded.by_counts(counts, "no memory errors", why_unknown)
+    return graded.by_counts(counts, "no memory errors", unknown_reason)
 
 
 _NO_MESSAGE = Limit(
@@ -366,12 +366,12 @@ def pcie_errors(case: Case) -> Answer:
     ]
     new_by_port = {port: sum(counts[port] or 0 for counts in growths) for port in ports}
     new, worst = sum(new_by_port.values()), max(new_by_port, key=lambda port: new_by_port[port])
-    why_unknown = None
+    unknown_reason = None
     if any(None in counts.values() for counts in growths):
-        why_unknown = case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports))
+        unknown_reason = case.unread_reason(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports))
     elif not case.snapshot.settings.error_counters.has_all_ports:
-        why_unknown = f"none, but only {len(ports)} root ports were read; there are more"
+        unknown_reason = f"none, but only {len(ports)} root ports were read; there are more"
     text = f"{new} messages about corrected errors, most below port {worst}"
     graded = case.graded(evidence={"new_by_port": {port: count for port, count in new_by_port.items() if count}})
     counts = [Counted(new, _NO_MESSAGE, Status.FAIL, text)]
-    return graded.by_counts(counts, f"none at {len(ports)} root ports", why_unknown)
+    return graded.by_counts(counts, f"none at {len(ports)} root ports", unknown_reason)

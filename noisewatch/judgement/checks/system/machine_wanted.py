@@ -89,7 +89,7 @@ def _compare(case: Case, facts: Sequence[WantedFact]) -> Iterator[_Comparison]:
     for wanted in facts:
         actual = known[wanted.of_class].get(wanted.name)
         if actual is None:
-            yield _Comparison(wanted, None, None, why_unread(case, wanted.of_class, wanted.name))
+            yield _Comparison(wanted, None, None, unread_fact_reason(case, wanted.of_class, wanted.name))
             continue
         is_met = wanted.is_met_by(actual)
         reason = f"{in_quotes(actual)} cannot be compared with the requested value" if is_met is None else None
@@ -120,8 +120,8 @@ def _evidence(facts: Sequence[_Comparison]) -> list[Mapping[str, Any]]:
     ]
 
 
-def why_unread(case: Case, of_class: FactClass, name: str) -> str:
+def unread_fact_reason(case: Case, of_class: FactClass, name: str) -> str:
     """Return why the fact's file could not be read; if each CPU has its own file, the first reason."""
     cpus = sorted(case.snapshot.online.online or case.snapshot.topology) or [0]
     paths = paths_of(of_class, name) or ()
-    return case.why_unknown(*(path.replace("{cpu}", str(cpu)) for path in paths for cpu in cpus))
+    return case.unread_reason(*(path.replace("{cpu}", str(cpu)) for path in paths for cpu in cpus))

@@ -60,7 +60,7 @@ _BY_HAND = {  # what the user can set outside of a guest
 def virtual_machine(case: Case) -> Answer:
     platform = case.snapshot.platform
     if platform.virtual is None:
-        return unknown(platform.virtual_because or case.why_unknown("/proc/cpuinfo", f"{DMI}/sys_vendor"))
+        return unknown(platform.virtual_because or case.unread_reason("/proc/cpuinfo", f"{DMI}/sys_vendor"))
     graded = case.graded(
         evidence={
             "hypervisor": platform.virtual,
@@ -179,7 +179,7 @@ def privileges_limited(case: Case) -> Answer:
     if missing is None or own.is_in_user_namespace is None:
         return case.unread(STATUS if missing is None else NAMESPACE)
     if lockdown is None:
-        return unknown(f"{case.why_unknown(Knob.LOCKDOWN)} (is securityfs mounted?)")
+        return unknown(f"{case.unread_reason(Knob.LOCKDOWN)} (is securityfs mounted?)")
     return graded.passes("all privileges, no lockdown")
 
 

@@ -22,7 +22,7 @@ from noisewatch.judgement.programs import (
     kind_of_program,
     other_noisewatches,
     running,
-    why_unseen,
+    unseen_reason,
 )
 from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
@@ -117,12 +117,12 @@ def background_job_runs(case: Case) -> Answer:
         status = Status.FAIL if far > case.bound(_WORKS) else Status.WARN
         stoppable = [kind for kind in visible if kind not in _NEVER_STOPPED]
         fix = _halt(case, interval, [run for kind in stoppable for run in runs_by_kind[kind]])
-        why_not = _unseen_reason(case, interval) if status == Status.WARN else None
+        reason = _unseen_jobs_reason(case, interval) if status == Status.WARN else None
         graded = graded.by(_WORKS, max(visible.values()))
-        return graded.answer(status, text, reason=why_not, culprits=culprits, fix=fix)
-    why_not = _unseen_reason(case, interval)
-    if why_not is not None:
-        return graded.unknown(why_not)
+        return graded.answer(status, text, reason=reason, culprits=culprits, fix=fix)
+    reason = _unseen_jobs_reason(case, interval)
+    if reason is not None:
+        return graded.unknown(reason)
     largest = max(share_by_kind.values(), default=0.0)
     return graded.by(_WORKS, largest).passes("no such program runs on the other CPUs")
 
@@ -188,11 +188,11 @@ def _halt(case: Case, interval: Interval, runs: list[TaskRun]) -> Fix | None:
     return Fix((run_command(f"kill -STOP {pids}", f"kill -CONT {pids}"),)) if pids else None
 
 
-def _unseen_reason(case: Case, interval: Interval) -> str | None:
+def _unseen_jobs_reason(case: Case, interval: Interval) -> str | None:
     before = interval.before.tasks
     if before is None or not before.is_complete:
         return "not all processes were read at the start of the sample"
-    return why_unseen(case)
+    return unseen_reason(case)
 
 
 _AHEAD = Limit(
@@ -247,7 +247,7 @@ def job_scheduled(case: Case) -> Answer:
         return case.graded(severity=Severity.INFORMATION).unknown("only `preflight` reads scheduled jobs")
     ahead_s = case.rules.expected_s if case.rules.expected_s is not None else case.bound(_AHEAD)
     if jobs.clock is None:
-        return case.graded(severity=severity).unknown(case.why_unknown(CLOCK_QUESTION))
+        return case.graded(severity=severity).unknown(case.unread_reason(CLOCK_QUESTION))
     crons = running(case, _CRONS)
     from_cron, doubt = _cron_jobs(jobs, jobs.clock) if crons else ([], None)
     from_anacron = [_Due("the jobs of the running anacron", 0.0)] if running(case, _ANACRON) else []
@@ -260,12 +260,12 @@ def job_scheduled(case: Case) -> Answer:
     if due:
         fix = _stop(due, [task.pid for task in crons] if any(job in due for job in from_cron) else [])
         return graded.warns(_describe_due(due), measured=round(max(due[0].in_s, 0.0)), fix=fix, severity=severity)
-    hidden = doubt or _why_cron_unseen(case, bool(crons))
-    why_not = case.why_unknown(TIMERS) if jobs.timers is None else hidden
-    if why_not is None and case.snapshot.platform.container != NONE:
-        why_not = f"{case.container_words} sees only its own jobs"
-    if why_not is not None:
-        return case.graded(evidence=evidence, severity=severity).unknown(why_not)
+    hidden = doubt or _unseen_cron_reason(case, bool(crons))
+    reason = case.unread_reason(TIMERS) if jobs.timers is None else hidden
+    if reason is None and case.snapshot.platform.container != NONE:
+        reason = f"{case.container_words} sees only its own jobs"
+    if reason is not None:
+        return case.graded(evidence=evidence, severity=severity).unknown(reason)
     return graded.passes(f"none within {_length(ahead_s)} ({_USERS})")
 
 
@@ -284,8 +284,8 @@ def _cron_jobs(jobs: Jobs, clock: WallClock) -> tuple[list[_Due], str | None]:
     return scheduled, doubt
 
 
-def _why_cron_unseen(case: Case, is_running: bool) -> str | None:
-    hidden = why_unseen(case)
+def _unseen_cron_reason(case: Case, is_running: bool) -> str | None:
+    hidden = unseen_reason(case)
     return None if is_running or hidden is None else f"cannot tell whether a cron daemon runs: {hidden}"
 
 

@@ -8,7 +8,7 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.answer import Answer, Limit, not_applicable, passing_and_failing, unknown, warns_and_fails
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import why_untimed
+from noisewatch.judgement.counted import untimed_reason
 from noisewatch.judgement.effect import (
     BLOCKS_AT,
     WARNS_AT,
@@ -74,9 +74,9 @@ def target_cpu_busy(case: Case) -> Answer:
         "share_of_others_while_calibrating_by_cpu": by_cpu(later),
     }
     worst = max(effect_by_cpu.values(), default=0.0)
-    reason = _why_unmeasured(case, interval) if None in busy.values() or not busy else None
+    reason = _unmeasured_load_reason(case, interval) if None in busy.values() or not busy else None
     if reason is None and worst <= case.bound(_BUSY_PASSES):
-        reason = why_untimed(case, interval, case.target)
+        reason = untimed_reason(case, interval, case.target)
     return grade_cpus(
         case,
         effect_by_cpu,
@@ -87,7 +87,7 @@ def target_cpu_busy(case: Case) -> Answer:
         ),
         calm=f"{worst:.1%} busy",
         evidence=evidence,
-        why_unknown=reason,
+        unknown_reason=reason,
         culprits=lambda over: _busiest(case, interval, {cpu: effect_by_cpu[cpu] for cpu in over}),
     )
 
@@ -115,10 +115,10 @@ def _busiest(case: Case, interval: Interval, share_by_cpu: Mapping[int, float]) 
     return tuple(sorted(culprits, key=lambda culprit: -(culprit.share or 0.0)))
 
 
-def _why_unmeasured(case: Case, interval: Interval) -> str:
+def _unmeasured_load_reason(case: Case, interval: Interval) -> str:
     missing = sorted(cpu for cpu in case.target if cpu not in interval.load_by_cpu)
     if interval.before.cpu_time is None or interval.after.cpu_time is None:
-        return case.why_unknown("/proc/stat")
+        return case.unread_reason("/proc/stat")
     if not case.target:
         return NO_TARGET
     return f"/proc/stat: the time of {name_cpus(missing)} stood still, ran backwards or is missing"
@@ -177,7 +177,7 @@ def pressure_stall(case: Case) -> Answer:
         name for name, stall in stalls.items() if stall.some is None or (stall.full is None and name != "cpu")
     ]
     if unreadable:
-        return graded.unknown(case.why_unknown(f"{PRESSURE}/{unreadable[0]}", PRESSURE) + " (boot with psi=1)")
+        return graded.unknown(case.unread_reason(f"{PRESSURE}/{unreadable[0]}", PRESSURE) + " (boot with psi=1)")
     status = Status.PASS if some[worst] <= case.bound(_STALL_PASSES) else Status.WARN
     if status == Status.WARN:
         text += warns_and_fails(case.bound(_STALL_PASSES), case.bound(_STALL_FAILS), "share")
@@ -224,7 +224,7 @@ def hypervisor_steal(case: Case) -> Answer:
     if interval is None and case.snapshot.platform.virtual == NONE:
         return not_applicable("not a virtual machine")
     if interval is None:
-        return unknown(case.why_no_sample)
+        return unknown(case.no_sample_text)
     loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
     sampled = _steal_shares(case, interval)
     later = _steal_shares(case, case.under_load) if case.under_load is not None else {}
@@ -233,7 +233,7 @@ def hypervisor_steal(case: Case) -> Answer:
     evidence = {"steal_share_by_cpu": by_cpu(sampled), "while_calibrating_share_by_cpu": by_cpu(later)}
     if case.snapshot.platform.virtual == NONE and worst == 0:
         return not_applicable("not a virtual machine")
-    reason = _why_unmeasured(case, interval) if len(steals) < len(case.target) else None
+    reason = _unmeasured_load_reason(case, interval) if len(steals) < len(case.target) else None
     if reason is None and worst == 0 and not any(load.steal_since_boot_ns for load in loads.values()):
         return unknown("no steal time since boot: the hypervisor may not report it")
     is_over_limit = worst > case.bound(_STEAL_FAILS)
@@ -247,7 +247,7 @@ def hypervisor_steal(case: Case) -> Answer:
         ),
         calm="no steal",
         evidence=evidence,
-        why_unknown=reason,
+        unknown_reason=reason,
         culprits=lambda over: _steal_culprits(case, over) if is_over_limit else (),
     )
 
@@ -323,9 +323,9 @@ def other_cpus_busy(case: Case) -> Answer:
     bound = case.bound(_OTHERS_FAIL)
     if mean > bound:
         return graded.fails(text, cpus=working, culprits=busiest(interval, others))
-    reason = why_untimed(case, interval, others)
+    reason = untimed_reason(case, interval, others)
     if len(busy_by_cpu) < len(busy) or reason is not None:
-        return observed.unknown(reason or case.why_unknown("/proc/stat"))
+        return observed.unknown(reason or case.unread_reason("/proc/stat"))
     if mean > case.bound(_OTHERS_PASS):
         text += warns_and_fails(case.bound(_OTHERS_PASS), bound, "share")
         return graded.warns(text, cpus=working, culprits=busiest(interval, others))

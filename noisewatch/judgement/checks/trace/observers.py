@@ -8,11 +8,11 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.answer import Answer, Limit, not_applicable, unknown
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.counted import uncounted_reason
 from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import by_cpu, setting_of, unread
-from noisewatch.judgement.programs import as_culprits, passes_if_visible, running, why_unseen
+from noisewatch.judgement.programs import as_culprits, passes_if_visible, running, unseen_reason
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
 from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.interrupts.table import counts_overflows
@@ -71,10 +71,10 @@ def profiler_runs(case: Case) -> Answer:
         rates = [f"CPU {cpu} is sampled {rate_by_cpu[cpu]:.0f} times a second" for cpu in sorted(sampled)]
         text = "; ".join([*rates, *([_are_running(profilers)] if profilers else [])])
         return graded.fails(text, cpus=sampled, culprits=as_culprits(profilers))
-    reason = why_unseen(case)
+    reason = unseen_reason(case)
     if reason is not None:
         return unknown(reason)
-    reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.target))]
+    reasons = [reason for interval in case.intervals if (reason := uncounted_reason(case, interval, case.target))]
     if reasons:
         return unknown(reasons[0])
     return graded.passes("no profiler with a known name runs, and none samples")

@@ -9,7 +9,7 @@ from msgspec import Struct
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.checks.calibration.noise import undecided_reason
-from noisewatch.judgement.grading import why_incomplete
+from noisewatch.judgement.grading import incomplete_reason
 from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of, judged_by_work
 from noisewatch.judgement.noise.dominance import QUOTA, dominating_cause, is_of_quota
@@ -49,7 +49,7 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
         return _conclude_any_work(calibrated, by_work, gaps)
     floor = calibrated.floor
     if floor is None or calibrated.is_of_any_work:
-        why = why_incomplete(calibrated) or calibrated.doubt or "too little was measured"
+        why = incomplete_reason(calibrated) or calibrated.doubt or "too little was measured"
         sentence = f"Cannot tell what can be measured here: {why}."
         return Conclusion(Status.UNKNOWN, sentence, helps="Calibrate longer (--duration).")
     status, judged = _judge(calibrated, floor)
@@ -84,7 +84,7 @@ def _conclude_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: Gaps
     ]
     summary = f"{budget.samples} samples of {length}, by kind of work: {'; '.join(parts)}"
     status, _ = judged_by_work(calibrated, by_work)
-    doubt = why_incomplete(calibrated) or calibrated.doubt
+    doubt = incomplete_reason(calibrated) or calibrated.doubt
     helps = "" if status == Status.PASS else _difference(calibrated, by_work, gaps)
     return Conclusion(status, f"{summary}{f'; but {doubt}' if doubt is not None else ''}.", helps=helps)
 
@@ -148,7 +148,7 @@ def _judge(calibrated: Calibrated, floor: NoiseFloor) -> tuple[Status, str]:
     above = calibrated.cpus_above_budget
     if above:
         return Status.FAIL, f"too much for the budget of {limit} on {name_cpus(above)}"
-    reason = why_incomplete(calibrated) or _undecided_reason(calibrated, floor, calibrated.budget)
+    reason = incomplete_reason(calibrated) or _undecided_reason(calibrated, floor, calibrated.budget)
     if reason is not None:
         return Status.UNKNOWN, f"but {reason}"
     return Status.PASS, f"within the budget of {limit}"
@@ -161,7 +161,7 @@ def _extrapolated_sentence(calibrated: Calibrated, floor: NoiseFloor, status: St
         above, limit = name_cpus(calibrated.cpus_above_budget), share_text(calibrated.budget.max_cv)
         advice = f"{_LONGER} to learn which change can be detected"
         return f"Samples of {length} vary too much for the budget of {limit} on {above}; {advice}."
-    why = why_incomplete(calibrated) or f"too little was measured for samples of {length}"
+    why = incomplete_reason(calibrated) or f"too little was measured for samples of {length}"
     return f"Cannot tell what can be measured here: {why}; {_LONGER}."
 
 

@@ -169,14 +169,14 @@ def cause_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
     if gaps.unplaced:
         rows.append(_figures_row("  not kept (full)", gaps.unplaced, None, width, "unknown"))
     rows.append(_figures_row("  all gaps", gaps.count, gaps.share, width, "strong"))
-    rows += [[(line, "faint")] for line in wrap(why_unknown(gaps), width)]
+    rows += [[(line, "faint")] for line in wrap(inference_reason(gaps), width)]
     if gaps.names:
         rows += [[], [("suspects" if gaps.are_suspects else "who", "faint")]]
         rows += [_name_row(name, share, width) for name, share in gaps.names]
     return rows
 
 
-def why_unknown(gaps: GapsShown) -> str:
+def inference_reason(gaps: GapsShown) -> str:
     """Return why the causes are only inferred; an empty text if they are from a trace."""
     if gaps.unknown_because is None:
         return ""

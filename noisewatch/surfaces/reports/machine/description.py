@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.checks.system.machine_wanted import why_unread
+from noisewatch.judgement.checks.system.machine_wanted import unread_fact_reason
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import NONE
@@ -72,7 +72,7 @@ def _table(of_class: FactClass, facts: Mapping[str, str | None], case: Case) -> 
         yield f"# {_WHY_NOT.get(of_class, 'Not checked.')} {_REMOVE}"
         yield from (f"# {_exact_line(name, value)}" for name, value in others.items())
     unknown = [name for name, value in facts.items() if value is None and name not in _KNOBS]
-    yield from (printable(f"# unknown here: {name} ({why_unread(case, of_class, name)})") for name in unknown)
+    yield from (printable(f"# unknown here: {name} ({unread_fact_reason(case, of_class, name)})") for name in unknown)
 
 
 def _key(name: str) -> str:

@@ -64,8 +64,8 @@ def plan_remarks(plan: Plan, form: str) -> Iterator[str]:
     if form != "cmdline":
         return
     yield from _replaced_options(plan)
-    if plan.why_no_partition is not None:
-        yield one_line(plan.why_no_partition)
+    if plan.no_partition_reason is not None:
+        yield one_line(plan.no_partition_reason)
     yield from (f"left out: {option}" for option in _left_out_steps(plan))
     yield from (f"unknown: {one_line(check_reason)}" for check_reason in _unknown_checks(plan))
 
@@ -118,8 +118,8 @@ def _immediate_steps(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
             yield from (f"{_INDENT * 2}{printable(line)}" for line in split_command(action.do, options.width))
     if not plan.steps.now:
         yield f"{_INDENT}nothing to do, as far as is known" if plan.steps.unknown else f"{_INDENT}nothing to do"
-    if plan.why_no_partition is not None:
-        yield from _wrap(plan.why_no_partition, options.width, _INDENT)
+    if plan.no_partition_reason is not None:
+        yield from _wrap(plan.no_partition_reason, options.width, _INDENT)
     for line in _unknown_checks(plan):
         yield from _wrap(f"unknown: {line}", options.width, _INDENT, _INDENT * 2)
 
@@ -211,7 +211,7 @@ def _script(plan: Plan) -> str:
     """Return the script, with comments on permanent settings, unknown checks, and how to start the benchmark."""
     steps = plan.steps
     comments = {
-        "Not isolated by this script:": [one_line(plan.why_no_partition or "")],
+        "Not isolated by this script:": [one_line(plan.no_partition_reason or "")],
         "For good: append this to the kernel command line, and reboot.": [steps.kernel_arguments],
         "Of these options:": list(_boot_notes(plan)) if steps.kernel_arguments else [],
         "To make the rest permanent:": [f"{step.check.id}: {step.fix.persist}" for step in steps.lasting],
@@ -263,7 +263,7 @@ def _unit(plan: Plan) -> Iterator[str]:
         yield f"ExecStartPre=+/bin/sh -c 'echo isolated >{file}; {read_back}'"
     elif plan.partition is not None:
         yield f"# The CPUs are in the partition {printable(plan.partition)}, where no unit can run: undo it first."
-    if plan.why_no_partition is not None:
-        yield f"# {one_line(plan.why_no_partition)}"
+    if plan.no_partition_reason is not None:
+        yield f"# {one_line(plan.no_partition_reason)}"
         yield "# This unit runs on these CPUs, but keeps nothing else off them."
     yield from ["# Put your benchmark here, with its whole path.", "ExecStart=/bin/true"]

@@ -22,7 +22,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
-from noisewatch.judgement.run.placement import weighty_threads, why_placement_unknown
+from noisewatch.judgement.run.placement import unknown_placement_reason, weighty_threads
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads, Stacking, ThreadPlacement
@@ -326,7 +326,7 @@ def placement_of(placement: Placement) -> parts.PlacementPart:
             reason=printable(placement.reason or _NO_LOOK),
         )
     weighty = weighty_threads(placement)[:MOST_THREADS]
-    reason = placement.reason or (why_placement_unknown(placement) if placement.seen_ns else _NO_RUN_TIME_OBSERVED)
+    reason = placement.reason or (unknown_placement_reason(placement) if placement.seen_ns else _NO_RUN_TIME_OBSERVED)
     kinds = placement.ns_by_kind()
     has_kinds = len(placement.kinds | kinds.keys()) > 1
     return parts.PlacementPart(

@@ -17,8 +17,8 @@ from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.placement import (
     PlacementAdvice,
     PlacementFault,
+    unknown_placement_reason,
     weighty_threads,
-    why_placement_unknown,
 )
 from noisewatch.judgement.run.reasons import Unwatched, left_words, name_with_kind
 from noisewatch.judgement.run.run_culprits import RunCulprit
@@ -491,7 +491,7 @@ def _placement_remarks(placement: Placement) -> Iterator[str]:
     elif memory.size_bytes:
         size = f"{'at most ' if memory.is_bound else ''}{memory.size_bytes / _MB:,.1f} MB"
         yield f"memory on other nodes: {size} ({describe_share(memory.share, 1)})"
-    for reason in (placement.reason, why_placement_unknown(placement)):
+    for reason in (placement.reason, unknown_placement_reason(placement)):
         if reason is not None:
             yield f"unknown: {reason}"
 

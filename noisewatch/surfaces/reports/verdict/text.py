@@ -175,7 +175,9 @@ def _basis(verdict: Verdict) -> str:
 def _changed_rules(verdict: Verdict) -> Iterator[str]:
     """Yield the effects of options on the verdict: `17 checks not asked`, `1 limit changed`."""
     rules = verdict.case.rules
-    left_out = sum(rules.why_ignored(finding.check.id, finding.check.area) is not None for finding in verdict.findings)
+    left_out = sum(
+        rules.ignored_reason(finding.check.id, finding.check.area) is not None for finding in verdict.findings
+    )
     if left_out:
         yield f"{describe_count(left_out, 'check')} not asked"
     if rules.severity_by_id:

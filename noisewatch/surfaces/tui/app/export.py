@@ -261,8 +261,8 @@ def _by_hand_notice(what: str | None) -> tuple[None, str]:
     return _nothing_to_copy("no fix is known") if what is None else (None, f"to be done by hand: {what}")
 
 
-def _nothing_to_copy(why: str) -> tuple[None, str]:
-    return None, f"no command to copy: {why}"
+def _nothing_to_copy(reason: str) -> tuple[None, str]:
+    return None, f"no command to copy: {reason}"
 
 
 def _command_with_notice(command: str, purpose: str, others: Sequence[str] = ()) -> tuple[str, str]:

@@ -126,14 +126,14 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     frame = model.frame
     if frame is None or frame.clock is None:
         names = ("heat", "power", "slowed")
-        return [row for name in names for row in fact(name, None, width, why=no_figures_reason(model))]
-    packages, why = packages_in_order(frame), frame.clock.reasons
+        return [row for name in names for row in fact(name, None, width, reason=no_figures_reason(model))]
+    packages, reasons = packages_in_order(frame), frame.clock.reasons
     first = packages[0] if packages else ClockPackage(0, "")
-    rows = _heat_and_power(first, why, width, glyphs)
+    rows = _heat_and_power(first, reasons, width, glyphs)
     for package in packages[1:]:
         heat, power = _degrees(package.celsius, package.critical_celsius, glyphs), _watts(package)
         text = f"{heat or 'heat ?'}, {power or 'power ?'}" if heat or power else None
-        rows += fact(f"package {package.package}", text, width, why=why.get("celsius") or why.get("watts"))
+        rows += fact(f"package {package.package}", text, width, reason=reasons.get("celsius") or reasons.get("watts"))
     rows += _slowing_rows(first, frame, width, glyphs)
     if packages and first.celsius is None:
         for sensor in frame.clock.sensors:
@@ -153,26 +153,28 @@ def packages_in_order(frame: Frame) -> list[ClockPackage]:
     return list({package.package: package for package in packages}.values())
 
 
-def _heat_and_power(package: ClockPackage, why: Mapping[str, str], width: int, glyphs: Glyphs) -> list[Row]:
+def _heat_and_power(package: ClockPackage, reasons: Mapping[str, str], width: int, glyphs: Glyphs) -> list[Row]:
     heat = _degrees(package.celsius, package.critical_celsius, glyphs)
     hot, used = _share(package.celsius, package.critical_celsius), _share(package.watts, _limit_w(package))
     return [
-        *_gauge("heat", hot, heat, width, glyphs, why.get("celsius")),
-        *_gauge("power", used, _watts(package), width, glyphs, why.get("watts")),
+        *_gauge("heat", hot, heat, width, glyphs, reasons.get("celsius")),
+        *_gauge("power", used, _watts(package), width, glyphs, reasons.get("watts")),
     ]
 
 
 def _slowing_rows(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows on what slowed or may slow the package, the most important first."""
-    why: Mapping[str, str] = frame.clock.reasons if frame.clock is not None else {}
+    reasons: Mapping[str, str] = frame.clock.reasons if frame.clock is not None else {}
     slowdown, limits, uncore = (
         mark_of(frame, glyphs, *checks)
         for checks in (("throttled", "cooling-active"), ("power-limit-lowered",), ("uncore-frequency-moves",))
     )
     return [
-        *fact("slowed", _slowdown(package, width), width, slowdown, why.get("slowed_ms") or why.get("throttles")),
-        *fact("limits", _limits_w(package), width, limits, why.get("limits")),
-        *fact("uncore", _uncore(package), width, uncore, why.get("uncore")),
+        *fact(
+            "slowed", _slowdown(package, width), width, slowdown, reasons.get("slowed_ms") or reasons.get("throttles")
+        ),
+        *fact("limits", _limits_w(package), width, limits, reasons.get("limits")),
+        *fact("uncore", _uncore(package), width, uncore, reasons.get("uncore")),
     ]
 
 
@@ -223,10 +225,10 @@ def _share(value: float | None, limit: float | None) -> float | None:
 
 
 def _gauge(
-    name: str, share: float | None, text: str | None, width: int, glyphs: Glyphs, why: str | None = None
+    name: str, share: float | None, text: str | None, width: int, glyphs: Glyphs, reason: str | None = None
 ) -> list[Row]:
     if share is None or text is None:
-        return fact(name, text, width, why=why)
+        return fact(name, text, width, reason=reason)
     drawn = bar(share, max(width - _LABEL - len(text) - 2, 0), style_of_share(share), glyphs, glyphs.empty)
     return [[(f"{name:<{_LABEL}}", "faint"), *drawn, (f"  {text}", "plain")]]
 
@@ -267,12 +269,12 @@ def mark_of(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
     return ("?", "unknown") if gravities & {Gravity.UNANSWERED, Gravity.OPEN} else None
 
 
-def fact(name: str, value: str | None, width: int, mark: Piece | None = None, why: str | None = None) -> list[Row]:
+def fact(name: str, value: str | None, width: int, mark: Piece | None = None, reason: str | None = None) -> list[Row]:
     """Return the rows of a fact; a text that does not fit continues in further rows.
 
     For an unknown fact the text is the reason, without its file names, which are listed below the CPUs.
     """
-    text = value or f"? {(why or '').partition(' (')[0]}".rstrip()
+    text = value or f"? {(reason or '').partition(' (')[0]}".rstrip()
     sign, style = (mark or (" ", "plain")) if value else (" ", "unknown")
     lines = wrap(text, width - _LABEL, "", "" if value else "  ", keep="hyphens")
     marked = [f"{' ' if index else sign} {line}" for index, line in enumerate(lines)]

@@ -173,11 +173,11 @@ def _table_height(model: ScreenModel, width: int, height: int) -> int:
 
 def _remarks(model: ScreenModel, width: int) -> list[Row]:
     """Return rows on why figures are unknown, and on which figures are read only for this screen."""
-    why = no_figures_reason(model)
+    reason = no_figures_reason(model)
     rows = reason_rows(model, width)
-    if model.frame is None or (model.is_recorded and why is None):
+    if model.frame is None or (model.is_recorded and reason is None):
         return rows
-    note = _READ_HERE if why is None else f"idle states, heat and power: {why}"
+    note = _READ_HERE if reason is None else f"idle states, heat and power: {reason}"
     rows += [[(line, "faint")] for line in wrap(note, width)]
     return rows
 
@@ -273,7 +273,7 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     group = group_of_target(model)
     listed = frame.clock.groups if frame.clock is not None else ()
     groups = {cpu: other for other in listed for cpu in parse_cpu_list(other.cpus)}
-    why: Mapping[str, str | None] = frame.clock.reasons if frame.clock is not None else {}
+    reasons: Mapping[str, str | None] = frame.clock.reasons if frame.clock is not None else {}
     missing = no_figures_reason(model)
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     governors: _ByCpu = {
@@ -286,11 +286,11 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
 
     def setting(name: str, value_by_cpu: _ByCpu, figure: str, *checks: str, suffix: str | None = None) -> list[Row]:
         mark = mark_of(frame, glyphs, *checks)
-        return _setting(name, value_by_cpu, width, mark, why.get(figure, missing), suffix)
+        return _setting(name, value_by_cpu, width, mark, reasons.get(figure, missing), suffix)
 
     return [
         *setting("governor", governors, "governor", "governor-not-performance", suffix=driver),
-        *fact("turbo", frame.turbo, width, mark_of(frame, glyphs, "turbo-enabled"), why.get("turbo", missing)),
+        *fact("turbo", frame.turbo, width, mark_of(frame, glyphs, "turbo-enabled"), reasons.get("turbo", missing)),
         *setting(
             "window",
             {cpu: windows.get(cpu) for cpu in governors},
@@ -304,13 +304,13 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
             " ".join(names),
             width,
             mark_of(frame, glyphs, "deep-idle-states", "idle-cpus-spin"),
-            why.get("idle_shares", missing),
+            reasons.get("idle_shares", missing),
         ),
     ]
 
 
 def _setting(
-    name: str, value_by_cpu: _ByCpu, width: int, mark: Piece | None, why: str | None, suffix: str | None
+    name: str, value_by_cpu: _ByCpu, width: int, mark: Piece | None, reason: str | None, suffix: str | None
 ) -> list[Row]:
     """Return a row for each value of a setting; the mark precedes values that may fail a check."""
     cpus_by_value: dict[str | None, list[int]] = {}
@@ -320,14 +320,14 @@ def _setting(
     moving = [value for value in cpus_by_value if value is not None and not value.endswith(_STEADY)]
     marked = moving or cpus_by_value
     text = f"{first}, {suffix}" if first and suffix else first
-    rows = fact(name, text, width, mark if first in marked else None, why)
+    rows = fact(name, text, width, mark if first in marked else None, reason)
     if len(others) >= _MOST_VALUES:
         many = format_cpu_list(cpu for value in others for cpu in cpus_by_value[value])
         return [*rows, *fact("", f"{len(others)} other values on {many}", width, mark)]
     for value in others:
         where = f"on {format_cpu_list(cpus_by_value[value])}"
         rows += fact("", f"{value} {where}", width, mark if value in marked else None) if value else []
-        rows += [] if value else fact("", None, width, why=where)
+        rows += [] if value else fact("", None, width, reason=where)
     return rows
 
 

@@ -267,7 +267,7 @@ def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row
     counts_with_reasons = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
     counts_with_reasons += [(f"{glyphs.unknown} {unknown} unknown", ": not read")] if unknown else []
     choices = (
-        "   ".join(f"{count}{why}" for count, why in counts_with_reasons),
+        "   ".join(f"{count}{reason}" for count, reason in counts_with_reasons),
         "   ".join(count for count, _ in counts_with_reasons),
     )
     return [fact_row("", first_that_fits(choices, width))] if counts_with_reasons else []

@@ -143,8 +143,8 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
     notes = []
     if frame.irqs is None:
         single = "a copied tree is a single snapshot" if frame.is_last and frame.origin is not None else "no rates yet"
-        why = frame.no_irqs_reason or (single if frame.seconds <= 0 else "/proc/interrupts was not read")
-        notes.append(f"rates unknown: {why}")
+        reason = frame.no_irqs_reason or (single if frame.seconds <= 0 else "/proc/interrupts was not read")
+        notes.append(f"rates unknown: {reason}")
     numbered = [setting for setting in model.irq_settings.values() if setting.irq is not None]
     if not model.irq_settings:
         notes.append("names and affinities unknown: neither /proc/interrupts nor /proc/irq has them")

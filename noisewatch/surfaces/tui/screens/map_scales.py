@@ -40,7 +40,7 @@ class Scale(Struct, frozen=True):
     limit: float | None = None
     is_best_high: bool = False
     quiet: str | None = None  # name of the first level
-    why_unknown: str | None = None  # why the quantity is unknown for all CPUs
+    unknown_reason: str | None = None  # why the quantity is unknown for all CPUs
     has_levels: bool = True  # whether the bounds of levels are known
 
     def level(self, value: float) -> int:
@@ -104,7 +104,7 @@ def _interrupts(model: ScreenModel) -> Scale:
         values=lambda cpu, numbers: _with_offline(model, cpu, numbers, model.cpu_readings.interrupts(cpu, numbers)),
         styles={"notable": 1_000},
         marked=f"{describe_rate(1_000)} or more",
-        why_unknown="interrupts unknown: /proc/interrupts was not read",
+        unknown_reason="interrupts unknown: /proc/interrupts was not read",
     )
 
 
@@ -121,7 +121,9 @@ def _clock(model: ScreenModel) -> Scale:
         marked=f"below {least / 1e6:.1f} GHz",
         is_best_high=True,
         has_levels=highest_measured is not None,
-        why_unknown=_OLD_CLOCKS if _highest_now(model) is not None and model.history.count else no_clock_reason(model),
+        unknown_reason=_OLD_CLOCKS
+        if _highest_now(model) is not None and model.history.count
+        else no_clock_reason(model),
     )
 
 
@@ -143,18 +145,18 @@ def _heat(model: ScreenModel) -> Scale:
         values=lambda cpu, numbers: _with_offline(model, cpu, numbers, model.cpu_readings.celsius(cpu, numbers)),
         styles={"notable": _HOT},
         marked=f"{_HOT} °C or more",
-        why_unknown=f"heat unknown: {_no_heat_reason(model)}",
+        unknown_reason=f"heat unknown: {_no_heat_reason(model)}",
     )
 
 
 def _no_heat_reason(model: ScreenModel) -> str:
     frame = model.frame
     if frame is None or frame.clock is None:
-        why = no_figures_reason(model)
+        reason = no_figures_reason(model)
         return (
             "no figures yet"
-            if why is None
-            else why.replace("this screen was closed", "neither heat nor the clock was shown")
+            if reason is None
+            else reason.replace("this screen was closed", "neither heat nor the clock was shown")
         )
     reasons = frame.clock.reasons
     reason = reasons.get("celsius") or reasons.get("core_celsius")

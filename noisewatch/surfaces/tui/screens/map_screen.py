@@ -84,15 +84,15 @@ def _scale_layout_rows(
 ) -> tuple[Scale, Layout, list[list[Row]]]:
     """Return the scale, the layout, and the rows of each of its parts, in at most `room` rows."""
     scale = scale_of(model, model.map.quantity)
-    why = _unknown_rows(model, scale, width)
+    unknown_rows = _unknown_rows(model, scale, width)
     panel_rows = selected_cpu_height(model)
     most_below = panel_rows + 1 + most_latest(model)
-    layout = layout_of(model, room - len(why), glyphs, panel_rows, most_below)
+    layout = layout_of(model, room - len(unknown_rows), glyphs, panel_rows, most_below)
     legend = [pair_legend(scale, width, glyphs)] if layout.is_paired else []
     if legend:
-        layout = layout_of(model, room - len(why) - 1, glyphs, panel_rows, most_below)
+        layout = layout_of(model, room - len(unknown_rows) - 1, glyphs, panel_rows, most_below)
     drawn = _lanes(model, layout, scale, width, glyphs)
-    drawn[0] = [*why, *drawn[0]]
+    drawn[0] = [*unknown_rows, *drawn[0]]
     drawn[-1] = [*drawn[-1], *legend, *([selected_cpu_row(model, width, glyphs)] if layout.panel == 1 else [])]
     return scale, layout, drawn
 
@@ -101,11 +101,11 @@ def _unknown_rows(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
     """Return a row on why the quantity is unknown, or no row if it is known for any CPU in sight."""
     cpus = [line.cpu for line in model.cpus]
     numbers = intervals_in_sight(model, width)
-    if scale.why_unknown is None or any(
+    if scale.unknown_reason is None or any(
         value is not None and value >= 0 for cpu in cpus for value in scale.values(cpu, numbers)
     ):
         return []
-    return [cut([(f" {scale.why_unknown}", "doubt")], width)]
+    return [cut([(f" {scale.unknown_reason}", "doubt")], width)]
 
 
 def _lanes(model: ScreenModel, layout: Layout, scale: Scale, width: int, glyphs: Glyphs) -> list[list[Row]]:
