@@ -5,7 +5,7 @@
 https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html, core-api/workqueue.html and admin-guide/mm; older
 kernels cut the names after 15 characters.
 
-A queue has the name that the driver gave it.
+An IRQ queue has a name from its driver.
 
     nvme0q3   virtio1-req.0   virtio0-input.0   eth0-TxRx-3   i40e-eth0-TxRx-3   mlx5_comp17@pci:0000:3b:00.0
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 from noisewatch.patterns import regex
 
-_NAMES = (
+_IRQ_NAMES = (
     (r"(nvme\d+)q0", "the admin queue of the disk {0}"),
     (r"(nvme\d+)q(\d+)", "queue {1} of the disk {0}"),
     (r"(virtio\d+)-req(?:uest)?\.(\d+)", "queue {1} of the virtual disk {0}"),
@@ -46,13 +46,13 @@ _NAMES = (
 NETWORK, DISK = "network", "disk"
 _INTERFACE = r"(?:eth|en[opsx]|wlan|wl[opsx]|ib)\d\w*"
 _DISK_NAME = r"nvme\d+n\d+|(?:xv|[shv])d[a-z]+|mmcblk\d+"
-# In a driver's name for the interrupt, in the words for it, or in the device's name with its interfaces or disks.
+# Searched in an interrupt's name, in its description above, and in the device's name with its interfaces or disks.
 _KINDS = (
     (NETWORK, rf"network|ethernet|wi-?fi|iwlwifi|wireless|infiniband|\bena-mgmnt\b|\b(?:{_INTERFACE})\b"),
     (DISK, rf"\bdisks?\b|nvme|\bs?ata\b|ata_piix|ahci|\b(?:sas|scsi)\b|\braid\b|block device|\b(?:{_DISK_NAME})\b"),
 )
 _KIND_PATTERNS = tuple((kind, regex(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
-_IRQ_PATTERNS = tuple((regex(pattern, re.IGNORECASE), words) for pattern, words in _NAMES)
+_IRQ_PATTERNS = tuple((regex(pattern, re.IGNORECASE), words) for pattern, words in _IRQ_NAMES)
 
 
 def describe_action(action: str) -> str | None:
@@ -62,7 +62,7 @@ def describe_action(action: str) -> str | None:
 
 
 def kinds_of_device(actions: Iterable[str], device: str | None) -> frozenset[str]:
-    """Return NETWORK, DISK, both if they share the interrupt, or none for another or unknown device."""
+    """Return NETWORK, DISK, or both if they share the interrupt; an empty set for any other or unknown device."""
     words = [word for action in actions for word in (action, describe_action(action) or "")] + [device or ""]
     return frozenset(kind for kind, pattern in _KIND_PATTERNS if any(pattern.search(word) for word in words))
 
@@ -70,7 +70,7 @@ def kinds_of_device(actions: Iterable[str], device: str | None) -> frozenset[str
 _WORKER = regex(r"kworker/(?:(?P<cpu>\d+)|u(?P<pool>\d+)):(?P<number>\d+)(?P<high>H?)(?:(?P<state>[-+])(?P<queue>.+))?")
 _RESCUER = regex(r"kworker/R-(?P<queue>.+)")
 _FLUSHED = regex(r"flush-(?P<disk>\S+)")
-_OF_IRQ = regex(r"irq/(?P<irq>\d+)-(?P<action>.+)")
+_IRQ_THREAD = regex(r"irq/(?P<irq>\d+)-(?P<action>.+)")
 
 _QUEUES = {
     "events": "deferred work from any part of the kernel",
@@ -99,7 +99,7 @@ _THREADS = (
     (r"cpuhp/(\d+)", "takes CPU {0} online and offline, step by step"),
     (r"idle_inject/(\d+)", "keeps CPU {0} idle on purpose, to cool the processor"),
     (r"watchdog/(\d+)", "proves to the soft lockup watchdog that CPU {0} still runs threads"),
-    (r"rcuc/(\d+)", "runs the RCU callbacks of CPU {0} on it: frees memory that is no longer read"),
+    (r"rcuc/(\d+)", "runs the RCU callbacks of CPU {0} on that CPU; most free memory"),
     (r"rcuo[ps]/(\d+)", "runs the RCU callbacks of CPU {0} on its behalf (rcu_nocbs), possibly on any CPU"),
     (r"rcuog/(\d+)", "waits for RCU's grace periods for a group of CPUs, CPU {0} among them (rcu_nocbs)"),
     (r"rcub/(\d+)", "speeds up readers that hold up RCU"),
@@ -140,17 +140,14 @@ _PATTERNS = tuple((regex(pattern), words) for pattern, words in _THREADS)
 
 
 def explain_thread(name: str) -> str | None:
-    """Return what the thread does, or None for an unknown name.
-
-    The text is the end of a sentence that begins with the thread's name.
-    """
+    """Return what the thread does, or None for an unknown name. The thread's name is the subject of the text."""
     explanation = _explain_worker(name) or _explain_rescuer(name)
     if explanation is not None:
         return explanation
-    of_irq = _OF_IRQ.fullmatch(name)
-    if of_irq is not None:
-        action = of_irq["action"]
-        return f"handles IRQ {of_irq['irq']} in a thread: {describe_action(action) or action}"
+    irq_thread = _IRQ_THREAD.fullmatch(name)
+    if irq_thread is not None:
+        action = irq_thread["action"]
+        return f"handles IRQ {irq_thread['irq']} in a thread: {describe_action(action) or action}"
     matches = ((pattern.fullmatch(name), words) for pattern, words in _PATTERNS)
     return next((words.format(*match.groups()) for match, words in matches if match is not None), None)
 
@@ -163,8 +160,8 @@ def _explain_worker(name: str) -> str | None:
     where = f" on CPU {worker['cpu']} only" if worker["cpu"] else ", not bound to a CPU"
     if worker["queue"] is None:
         return f"does {urgent}deferred kernel work{where}"
-    tense = "running now" if worker["state"] == "+" else "ran last"
-    return f"does {urgent}deferred kernel work{where}; {tense}: {_describe_queue(worker['queue'])}"
+    label = "running now" if worker["state"] == "+" else "ran last"
+    return f"does {urgent}deferred kernel work{where}; {label}: {_describe_queue(worker['queue'])}"
 
 
 def _explain_rescuer(name: str) -> str | None:

@@ -8,9 +8,9 @@
     [firmware]
     BIOS = "any"                                             not checked, as if missing
 
-Each error names the file and the line, what was wanted, and what was found. A scale defines "at least", and equality
-beyond equal texts. Values that cannot be compared are unknown (None): a BIOS named F12 is neither older nor newer than
-2.19.1.
+Each error names the file, the line, the expected value and the value found. A scale defines "at least", and which
+different texts are equal. A comparison that makes no sense is unknown (None): a BIOS named F12 is neither older nor
+newer than 2.19.1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Amount = tuple[float, ...]
 _Measure = Callable[[str], _Amount | None]
 # The maximum share of installed memory that firmware and kernel reserve. Machines differ by more.
 KEPT_BACK = 0.05
-_ROUNDED = 0.01  # of a size written with three digits
+_ROUNDED = 0.01  # the rounding error of a size written with three digits
 _GROUP = regex(r"(?P<value>[^,(]+?)(?: \((?:CPU|package) [\d,-]+\))?(?:, |$)")
 _VERSION = regex(r"\d{1,9}(?:[.-]\d{1,9})*", re.ASCII)
 _WHOLE_VERSION = regex(r"\d{1,9}(?:[.-]\d{1,9})*(?:(?:[-+_][a-z]|\.[a-z]{2})[\w.+~-]*)?", re.ASCII)
@@ -43,7 +43,7 @@ _CANDIDATE = regex(r"(?P<released>\d{1,9}(?:\.\d{1,9})*)-rc(?P<number>\d{1,4})\b
 _HEXADECIMAL = regex(r"0x[0-9a-fA-F]{1,16}", re.ASCII)
 _INTEGER = regex(r"-?\d{1,18}", re.ASCII)
 _CACHE = regex(r"(?P<name>L\d[di]?) (?P<size>\S.*)", re.ASCII)
-_MOST_PARTS = 8  # of a version
+_MOST_PARTS = 8  # the compared parts of a version
 
 
 def _never(fact: str, value: str) -> bool:
@@ -51,13 +51,13 @@ def _never(fact: str, value: str) -> bool:
 
 
 class FactScale(Struct, frozen=True):
-    """The comparison of a fact with a requirement, beyond equality of the texts."""
+    """The rules for comparing a fact with a required value that is a different text."""
 
-    example: str  # of a value for "at least"
-    takes: Callable[[str], bool]  # whether "at least" accepts the value
+    example: str  # a value for "at least"
+    takes: Callable[[str], bool]  # whether a text is a value for "at least"
     is_at_least: Callable[[str, str], bool | None]
     is_same: Callable[[str, str], bool] = _never
-    shown: Callable[[str], str] = str  # the fact in readable form
+    describe: Callable[[str], str] = str  # returns the fact in readable form
 
 
 def _scale(
@@ -66,9 +66,12 @@ def _scale(
     parse_fact: _Measure,
     kept_back: float = 0.0,
     is_same: Callable[[str, str], bool] = _never,
-    shown: Callable[[str], str] = str,
+    describe: Callable[[str], str] = str,
 ) -> FactScale:
-    """Build a scale of amounts; requirements and facts are parsed by separate functions."""
+    """Build a scale of amounts from parsers for the required amount and the fact.
+
+    A fact may be lower by `kept_back`, a share of the amount.
+    """
 
     def is_at_least(fact: str, least: str) -> bool | None:
         has, needed = parse_fact(fact), parse_required(least)
@@ -76,7 +79,7 @@ def _scale(
             return None
         return has >= tuple(part * (1 - kept_back) for part in needed)
 
-    return FactScale(example, lambda text: parse_required(text) is not None, is_at_least, is_same, shown)
+    return FactScale(example, lambda text: parse_required(text) is not None, is_at_least, is_same, describe)
 
 
 def scale_of(name: str) -> FactScale | None:
@@ -84,10 +87,10 @@ def scale_of(name: str) -> FactScale | None:
     return _SCALES.get(name)
 
 
-def shown(name: str, value: str) -> str:
+def describe_fact(name: str, value: str) -> str:
     """Return the fact in readable form: memory as 15.6 GiB, a clock as 3 GHz."""
     scale = scale_of(name)
-    return scale.shown(value) if scale is not None else value
+    return scale.describe(value) if scale is not None else value
 
 
 def _memory(text: str) -> _Amount | None:
@@ -95,7 +98,7 @@ def _memory(text: str) -> _Amount | None:
     return None if size is None else (size,)
 
 
-def _shown_memory(text: str) -> str:
+def _describe_memory(text: str) -> str:
     size = parse_size(text)
     return text if size is None else describe_size(size)
 
@@ -107,7 +110,7 @@ def _is_same_memory(fact: str, value: str) -> bool:
 
 
 def _lowest(measure: Callable[[str], float | None]) -> _Measure:
-    """Return a function that parses the lowest value of all CPUs, from a fact that may be grouped by CPU."""
+    """Return a parser for the lowest value in a fact, which may have one value for each group of CPUs."""
 
     def lowest(text: str) -> _Amount | None:
         groups = [measure(match["value"]) for match in _GROUP.finditer(text)]
@@ -117,7 +120,7 @@ def _lowest(measure: Callable[[str], float | None]) -> _Measure:
     return lowest
 
 
-def _shown_clock(text: str) -> str:
+def _describe_clock(text: str) -> str:
     khz = parse_frequency(text)
     return text if khz is None or khz < 1e3 else describe_clock(khz)
 
@@ -148,7 +151,7 @@ def _parse_whole_version(text: str) -> _Amount | None:
 
 
 def _version(text: str) -> _Amount | None:
-    """Parse `6.14.0-36-generic` as 6.14.0.36; a release candidate comes before its release."""
+    """Parse `6.14.0-36-generic` as 6.14.0.36. A release candidate precedes its release. None: not a version."""
     candidate, match = _CANDIDATE.match(text), _VERSION.match(text)
     if match is None:
         return None
@@ -159,7 +162,7 @@ def _version(text: str) -> _Amount | None:
 
 
 def _sizes_of_caches(text: str) -> Mapping[str, float] | None:
-    """Return the sizes (bytes) by level of a text such as `L1d 32K, L2 1 MiB`."""
+    """Parse a text such as `L1d 32K, L2 1 MiB` as sizes (bytes) by level; None if any part is not a size."""
     matches = [_CACHE.fullmatch(word.strip()) for word in text.split(",")]
     sizes = {match["name"]: parse_size(match["size"]) for match in matches if match is not None}
     valid_sizes = {level: size for level, size in sizes.items() if size is not None}
@@ -167,7 +170,7 @@ def _sizes_of_caches(text: str) -> Mapping[str, float] | None:
 
 
 def _are_caches_at_least(fact: str, least: str) -> bool | None:
-    """Return whether all cores have the required caches.
+    """Return whether all cores have the required caches, or None if unknown.
 
     The fact is a text such as `performance cores: L2 2048K; efficiency cores, CPU 8-11: L2 4096K`.
     """
@@ -183,7 +186,7 @@ _clock, _revision = (
     _lowest(parse_frequency),
     _lowest(lambda text: int(text, 16) if _HEXADECIMAL.fullmatch(text) else None),
 )
-_CLOCK = _scale("2.4 GHz", _clock, _clock, is_same=_is_same_clock, shown=_shown_clock)
+_CLOCK = _scale("2.4 GHz", _clock, _clock, is_same=_is_same_clock, describe=_describe_clock)
 _SCALES: Mapping[str, FactScale] = {
     **{knob_name(knob): _NUMBER for knob in Knob},
     **dict.fromkeys(("packages", "nodes"), _NUMBER),
@@ -193,7 +196,7 @@ _SCALES: Mapping[str, FactScale] = {
     ),
     **dict.fromkeys(("lowest clock", "highest clock"), _CLOCK),
     "tick": _scale("250 Hz", _clock, _clock, is_same=_is_same_clock),
-    "memory": _scale("64 GiB", _memory, _memory, KEPT_BACK, _is_same_memory, _shown_memory),
+    "memory": _scale("64 GiB", _memory, _memory, KEPT_BACK, _is_same_memory, _describe_memory),
     "caches": FactScale("L3 32 MiB", lambda text: _sizes_of_caches(text) is not None, _are_caches_at_least),
     "kernel": _scale("6.8", _parse_whole_version, _version),
     "BIOS": _scale("2.19", _parse_whole_version, _version),
@@ -206,7 +209,7 @@ _LONGEST = 160  # characters
 
 
 class WantedFact(Struct, frozen=True):
-    """A required fact: any of the values, in which `*` matches any text, or at least an amount; never both."""
+    """A required fact: one of several values, where `*` matches any text, or a minimum, but never both."""
 
     of_class: FactClass
     name: str
@@ -217,10 +220,10 @@ class WantedFact(Struct, frozen=True):
         """Return a text such as `at least "64 GiB"` or `"2" or "4"`."""
         if self.at_least is not None:
             return f"at least {in_quotes(self.at_least)}"
-        return " or ".join(in_quotes(shown(self.name, value)) for value in self.any_of)
+        return " or ".join(in_quotes(describe_fact(self.name, value)) for value in self.any_of)
 
     def is_met_by(self, fact: str) -> bool | None:
-        """Return whether a machine with this value meets the requirement, or None if it is not comparable."""
+        """Return whether the fact meets the requirement, or None if they cannot be compared."""
         scale = scale_of(self.name)
         if self.at_least is not None:
             return None if scale is None else scale.is_at_least(fact, self.at_least)
@@ -252,28 +255,28 @@ class WantedMachine(Struct, frozen=True):
 
     file: str
     facts: tuple[WantedFact, ...]
-    text: str  # the description as it was written
+    text: str  # the whole description
 
 
 ANY, AT_LEAST = "any", "at_least"
 WRITES_ONE = "noisewatch show --format machine"
-_MOST_KEYS = 100  # of a dotted key: the standard library's parser takes quadratic time
+_MOST_KEYS = 100  # parts of a dotted key: tomllib takes quadratic time
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = regex(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_KEYS}}}")
 _TOO_DEEP = "expected facts in tables, found tables or lists nested too deeply"
 _AT_LINE = regex(r" \(at line (\d+), column \d+\)$")
 _AT_END = "(at end of document)"
 _FORMS = f'a text, a whole number, a list of these, {{ {AT_LEAST} = … }} or "{ANY}"'
-_CLOSES = regex(r"""[\]}]|"{3}|'{3}""")  # the end of a statement of several lines
+_CLOSES = regex(r"""[\]}]|"{3}|'{3}""")  # may end a statement of several lines
 
 
 def parse_description(content: bytes, file: str) -> WantedMachine:
-    """Parse a description. Raise UsageError for an error in it: `machine.toml:4: expected …, found …`."""
-    text = decoded_toml(content, file)
+    """Parse a description. Raise UsageError for an invalid one: `machine.toml:4: expected …, found …`."""
+    text = decode_toml(content, file)
     if _LONG_KEY.search(text):
         raise UsageError(f"{file}: {_TOO_DEEP}")
     try:
-        facts = tuple(_facts(parsed_toml(text, file), text, file))
+        facts = tuple(_facts(parse_toml(text, file), text, file))
     except RecursionError:
         raise UsageError(f"{file}: {_TOO_DEEP}") from None
     if not facts:
@@ -281,8 +284,8 @@ def parse_description(content: bytes, file: str) -> WantedMachine:
     return WantedMachine(file, facts, text)
 
 
-def decoded_toml(content: bytes, file: str) -> str:
-    """Decode UTF-8. Raise UsageError that names the line of the first wrong byte."""
+def decode_toml(content: bytes, file: str) -> str:
+    """Decode UTF-8. Raise UsageError with the line of the first invalid byte."""
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -290,8 +293,8 @@ def decoded_toml(content: bytes, file: str) -> str:
         raise UsageError(f"{file}:{line}: expected UTF-8, found the byte 0x{content[error.start]:02x}") from error
 
 
-def parsed_toml(text: str, file: str) -> dict[str, Any]:
-    """Parse TOML. Raise UsageError that names the line of the first error."""
+def parse_toml(text: str, file: str) -> dict[str, Any]:
+    """Parse TOML. Raise UsageError with the line of the first error."""
     import tomllib  # most commands need no description
 
     try:
@@ -315,7 +318,7 @@ def _facts(tables: dict[str, Any], text: str, file: str) -> Iterator[WantedFact]
 
 
 def _entries(tables: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield class, name and value of each fact; for a value without a table, only its key and value."""
+    """Yield the class, name and value of each fact; for a value outside a fact table, only its key and value."""
     for name, table in tables.items():
         if not isinstance(table, dict) or name not in set(FactClass):
             yield (name,), table
@@ -324,7 +327,7 @@ def _entries(tables: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def _flat(of_class: FactClass, table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the facts of a table with dotted names: TOML parses `kernel.numa_balancing = 0` as a table in a table."""
+    """Yield the facts of a table. TOML parses `kernel.numa_balancing = 0` as nested tables: their keys are joined."""
     for key, value in table.items():
         name = prefix + key
         if isinstance(value, dict) and value and AT_LEAST not in value and paths_of(of_class, name) is None:
@@ -334,36 +337,38 @@ def _flat(of_class: FactClass, table: dict[str, Any], prefix: str = "") -> Itera
 
 
 def _fact(class_name: str, name: str | None = None, *, value: Any) -> WantedFact | None:
-    """Return the required fact, or None if it is "any". Raise UsageError, without file and line."""
+    """Return the required fact, or None for "any". Raise UsageError without the file and line."""
     if name is None or class_name not in set(FactClass):
-        raise UsageError(_no_table(class_name, value))
+        raise UsageError(_table_fault(class_name, value))
     of_class = FactClass(class_name)
     if paths_of(of_class, name) is None:
-        hint = _belongs(name) or _near(name, names_of(of_class)) or f"; `{WRITES_ONE}` lists all facts"
+        hint = (
+            _other_table_hint(name) or _spelling_hint(name, names_of(of_class)) or f"; `{WRITES_ONE}` lists all facts"
+        )
         raise UsageError(f"[{of_class}] has no fact {quoted(name)}{hint}")
     if value == ANY:
         return None
     if isinstance(value, dict):
-        return WantedFact(of_class, name, at_least=_least(name, value))
+        return WantedFact(of_class, name, at_least=_minimum(name, value))
     values = value if isinstance(value, list) and value else [value]
     if ANY in values:
         raise UsageError(f'expected "{ANY}" alone or a list of values, found both in one list')
     return WantedFact(of_class, name, tuple(map(_text, values)))
 
 
-def _no_table(name: str, value: Any) -> str:
+def _table_fault(name: str, value: Any) -> str:
     if name in set(FactClass):
-        return f"expected facts below [{name}], found {name} = {_shown(value)}"
+        return f"expected facts below [{name}], found {name} = {_toml_text(value)}"
     fault = f"expected a table of {', '.join(f'[{fact_class}]' for fact_class in FactClass)}, found {quoted(name)}"
-    return fault + (_belongs(name) or _near(name, FactClass) or "")
+    return fault + (_other_table_hint(name) or _spelling_hint(name, FactClass) or "")
 
 
-def _belongs(name: str) -> str | None:
+def _other_table_hint(name: str) -> str | None:
     other = next((fact_class for fact_class in FactClass if paths_of(fact_class, name) is not None), None)
     return f"; it belongs below [{other}]" if other is not None else None
 
 
-def _near(name: str, valid_names: Iterable[str]) -> str | None:
+def _spelling_hint(name: str, valid_names: Iterable[str]) -> str | None:
     from difflib import get_close_matches  # for misspelt names
 
     by_word = {valid_name.lower(): str(valid_name) for valid_name in valid_names}
@@ -377,23 +382,23 @@ def _text(value: Any) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise UsageError(f"expected {_FORMS}, found {_shown(value)}")
+    raise UsageError(f"expected {_FORMS}, found {_toml_text(value)}")
 
 
-def _least(name: str, table: dict[str, Any]) -> str:
+def _minimum(name: str, table: dict[str, Any]) -> str:
     if list(table) != [AT_LEAST]:
-        raise UsageError(f"expected {_FORMS}, found {_shown(table)}")
+        raise UsageError(f"expected {_FORMS}, found {_toml_text(table)}")
     scale, value = scale_of(name), table[AT_LEAST]
     if scale is None:
-        raise UsageError(f"expected a text or a list, as no {name} is more than another, found {_shown(table)}")
+        raise UsageError(f"expected a text or a list, because {name} has no order, found {_toml_text(table)}")
     text = value if isinstance(value, str) else str(value) if type(value) is int else ""
     if not scale.takes(text):
-        raise UsageError(f'expected at least something such as "{scale.example}", found {_shown(value)}')
+        raise UsageError(f'expected {AT_LEAST} = "{scale.example}" or similar, found {_toml_text(value)}')
     return text
 
 
-def _shown(value: Any) -> str:
-    """Return the value similar to TOML, for an error message."""
+def _toml_text(value: Any) -> str:
+    """Return the value in a form similar to TOML, for an error message."""
     if isinstance(value, bool):
         return f'{str(value).lower()} (a switch is "on" or "off")'
     if isinstance(value, float):
@@ -404,10 +409,10 @@ def _shown(value: Any) -> str:
 
 
 def line_of(text: str, *keys: str) -> int | None:
-    """Return the line (from 1) of a valid TOML text that sets the key in the table, or a part of it.
+    """Return the first line (from 1) of a valid TOML text that sets the key or a part of it, or None.
 
-    The standard library's parser does not report lines. A statement ends with a line, so it is the smallest number of
-    lines that the parser accepts.
+    `keys` are the table, if any, and the key. tomllib does not report lines, but a statement ends at the end of a line:
+    it is the shortest sequence of lines that tomllib accepts.
     """
     dotted = ".".join(keys)
     return next((line for line, path in _statements(text) if path == dotted or path.startswith(f"{dotted}.")), None)
@@ -419,7 +424,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
         first = first if pending else number
         pending = f"{pending}\n{line}" if pending else line
-        statement = _parsed_statement(pending) if first == number or _CLOSES.search(line) else None
+        statement = _parse_statement(pending) if first == number or _CLOSES.search(line) else None
         if statement is None:
             continue
         path, is_table, pending = _path(statement), pending.lstrip().startswith("["), ""
@@ -429,7 +434,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
         table = path if is_table else table
 
 
-def _parsed_statement(text: str) -> dict[str, Any] | None:
+def _parse_statement(text: str) -> dict[str, Any] | None:
     import tomllib
 
     try:
@@ -439,7 +444,7 @@ def _parsed_statement(text: str) -> dict[str, Any] | None:
 
 
 def _path(value: Any) -> str:
-    """Return the dotted path of the single key that is set; it ends at an inline table of several keys."""
+    """Return the dotted path of the only key in a parsed statement. It ends at an inline table of several keys."""
     keys = []
     while isinstance(value, dict) and len(value) == 1:
         ((key, value),) = value.items()

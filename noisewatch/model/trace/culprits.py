@@ -1,8 +1,8 @@
-"""The culprits of a CPU by the kernel's trace, over a whole trace or one repetition of a command.
+"""Culprits by CPU from the kernel's trace: of a whole trace, or of one repetition of a command.
 
 Culprits of a whole trace have a count, a time and lengths. Culprits of a repetition have exact times, and exclude the
-command's threads. Ended threads with the same name and parent are one source: a script starts hundreds, each with very
-little time.
+command's threads. Ended threads with the same name and parent are one culprit, because a script may start hundreds of
+short ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Disturbance,
 
 
 class Crowd(Struct, frozen=True):
-    """Threads that had ended before their process could be read. `pid` is the process that started them, if known."""
+    """Threads of one name that ended before they were looked up. `pid` is the process that started them, if known."""
 
     kind: Kind
     name: str
@@ -31,7 +31,7 @@ class Crowd(Struct, frozen=True):
 
 
 def crowds_of(sources: Sequence[TracedSource], name_of: Callable[[TracedSource], str]) -> Mapping[int, Crowd]:
-    """Return the crowd of each source, by its number; single sources belong to none."""
+    """Return the crowds by source number; a source that is the only one of its kind, name and parent has none."""
     alike: dict[tuple[Kind, str, Parent | None], dict[int, int]] = defaultdict(dict)
     for number, source in enumerate(sources):
         thread = source.thread
@@ -42,22 +42,22 @@ def crowds_of(sources: Sequence[TracedSource], name_of: Callable[[TracedSource],
     for (kind, name, parent), tid_by_number in alike.items():
         count = len(set(tid_by_number.values()))
         if count > 1:
-            crowd = Crowd(kind, _named(name, parent, count), parent.pid if parent is not None else None)
+            crowd = Crowd(kind, _crowd_name(name, parent, count), parent.pid if parent is not None else None)
             crowd_by_number |= dict.fromkeys(tid_by_number, crowd)
     return crowd_by_number
 
 
-def _named(name: str, parent: Parent | None, count: int) -> str:
+def _crowd_name(name: str, parent: Parent | None, count: int) -> str:
     """Return the name of a crowd: `cc1 (523 ended children of make)`."""
     if parent is None:
         return f"{name} ({count} ended threads)"
     return f"{name} ({count} ended {'threads' if parent.is_process else 'children'} of {parent.name})"
 
 
-MOSTLY = 0.5  # of the time: such a thread is the CPU's main thread
-_MOST_ALIKE = 3  # threads of one name listed separately: a script starts hundreds
-_NOTABLE = 0.01  # of the time: such a thread is listed separately
-_Key = tuple[Kind, str, int | None]  # kind, name, thread
+MOSTLY = 0.5  # the CPU's main thread runs for at least this share of the time
+_MOST_ALIKE = 3  # threads of one name that are listed separately: a script starts hundreds
+_NOTABLE = 0.01  # a thread that runs for a larger share of the time is always listed separately
+_Key = tuple[Kind, str, int | None]  # kind, name, TID
 _NAME_OF_VECTOR = {
     "call_function": "function call",
     "call_function_single": "function call",
@@ -67,7 +67,7 @@ _NAME_OF_VECTOR = {
 
 
 class MeasuredCulprit(Struct, frozen=True):
-    """One source on one CPU. Lengths are ns, rounded down by less than a quarter, without nested interruptions."""
+    """A source on one CPU in a whole trace. Lengths (ns) are rounded down by < 25% and exclude nested interruptions."""
 
     disturbance: Disturbance
     count: int
@@ -75,7 +75,7 @@ class MeasuredCulprit(Struct, frozen=True):
     count_by_length: Mapping[int, int]
 
     def quantile_ns(self, share: float) -> int:
-        """Return the length (ns) of rank ⌈share · n⌉, with the precision of the kept lengths."""
+        """Return the length (ns) of rank ⌈share · count⌉, rounded like the keys of `count_by_length`."""
         rank, cumulated = max(-int(-share * self.count // 1), 1), 0
         for length in sorted(self.count_by_length):
             cumulated += self.count_by_length[length]
@@ -87,7 +87,8 @@ class MeasuredCulprit(Struct, frozen=True):
 class TracedCpu(Struct, frozen=True):
     """The traced sources of one CPU.
 
-    `main_thread` has the CPU most of the time, if any thread does; it suffers the noise and is not a culprit.
+    `main_thread` used the CPU for at least half of the time, if any thread did. It suffers from the noise, so it is not
+    a culprit.
     """
 
     cpu: int
@@ -102,7 +103,7 @@ class TracedCpu(Struct, frozen=True):
 
 
 class Others(Struct, frozen=True):
-    """The sources that used a CPU besides our own loop, the costliest first. Each may have used `doubt_ns` less."""
+    """All sources on a CPU except noisewatch's, the costliest first. Each may have used `doubt_ns` less."""
 
     disturbances: tuple[Disturbance, ...]
     doubt_ns: int
@@ -114,10 +115,10 @@ def culprits_of(trace: Trace, irqs: Irqs | None, hz: int | None = None) -> tuple
 
 
 def with_kinds(cpu: CpuPieces, irqs: Irqs | None, length_ns: int, hz: int | None) -> CpuPieces:
-    """Return the pieces, with kinds of sources that the trace alone does not show.
+    """Return the CPU's trace with the final kind of each source.
 
-    /proc/interrupts shows whether an interrupt is the CPU's own timer. A timer's function or rate shows whether it is
-    the tick.
+    Only /proc/interrupts shows whether an interrupt is the CPU's own timer. A timer's function or rate shows whether it
+    is the tick.
     """
     kinds = [kind_of_source(source, irqs) for source in cpu.sources]
     for number, (source, stats) in enumerate(zip(cpu.sources, cpu.stats, strict=True)):
@@ -139,7 +140,7 @@ def kind_of_source(source: TracedSource, irqs: Irqs | None) -> Kind:
 
 
 def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: int, own_pids: frozenset[int]) -> Others:
-    """Return the sources that used the CPU besides our own loop and other processes of noisewatch."""
+    """Return the sources on the CPU, without noisewatch's spinning loop and other processes."""
     loops = {
         source.thread.name for source in cpu.sources if source.thread is not None and source.thread.tid == spinner_tid
     }
@@ -188,7 +189,9 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
             tid = source.thread.tid if source.thread is not None else None
             name = source.thread.name if source.kind in THREADS and source.thread else ""
             together[source.kind, name or name_of_source(source, irqs), tid].append(number)
-    culprits = [_culprit(cpu, numbers, key, length_ns) for key, numbers in _by_name(cpu, together, length_ns).items()]
+    culprits = [
+        _culprit(cpu, numbers, key, length_ns) for key, numbers in _merge_by_name(cpu, together, length_ns).items()
+    ]
     culprits += [
         _culprit(cpu, numbers, (crowd.kind, crowd.name, None), length_ns, crowd.pid)
         for crowd, numbers in crowds.items()
@@ -208,16 +211,16 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
     )
 
 
-def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int) -> Mapping[_Key, list[int]]:
-    """Merge many threads of one name into one source, except for threads that used the CPU for long."""
+def _merge_by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int) -> Mapping[_Key, list[int]]:
+    """Merge threads of one name if there are many, except for those that used the CPU for long."""
     alike: dict[tuple[Kind, str], list[int | None]] = defaultdict(list)
     for kind, name, tid in together:
         alike[kind, name].append(tid)
     merged: dict[_Key, list[int]] = {}
     for (kind, name), tids in alike.items():
-        had_ns = {tid: sum(cpu.stats[number].own_ns for number in together[kind, name, tid]) for tid in tids}
+        own_ns_by_tid = {tid: sum(cpu.stats[number].own_ns for number in together[kind, name, tid]) for tid in tids}
         are_few = len(tids) <= _MOST_ALIKE
-        apart = {tid for tid in tids if are_few or had_ns[tid] > _NOTABLE * length_ns}
+        apart = {tid for tid in tids if are_few or own_ns_by_tid[tid] > _NOTABLE * length_ns}
         rest = [tid for tid in tids if tid not in apart]
         merged.update(((kind, name, tid), together[kind, name, tid]) for tid in apart)
         if rest:
@@ -250,14 +253,14 @@ def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid:
     return MeasuredCulprit(disturbance, count, max(run_stats.max_ns for run_stats in stats), lengths)
 
 
-_WAKING = frozenset({"sched_ttwu_pending", "__ttwu_queue_wakelist"})  # functions that an interrupt calls
+_WAKING = frozenset({"sched_ttwu_pending", "__ttwu_queue_wakelist"})  # called by an IPI that only wakes a thread
 _RESCHEDULE = "reschedule"
 
 
 class TracedCulprit(Struct, frozen=True):
     """One source on one CPU within a repetition. Times are as in TracedTime.
 
-    `is_own`: sent by the command. `wakes`: an interrupt that only wakes a thread, whichever thread requested that.
+    `is_own`: an interrupt that the command sent. `wakes`: an interrupt that only wakes a thread, whoever sent it.
     """
 
     cpu: int
@@ -275,22 +278,21 @@ class TracedCulprit(Struct, frozen=True):
 
 
 def threads_in(window: TraceWindow, cpus: CpuSet) -> list[TracedCulprit]:
-    """Return the threads that do not belong to the command, the costliest first.
-
-    Ended threads of one name and parent are one source.
-    """
+    """Return other processes' threads on the CPUs, the costliest first; ended threads of a name and parent are one."""
     times = [time for time in window.times if time.source.kind in THREADS and time.cpu in cpus]
     crowds = crowds_of([time.source for time in times], lambda source: source.name)
-    named = [(crowd.name, crowd.pid) if (crowd := crowds.get(at)) else _name(time) for at, time in enumerate(times)]
+    named = [
+        (crowd.name, crowd.pid) if (crowd := crowds.get(at)) else _name_and_pid(time) for at, time in enumerate(times)
+    ]
     culprits = (
         _culprit_of_time(time, time.source.kind, name, pid) for time, (name, pid) in zip(times, named, strict=True)
     )
-    return _added_up(culprits)
+    return _merge_culprits(culprits)
 
 
 def interruptions_in(window: TraceWindow, cpu: int, irqs: Irqs | None) -> list[TracedCulprit]:
-    """Return all interruptions on the CPU, the tick included, the costliest first."""
-    return _added_up(_interruptions(window.times, cpu, irqs))
+    """Return the interruptions on the CPU, including the tick, the costliest first."""
+    return _merge_culprits(_interruptions(window.times, cpu, irqs))
 
 
 def _interruptions(times: Iterable[TracedTime], cpu: int, irqs: Irqs | None) -> Iterator[TracedCulprit]:
@@ -300,19 +302,19 @@ def _interruptions(times: Iterable[TracedTime], cpu: int, irqs: Irqs | None) -> 
             continue
         kind = kind_of_source(source, irqs)
         name = name_of_source(replace(source, kind=kind), irqs)
-        is_nobodys = source.function is None and source.thread is None
-        wakes = kind == Kind.IPI and (source.name == _RESCHEDULE or source.function in _WAKING or is_nobodys)
+        is_unattributed = source.function is None and source.thread is None
+        wakes = kind == Kind.IPI and (source.name == _RESCHEDULE or source.function in _WAKING or is_unattributed)
         pid = source.thread.pid if source.thread is not None else None
         yield replace(_culprit_of_time(time, kind, name, pid), wakes=wakes)
 
 
-def _name(time: TracedTime) -> tuple[str, int | None]:
+def _name_and_pid(time: TracedTime) -> tuple[str, int | None]:
     thread = time.source.thread
     return (thread.name, _pid_of(thread)) if thread is not None else (time.source.name, None)
 
 
 def _pid_of(thread: Thread) -> int | None:
-    """Return the thread's process, which is known for an ended thread if its start was traced."""
+    """Return the PID of the thread's process. An ended thread's is None unless its start was traced."""
     if thread.pid is not None or thread.parent is None:
         return thread.pid
     return thread.parent.pid if thread.parent.is_process else thread.tid
@@ -334,8 +336,8 @@ def _culprit_of_time(time: TracedTime, kind: Kind, name: str, pid: int | None) -
     )
 
 
-def _added_up(culprits: Iterable[TracedCulprit]) -> list[TracedCulprit]:
-    """Merge culprits of the same name."""
+def _merge_culprits(culprits: Iterable[TracedCulprit]) -> list[TracedCulprit]:
+    """Merge culprits that differ only in their times; the costliest come first."""
     alike: Mapping[object, list[TracedCulprit]] = defaultdict(list)
     for culprit in culprits:
         key = culprit.cpu, culprit.kind, culprit.name, culprit.pid, culprit.irq, culprit.is_own, culprit.wakes

@@ -22,7 +22,7 @@ from typing import Any
 from msgspec import Struct
 
 from noisewatch.errors import UsageError, UsageErrors
-from noisewatch.model.wanted import decoded_toml, line_of, parsed_toml
+from noisewatch.model.wanted import decode_toml, line_of, parse_toml
 from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.cli.parsers import PREFLIGHT, build_parsers
 from noisewatch.surfaces.cli.rules import refuse_unknown_names
@@ -205,8 +205,8 @@ def _read_file(path: Path) -> _OptionsFile | None:
         raise UsageError(f"{path}: {(error.strerror or os.strerror(error.errno or 0)).lower()}") from error
     if path.name == _PROJECT_FILE and b"noisewatch" not in content:
         return None
-    text = decoded_toml(content, str(path))
-    whole = parsed_toml(text, str(path))
+    text = decode_toml(content, str(path))
+    whole = parse_toml(text, str(path))
     if path.name != _PROJECT_FILE:
         return _OptionsFile(path, text, whole)
     tools = whole.get("tool")

@@ -19,7 +19,7 @@ from noisewatch.kernel.system.hypervisor import DMI
 from noisewatch.kernel.system.release import COMMAND_LINE, RELEASE
 from noisewatch.model.history.fact_table import facts_of, paths_of
 from noisewatch.model.history.facts import FactClass, Facts
-from noisewatch.model.wanted import WantedFact, in_quotes, shown
+from noisewatch.model.wanted import WantedFact, describe_fact, in_quotes
 
 
 class _Comparison(Struct, frozen=True):
@@ -33,7 +33,7 @@ class _Comparison(Struct, frozen=True):
     def __str__(self) -> str:
         """Return `memory: expected at least "64 GiB", found "15.6 GiB"`."""
         name = self.wanted.name
-        return f"{name}: expected {self.wanted}, found {in_quotes(shown(name, self.actual or ''))}"
+        return f"{name}: expected {self.wanted}, found {in_quotes(describe_fact(name, self.actual or ''))}"
 
 
 @check(

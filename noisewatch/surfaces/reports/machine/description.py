@@ -18,7 +18,7 @@ from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.release import release_number
 from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.history.facts import FactClass, knob_name
-from noisewatch.model.wanted import AT_LEAST, KEPT_BACK, WantedFact, shown
+from noisewatch.model.wanted import AT_LEAST, KEPT_BACK, WantedFact, describe_fact
 from noisewatch.patterns import regex
 from noisewatch.text import printable
 from noisewatch.units import parse_frequency
@@ -101,7 +101,7 @@ def _line_unless_none(name: str, value: str) -> str | None:
 
 def _at_least_line(name: str, value: str) -> str:
     remark = f"  # {_REMARKS[name]}" if name in _REMARKS else ""
-    return f"{_key(name)} = {{ {AT_LEAST} = {_toml_string(shown(name, value))} }}{remark}"
+    return f"{_key(name)} = {{ {AT_LEAST} = {_toml_string(describe_fact(name, value))} }}{remark}"
 
 
 def _series_line(name: str, value: str) -> str | None:
