@@ -258,7 +258,7 @@ _RESCHEDULE = "reschedule"
 
 
 class TracedCulprit(Struct, frozen=True):
-    """One source on one CPU within a repetition. Times are as in TracedTime.
+    """One source on one CPU within a repetition. Its times have the meanings of TracedTime.
 
     `is_own`: an interrupt that the command sent. `wakes`: an interrupt that only wakes a thread, whoever sent it.
     """
