@@ -260,7 +260,7 @@ _RESCHEDULE = "reschedule"
 class TracedCulprit(Struct, frozen=True):
     """One source on one CPU within a repetition. Its times have the meanings of TracedTime.
 
-    `is_own`: an interrupt that the command sent. `wakes`: an interrupt that only wakes a thread, whoever sent it.
+    `is_own`: an interrupt that the command sent. `wakes`: an interrupt that only wakes a thread, whatever its sender.
     """
 
     cpu: int
