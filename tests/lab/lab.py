@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests import CHECKOUT
 from tests.lab.frequency_table import write_frequency_table
 from tests.lab.machine import Variant, boot_command
 
@@ -74,7 +75,7 @@ class Lab:
         script, out, err = (self.scratch / f"{self._count}.{kind}" for kind in ("sh", "out", "err"))
         script.write_text(
             f"export PATH={sys.prefix}/bin:{_BIN}:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=xterm-256color\n"
-            f"export LANG=C.UTF-8 TMPDIR={self.scratch}\ncd {self.scratch}\n{command}\n"
+            f"export LANG=C.UTF-8 TMPDIR={self.scratch} PYTHONPATH={CHECKOUT}\ncd {self.scratch}\n{command}\n"
         )
         assert self._process.stdin is not None
         try:
