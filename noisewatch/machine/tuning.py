@@ -27,15 +27,16 @@ _PUBLIC = "tuned.json"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _UNIT_DEADLINE_S = 30.0
 _FLAGS, _STARTED = 6, 19  # places among the fields of /proc/PID/stat after the name: fields 9 and 22 of proc(5)
-_IS_KERNEL_THREAD = 0x00200000  # PF_KTHREAD, include/linux/sched.h
+_IS_KERNEL_THREAD, _IS_FIXED = 0x00200000, 0x04000000  # PF_KTHREAD, PF_NO_SETAFFINITY: include/linux/sched.h
 
 
 class LiveThread(NamedTuple):
-    """A thread's name, its start (ticks since boot), and whether it is the kernel's."""
+    """A thread's name, its start (ticks since boot), whether it is the kernel's, and whether it cannot be pinned."""
 
     name: str
     started: int
     is_kernel: bool
+    is_fixed: bool = False
 
 
 class Settings:
@@ -86,8 +87,12 @@ class Settings:
         with open(f"/proc/{tid}/stat", "rb") as file:
             before, _, after = file.read().rpartition(b")")
         fields = after.split()
-        name = before.partition(b"(")[2].decode("utf-8", "replace")
-        return LiveThread(name, int(fields[_STARTED]), bool(int(fields[_FLAGS]) & _IS_KERNEL_THREAD))
+        name, flags = before.partition(b"(")[2].decode("utf-8", "replace"), int(fields[_FLAGS])
+        return LiveThread(name, int(fields[_STARTED]), bool(flags & _IS_KERNEL_THREAD), bool(flags & _IS_FIXED))
+
+    def tids(self) -> list[int]:
+        """Return the ids of all threads."""
+        return [int(path.rsplit("/", 1)[1]) for path in glob("/proc/[0-9]*/task/[0-9]*")]
 
     def unit_state(self, unit: str) -> str:
         """Return the state of a unit of systemd: `active`, `inactive`, `failed`, …"""

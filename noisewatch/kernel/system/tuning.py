@@ -34,7 +34,10 @@ class FileChange(Struct, frozen=True, tag_field="kind", tag="file"):
 
 
 class ThreadChange(Struct, frozen=True, tag_field="kind", tag="thread"):
-    """An affinity (a CPU list) for a thread; its start time (ticks since boot) tells it from a later one of its tid."""
+    """An affinity (a CPU list) for a thread; its start time (ticks since boot) tells it from a later one of its tid.
+
+    `value` is empty if the kernel, not tune, changes the affinity: a partition resets those of other threads.
+    """
 
     tid: int
     started: int

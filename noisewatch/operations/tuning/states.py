@@ -49,6 +49,33 @@ def read_state(settings: Settings, change: Change) -> str:
             return settings.property_of(unit, name)
 
 
+def confined_threads(settings: Settings) -> list[tuple[ThreadChange, str]]:
+    """Return the threads whose affinity (a CPU list) is not that of most threads, as changes that the kernel may make.
+
+    Threads that cannot be pinned are left out, because their affinity cannot be restored.
+    """
+    cpus_by_thread: dict[ThreadChange, frozenset[int]] = {}
+    for tid in settings.tids():
+        try:
+            thread = settings.thread(tid)
+            if not thread.is_fixed:
+                cpus_by_thread[ThreadChange(tid, thread.started, thread.name, "")] = settings.affinity(tid)
+        except OSError:
+            continue  # it has exited
+    widest = frozenset().union(*cpus_by_thread.values())
+    return [(thread, format_cpu_list(cpus)) for thread, cpus in cpus_by_thread.items() if cpus != widest]
+
+
+def is_widened(change: Change, before: str, now: str) -> bool:
+    """Return whether the kernel has reset an affinity: it does so again when it removes a partition."""
+    if not isinstance(change, ThreadChange) or change.value:
+        return False
+    try:
+        return parse_cpu_list(before) < parse_cpu_list(now)
+    except Malformed:
+        return False
+
+
 def change_key(change: Change) -> tuple[str, ...]:
     """Return what the change is of: two changes of the same setting have the same key."""
     match change:

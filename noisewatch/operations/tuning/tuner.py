@@ -23,7 +23,16 @@ from noisewatch.kernel.system.tuning import (
     encode_line,
 )
 from noisewatch.machine.tuning import JournalFile, Settings
-from noisewatch.operations.tuning.states import ABSENT, ExitedError, are_equal, read_state, requested_state, set_state
+from noisewatch.operations.tuning.states import (
+    ABSENT,
+    ExitedError,
+    are_equal,
+    confined_threads,
+    is_widened,
+    read_state,
+    requested_state,
+    set_state,
+)
 
 _PARTITION = "/cpuset.cpus.partition"
 
@@ -76,15 +85,47 @@ class Tuner:
         """Make the changes of one action, in order, and return their outcomes.
 
         Independent files share a write to the journal, because waiting for the disk takes longer than the change.
-        If the kernel refuses a part of a partition, the earlier parts are restored. Raise UsageError if the journal
-        cannot be written; the changes that are not in it are not made.
+        If the kernel refuses a part of a partition, the earlier parts are restored. Making a partition resets the
+        affinities of threads, those of processes before Linux 6.2: they are in the journal, and among the outcomes.
+        Raise UsageError if the journal cannot be written; the changes that are not in it are not made.
         """
+        confined = self._journal_affinities() if any(map(_makes_partition, changes)) else []
         outcomes: list[Changed] = []
+        is_refused = False
         for batch in _batches(changes):
             outcomes += self._make_batch(batch, listener)
-            if any(_is_of_partition(changed) for changed in outcomes):
-                self._take_back(outcomes)
+            is_refused = any(_is_of_partition(changed) for changed in outcomes)
+            if is_refused:
                 break
+        outcomes = [*self._note_affinities(confined, listener), *outcomes]
+        if is_refused:
+            self._take_back(outcomes)
+        return outcomes
+
+    def _journal_affinities(self) -> list[Intent]:
+        """Write the affinities that the kernel may reset to the journal, and return them."""
+        intents = [
+            Intent(seq, thread, cpus)
+            for seq, (thread, cpus) in enumerate(confined_threads(self._settings), self._seq + 1)
+        ]
+        if intents:
+            self._seq = intents[-1].seq
+            self._journal.append(b"".join(map(encode_line, intents)))
+        return intents
+
+    def _note_affinities(self, intents: Sequence[Intent], listener: Listener) -> list[Changed]:
+        """Return what the kernel has made of the affinities, and write it to the journal."""
+        outcomes = []
+        for intent in intents:
+            now = _state_or_none(self._settings, intent.change)
+            if now is None:
+                outcome = Outcome.MISSING
+            else:
+                outcome = Outcome.UNCHANGED if are_equal(now, intent.before) else Outcome.DONE
+            outcomes.append(Changed(intent.change, outcome, intent.before, now))
+            listener(outcomes[-1])
+        results = [Result(intent.seq, changed.now) for intent, changed in zip(intents, outcomes, strict=True)]
+        self._journal.append(b"".join(map(encode_line, results)), is_synced=False)
         return outcomes
 
     def _make_batch(self, changes: Sequence[Change], listener: Listener) -> list[Changed]:
@@ -132,8 +173,8 @@ class Tuner:
         except OSError as error:
             reason = system_reason(error)
         now = _state_or_none(self._settings, change)
-        if not reason and isinstance(change, FileChange) and change.path.endswith(_PARTITION):
-            reason = "" if now == change.value else f"the kernel reports: {now}"
+        if not reason and _makes_partition(change):
+            reason = "" if now == requested_state(change) else f"the kernel reports: {now}"
         return Changed(change, Outcome.REFUSED if reason else Outcome.DONE, intent.before, now, reason)
 
     def _take_back(self, outcomes: Iterable[Changed]) -> None:
@@ -152,6 +193,10 @@ def _batches(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
     if is_independent and (len(paths) in (0, len(changes))):
         return [changes] if changes else []
     return [[change] for change in changes]
+
+
+def _makes_partition(change: Change) -> bool:
+    return isinstance(change, FileChange) and change.path.endswith(_PARTITION)
 
 
 def _is_of_partition(changed: Changed) -> bool:
@@ -215,7 +260,7 @@ def _decide(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
     if are_equal(now, before):
         return Changed(change, Outcome.UNCHANGED, before, now)
     after = entry.result.after if entry.result is not None else now
-    if is_forced or after is None or are_equal(now, after):
+    if is_forced or after is None or are_equal(now, after) or is_widened(change, before, now):
         return Changed(change, Outcome.DONE, before, now)
     return Changed(change, Outcome.FOREIGN, before, now, f"tune had set {after}")
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from noisewatch.cpus import parse_cpu_list
 from noisewatch.machine.tuning import LiveThread, Settings
+
+_PARTITION = "/cpuset.cpus.partition"
 
 
 class Killed(BaseException):
@@ -13,7 +16,10 @@ class Killed(BaseException):
 
 
 class WrittenHost(Settings):
-    """Settings in files below `root`; the process ends at the `dies_at`-th call that changes something, if any."""
+    """Settings in files below `root`; the process ends at the `dies_at`-th call that changes something, if any.
+
+    Like Linux before 6.2, a partition that is made or removed resets the affinities of all threads.
+    """
 
     def __init__(self, root: Path, files: Mapping[str, str]) -> None:
         super().__init__(str(root))
@@ -24,6 +30,7 @@ class WrittenHost(Settings):
             place.write_text(text + "\n")
         self.threads: dict[int, LiveThread] = {}
         self.affinities: dict[int, frozenset[int]] = {}
+        self.all_cpus = frozenset(range(8))
         self.units: dict[str, str] = {}
         self.properties: dict[tuple[str, str], str] = {}
         self.refused: dict[str, str] = {}
@@ -48,6 +55,11 @@ class WrittenHost(Settings):
         if path in self.refused:
             raise OSError(self.refused[path])
         super().write(path, self._as_kernel(path, text))
+        if path.endswith(_PARTITION):
+            taken = parse_cpu_list(self.read(path.removesuffix(".partition"))) if text == "isolated" else frozenset()
+            self.affinities.update(
+                {tid: self.all_cpus - taken for tid, thread in self.threads.items() if not thread.is_fixed}
+            )
 
     def _as_kernel(self, path: str, text: str) -> str:
         """Return the file's new content, as the kernel formats it."""
@@ -71,6 +83,9 @@ class WrittenHost(Settings):
         for name in ("cpuset.cpus", "cpuset.cpus.partition"):
             (self.root / path.lstrip("/") / name).unlink()
         super().remove_group(path)
+
+    def tids(self) -> list[int]:
+        return list(self.threads)
 
     def thread(self, tid: int) -> LiveThread:
         if tid not in self.threads:

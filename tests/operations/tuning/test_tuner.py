@@ -11,7 +11,7 @@ import pytest
 from noisewatch.errors import UsageError
 from noisewatch.judgement.fixes.actions import MakePartition, Run, StopEvents, move, write, write_all
 from noisewatch.judgement.fixes.changes import changes_of
-from noisewatch.kernel.system.tuning import LARGEST, Change, Journal, Session, parse_journal
+from noisewatch.kernel.system.tuning import LARGEST, Change, Journal, Session, ThreadChange, parse_journal
 from noisewatch.machine.tuning import LiveThread, opened_journal
 from noisewatch.operations.tuning.tuner import Changed, Outcome, Tuner, preview, restore
 from tests.operations.tuning.host import Killed, WrittenHost
@@ -50,8 +50,11 @@ def host(tmp_path: Path) -> WrittenHost:
         11: LiveThread("kworker/u8:1", 500, True),
         12: LiveThread("kswapd0", 90, True),
         13: LiveThread("bash", 7, False),
+        14: LiveThread("ksoftirqd/1", 8, True, is_fixed=True),
+        15: LiveThread("init", 1, False),
     }
-    host.affinities = {tid: frozenset(range(4)) for tid in host.threads}
+    node = frozenset(range(4))
+    host.affinities = {11: node, 12: node, 13: frozenset({2}), 14: frozenset({1}), 15: host.all_cpus}
     host.units = {"irqbalance.service": "active"}
     return host
 
@@ -177,24 +180,52 @@ def test_refused_and_vanished_settings_do_not_stop_the_others(host: WrittenHost,
     host.threads[11] = LiveThread("kworker/u8:1", 501, True)  # another thread of that number
     missing = [changed.change for changed in _restore(host, path) if changed.outcome == Outcome.MISSING]
     assert [getattr(change, "tid", None) or getattr(change, "path", None) for change in missing] == [
-        11,
+        *(11, 11),  # moved by tune, and reset by the partition
         "/proc/irq/27/smp_affinity",
     ]
-    assert host.affinities[11] == {0, 1}
+    assert host.affinities[11] == host.all_cpus
     assert _journal(path).entries == ()
 
 
 def test_threads_of_processes_are_not_moved(host: WrittenHost, path: Path) -> None:
     (changed,) = _tune(host, path, [changes_of(move({13: None}, frozenset({0}))) or []])
     assert (changed.outcome, changed.reason) == (Outcome.REFUSED, "a thread of a process, not of the kernel")
-    assert host.affinities[13] == frozenset(range(4))
+    assert host.affinities[13] == {2}
+
+
+def test_affinities_that_a_partition_resets_are_restored_after_it(host: WrittenHost, path: Path) -> None:
+    before = dict(host.affinities)
+    made = _tune(host, path, [_changes()[2]])
+    assert [(changed.before, changed.now) for changed in made if isinstance(changed.change, ThreadChange)] == [
+        ("0-3", "0-1,4-7"),
+        ("0-3", "0-1,4-7"),
+        ("2", "0-1,4-7"),
+    ]
+    assert host.affinities[13] == {0, 1, 4, 5, 6, 7}
+    host.threads[16] = LiveThread("late", 900, False)
+    host.affinities[16] = host.affinities[13]
+    _restore(host, path)
+    assert host.affinities == before | {16: host.all_cpus}
+    assert _journal(path).entries == ()
+
+
+def test_an_affinity_that_another_program_set_since_is_left(host: WrittenHost, path: Path) -> None:
+    _tune(host, path, [_changes()[2]])
+    with opened_journal(path) as file:
+        entries = parse_journal(file.read(LARGEST)).entries
+        restore(host, file, [entry for entry in entries if not isinstance(entry.intent.change, ThreadChange)], print)
+    host.affinities[13] = frozenset({5})
+    foreign = [changed for changed in _restore(host, path) if changed.outcome == Outcome.FOREIGN]
+    assert [(changed.before, changed.now) for changed in foreign] == [("2", "5")]
+    assert host.affinities[13] == {5}
 
 
 def test_a_refused_part_of_a_partition_takes_the_others_back(host: WrittenHost, path: Path) -> None:
     before = host.state()
     host.refused = {f"{_GROUPS}/benchmark/cpuset.cpus.partition": "Invalid argument"}
     made = _tune(host, path, [_changes()[2]])
-    assert [changed.outcome for changed in made] == [Outcome.DONE, Outcome.DONE, Outcome.DONE, Outcome.REFUSED]
+    outcomes = [changed.outcome for changed in made if not isinstance(changed.change, ThreadChange)]
+    assert outcomes == [Outcome.DONE, Outcome.DONE, Outcome.DONE, Outcome.REFUSED]
     assert host.state() == before
     _restore(host, path)
     assert host.state() == before

@@ -142,8 +142,9 @@ def _name(change: Change) -> str:
     match change:
         case FileChange(path=path):
             name = path
-        case ThreadChange(tid=tid, name=thread):
-            name = f"CPUs of kernel thread {tid}{f' ({thread})' if thread else ''}"
+        case ThreadChange(tid=tid, name=thread, value=value):
+            kind = "kernel thread" if value else "thread"
+            name = f"CPUs of {kind} {tid}{f' ({thread})' if thread else ''}"
         case GroupChange(path=path):
             name = f"control group {path}"
         case EventChange(path=path, event=event):
