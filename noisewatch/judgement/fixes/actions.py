@@ -158,7 +158,6 @@ class MakePartition(Struct, frozen=True):
     folder: str
     cpus: CpuSet
     delegate_in: str | None = None  # the file that has to delegate cpuset first; None if it is delegated
-    resets_affinities: bool = False  # the kernel resets those of all threads when cpuset is delegated
     earlier: tuple[str, CpuSet | None] | None = None
 
     @property

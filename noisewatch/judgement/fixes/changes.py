@@ -25,9 +25,8 @@ _SET = ("systemctl", "set-property", "--runtime", "--")
 def changes_of(action: Action) -> Sequence[Change] | None:
     """Return the changes in order, or None for an action that tune leaves to people.
 
-    Those are processes of others to move, stop or reprioritize, swap to switch off, CPUs to take offline, partitions
-    that reset the affinities of all threads, and address randomization, which users may request. The start times of
-    threads are filled in when they are read.
+    Those are processes of others to move, stop or reprioritize, swap to switch off, CPUs to take offline, and address
+    randomization, which users may request. The start times of threads are filled in when they are read.
     """
     changes = _changes_of(action)
     return changes if changes is not None and all(map(_is_fix, changes)) else None
@@ -44,7 +43,7 @@ def _changes_of(action: Action) -> Sequence[Change] | None:
         return [EventChange(action.path, event) for event in action.events]
     if isinstance(action, Move) and action.process is None:
         return [ThreadChange(pin.tid, 0, "", format_cpu_list(pin.cpus)) for pin in action.pins]
-    if isinstance(action, MakePartition) and not action.resets_affinities:
+    if isinstance(action, MakePartition):
         return _changes_of_partition(action)
     return _changes_of_commands(action.commands) if isinstance(action, Run) else None
 

@@ -90,14 +90,3 @@ def test_a_partition_is_made_on_request_only() -> None:
         if step.finding.check.id == "target-not-isolated"
     ]
     assert [type(planned.change).__name__ for planned in step.changes][-2:] == ["FileChange", "FileChange"]
-
-
-def test_no_partition_is_made_that_resets_all_affinities() -> None:
-    old = {f"{CPUS}/isolated": "\n", "/proc/sys/kernel/osrelease": "6.1.0-25-amd64\n"}
-    delegated = old | {"/sys/fs/cgroup/cgroup.subtree_control": "cpuset\n"}
-    assert "target-not-isolated" not in _checks_with_steps(old)
-    assert "target-not-isolated" in _checks_with_steps(delegated)
-
-
-def _checks_with_steps(files: Mapping[str, str | None]) -> set[str]:
-    return {step.finding.check.id for step in _plan(files, makes_partition=True).steps}

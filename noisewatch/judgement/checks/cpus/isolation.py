@@ -137,10 +137,10 @@ def isolate(case: Case) -> Fix:
         folder=folder,
         cpus=case.target,
         delegate_in=None if root.delegates_cpuset else f"{root.folder}/cgroup.subtree_control",
-        resets_affinities=not root.delegates_cpuset and (release is None or release < _KEEPS_PINS),
         earlier=None if earlier is None else (earlier.kind, earlier.wanted),
     )
-    return Fix((partition,), (option, ByHand(_PIN_AGAIN)) if partition.resets_affinities else (option,))
+    resets_pins = release is None or release < _KEEPS_PINS
+    return Fix((partition,), (option, ByHand(_PIN_AGAIN)) if resets_pins else (option,))
 
 
 _HAS_ISOLATED_PARTITIONS = (6, 1)  # "cgroup/cpuset: Add a new isolated cpus.partition type"
