@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from noisewatch.cpus import format_cpu_list, parse_cpu_list
 from noisewatch.errors import Malformed
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.tuning import (
     Change,
     EventChange,
@@ -18,10 +19,12 @@ from noisewatch.kernel.system.tuning import (
     writable_value,
 )
 from noisewatch.machine.tuning import Settings
+from noisewatch.patterns import regex
 
 ON, OFF = "on", "off"  # of an event
 PRESENT, ABSENT = "present", "absent"  # of a group
 ACTIVE, INACTIVE = "active", "inactive"  # of a unit
+_OF_CPU = regex(r"/sys/devices/system/(?:cpu|machinecheck)/(?:cpu|machinecheck)(\d+)/")
 _DELEGATES = "/cgroup.subtree_control"  # contains names, and takes `+name` and `-name`
 
 
@@ -74,6 +77,15 @@ def is_widened(change: Change, before: str, now: str) -> bool:
         return parse_cpu_list(before) < parse_cpu_list(now)
     except Malformed:
         return False
+
+
+def is_of_offline_cpu(settings: Settings, change: Change) -> bool:
+    """Return whether the change is of a file of an offline CPU: it is missing or busy until the CPU is online."""
+    match = _OF_CPU.match(change.path) if isinstance(change, FileChange) else None
+    try:
+        return match is not None and settings.read(f"{CPUS}/cpu{match[1]}/online") == "0"
+    except OSError:
+        return False  # it does not exist, or cannot be taken offline
 
 
 def change_key(change: Change) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from noisewatch.operations.tuning.states import (
     ExitedError,
     are_equal,
     confined_threads,
+    is_of_offline_cpu,
     is_widened,
     read_state,
     requested_state,
@@ -45,10 +46,11 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # by the kernel or systemd
     FOREIGN = "changed by another program"  # since tune made the change
     MISSING = "missing"  # a thread that has exited, a file that has vanished
+    OFFLINE = "the CPU is offline"  # its file vanishes, or is busy, until the CPU is online again
 
     @property
     def is_failure(self) -> bool:
-        return self in (Outcome.REFUSED, Outcome.FOREIGN)
+        return self in (Outcome.REFUSED, Outcome.FOREIGN, Outcome.OFFLINE)
 
 
 class Changed(Struct, frozen=True):
@@ -253,10 +255,13 @@ def _decide(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
     change, before = entry.intent.change, entry.intent.before
     try:
         now = read_state(settings, change)
-    except (FileNotFoundError, ProcessLookupError, ExitedError) as error:
-        return Changed(change, Outcome.MISSING, before, None, system_reason(error))
     except OSError as error:
-        return Changed(change, Outcome.REFUSED, before, None, system_reason(error))
+        outcome = Outcome.REFUSED
+        if is_of_offline_cpu(settings, change):
+            outcome = Outcome.OFFLINE
+        elif isinstance(error, FileNotFoundError | ProcessLookupError | ExitedError):
+            outcome = Outcome.MISSING
+        return Changed(change, outcome, before, None, system_reason(error))
     if are_equal(now, before):
         return Changed(change, Outcome.UNCHANGED, before, now)
     after = entry.result.after if entry.result is not None else now

@@ -21,6 +21,8 @@ _SWAPPINESS, _PRINTK = "/proc/sys/vm/swappiness", "/proc/sys/kernel/printk"
 _IRQS = {f"/proc/irq/{number}/smp_affinity": "f" for number in range(24, 30)}
 _GROUPS = "/sys/fs/cgroup"
 _EVENTS = "/sys/kernel/tracing/set_event"
+_CPU = "/sys/devices/system/cpu/cpu3"
+_GOVERNOR = f"{_CPU}/cpufreq/scaling_governor"
 _FILES = {
     _THP: "always [madvise] never",
     _SWAPPINESS: "60",
@@ -184,6 +186,31 @@ def test_refused_and_vanished_settings_do_not_stop_the_others(host: WrittenHost,
         "/proc/irq/27/smp_affinity",
     ]
     assert host.affinities[11] == host.all_cpus
+    assert _journal(path).entries == ()
+
+
+def test_settings_of_an_offline_cpu_stay_in_the_journal_until_it_is_online(tmp_path: Path, path: Path) -> None:
+    host = WrittenHost(tmp_path / "root", {f"{_CPU}/online": "1", _GOVERNOR: "powersave", _SWAPPINESS: "60"})
+    _tune(host, path, [changes_of(write(_GOVERNOR, "performance", None)) or []])
+    _tune(host, path, [changes_of(write(_SWAPPINESS, 1, None)) or []])
+    host.write(f"{_CPU}/online", "0")
+    governor = host.root / _GOVERNOR.lstrip("/")
+    governor.rename(governor.with_name("away"))
+    assert [changed.outcome for changed in _restore(host, path)] == [Outcome.DONE, Outcome.OFFLINE]
+    assert host.read(_SWAPPINESS) == "60"
+    assert [changed.outcome for changed in _restore(host, path, is_forced=True)] == [Outcome.OFFLINE]
+    governor.with_name("away").rename(governor)
+    host.write(f"{_CPU}/online", "1")
+    assert [changed.outcome for changed in _restore(host, path)] == [Outcome.DONE]
+    assert host.read(_GOVERNOR) == "powersave"
+    assert _journal(path).entries == ()
+
+
+def test_a_vanished_file_of_an_online_cpu_is_missing(tmp_path: Path, path: Path) -> None:
+    host = WrittenHost(tmp_path / "root", {f"{_CPU}/online": "1", _GOVERNOR: "powersave"})
+    _tune(host, path, [changes_of(write(_GOVERNOR, "performance", None)) or []])
+    (host.root / _GOVERNOR.lstrip("/")).unlink()
+    assert [changed.outcome for changed in _restore(host, path)] == [Outcome.MISSING]
     assert _journal(path).entries == ()
 
 

@@ -80,6 +80,8 @@ def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False) -> 
         lines[-1] += f"; {unchanged} had their earlier value or no longer exist"
     if any(changed.outcome == Outcome.FOREIGN for changed in outcomes):
         lines.append("noisewatch restore --force restores also what another program has changed")
+    if any(changed.outcome == Outcome.OFFLINE for changed in outcomes):
+        lines.append("noisewatch restore restores the settings of an offline CPU when it is online again")
     return "\n".join([*lines, ""])
 
 
