@@ -5,6 +5,9 @@ A state is a text, such as `60`, `0-3`, `active` or `-cpuset`; setting the state
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from noisewatch.cpus import format_cpu_list, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.online import CPUS
@@ -25,6 +28,8 @@ ON, OFF = "on", "off"  # of an event
 PRESENT, ABSENT = "present", "absent"  # of a group
 ACTIVE, INACTIVE = "active", "inactive"  # of a unit
 _OF_CPU = regex(r"/sys/devices/system/(?:cpu|machinecheck)/(?:cpu|machinecheck)(\d+)/")
+_SETTLING = ("/scaling_min_freq", "/scaling_max_freq")  # cpufreq_notifier_min in drivers/cpufreq/cpufreq.c
+_SETTLING_S, _PAUSE_S = 0.5, 0.001
 _DELEGATES = "/cgroup.subtree_control"  # contains names, and takes `+name` and `-name`
 
 
@@ -50,6 +55,21 @@ def read_state(settings: Settings, change: Change) -> str:
             return ACTIVE if settings.unit_state(unit) in ("active", "activating", "reloading") else INACTIVE
         case PropertyChange(unit=unit, name=name):
             return settings.property_of(unit, name)
+
+
+def settles_late(change: Change) -> bool:
+    """Return whether the kernel sets the state after the write returns: clock limits are set by a kworker."""
+    return isinstance(change, FileChange) and change.path.endswith(_SETTLING)
+
+
+def read_settled_state(settings: Settings, change: Change, is_settled: Callable[[str], bool]) -> str:
+    """Return the state after a write; if it settles late, wait up to 0.5 s until `is_settled`. Raise OSError."""
+    end_s = time.monotonic() + _SETTLING_S
+    while True:
+        state = read_state(settings, change)
+        if not settles_late(change) or is_settled(state) or time.monotonic() >= end_s:
+            return state
+        time.sleep(_PAUSE_S)
 
 
 def confined_threads(settings: Settings) -> list[tuple[ThreadChange, str]]:

@@ -30,9 +30,11 @@ from noisewatch.operations.tuning.states import (
     confined_threads,
     is_of_offline_cpu,
     is_widened,
+    read_settled_state,
     read_state,
     requested_state,
     set_state,
+    settles_late,
 )
 
 _PARTITION = "/cpuset.cpus.partition"
@@ -174,7 +176,7 @@ class Tuner:
             set_state(self._settings, change, requested_state(change))
         except OSError as error:
             reason = system_reason(error)
-        now = _state_or_none(self._settings, change)
+        now = _state_or_none(self._settings, change, lambda state: bool(reason) or state != intent.before)
         if not reason and _makes_partition(change):
             reason = "" if now == requested_state(change) else f"the kernel reports: {now}"
         return Changed(change, Outcome.REFUSED if reason else Outcome.DONE, intent.before, now, reason)
@@ -207,9 +209,9 @@ def _is_of_partition(changed: Changed) -> bool:
     return changed.outcome == Outcome.REFUSED and is_part
 
 
-def _state_or_none(settings: Settings, change: Change) -> str | None:
+def _state_or_none(settings: Settings, change: Change, is_settled: Callable[[str], bool] | None = None) -> str | None:
     try:
-        return read_state(settings, change)
+        return read_settled_state(settings, change, is_settled or bool)
     except OSError:
         return None
 
@@ -265,19 +267,21 @@ def _decide(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
     if are_equal(now, before):
         return Changed(change, Outcome.UNCHANGED, before, now)
     after = entry.result.after if entry.result is not None else now
-    if is_forced or after is None or are_equal(now, after) or is_widened(change, before, now):
+    is_ours = after is None or are_equal(now, after) or are_equal(now, requested_state(change))
+    if is_forced or is_ours or is_widened(change, before, now):
         return Changed(change, Outcome.DONE, before, now)
     return Changed(change, Outcome.FOREIGN, before, now, f"tune had set {after}")
 
 
 def _restore_one(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
     decided = _decide(settings, entry, is_forced)
-    if decided.outcome != Outcome.DONE:
-        return decided
     change, before = entry.intent.change, entry.intent.before
+    is_pending = decided.outcome == Outcome.UNCHANGED and entry.result is None and settles_late(change)
+    if decided.outcome != Outcome.DONE and not is_pending:
+        return decided
     try:
         set_state(settings, change, before)
-        now = read_state(settings, change)
+        now = read_settled_state(settings, change, lambda state: are_equal(state, before))
     except OSError as error:
         has_exited = isinstance(error, ExitedError)
         return replace(decided, outcome=Outcome.MISSING if has_exited else Outcome.REFUSED, reason=system_reason(error))

@@ -34,6 +34,8 @@ class WrittenHost(Settings):
         self.units: dict[str, str] = {}
         self.properties: dict[tuple[str, str], str] = {}
         self.refused: dict[str, str] = {}
+        self.delayed: dict[str, str] = {}  # by path: a clock limit that a kworker sets later
+        self.reads_until_set = 0
         self.dies_at: int | None = None
         self.calls = 0
 
@@ -54,12 +56,22 @@ class WrittenHost(Settings):
         self._step()
         if path in self.refused:
             raise OSError(self.refused[path])
+        if path.endswith("_freq"):
+            self.delayed[path], self._reads = text, 0
+            return
         super().write(path, self._as_kernel(path, text))
         if path.endswith(_PARTITION):
             taken = parse_cpu_list(self.read(path.removesuffix(".partition"))) if text == "isolated" else frozenset()
             self.affinities.update(
                 {tid: self.all_cpus - taken for tid, thread in self.threads.items() if not thread.is_fixed}
             )
+
+    def read(self, path: str) -> str:
+        if path in self.delayed:
+            self._reads += 1
+            if self._reads > self.reads_until_set:
+                super().write(path, self.delayed.pop(path))
+        return super().read(path)
 
     def _as_kernel(self, path: str, text: str) -> str:
         """Return the file's new content, as the kernel formats it."""

@@ -23,6 +23,7 @@ _GROUPS = "/sys/fs/cgroup"
 _EVENTS = "/sys/kernel/tracing/set_event"
 _CPU = "/sys/devices/system/cpu/cpu3"
 _GOVERNOR = f"{_CPU}/cpufreq/scaling_governor"
+_LIMIT = f"{_CPU}/cpufreq/scaling_min_freq"
 _FILES = {
     _THP: "always [madvise] never",
     _SWAPPINESS: "60",
@@ -187,6 +188,35 @@ def test_refused_and_vanished_settings_do_not_stop_the_others(host: WrittenHost,
     ]
     assert host.affinities[11] == host.all_cpus
     assert _journal(path).entries == ()
+
+
+@pytest.mark.parametrize("wait_s", [0.5, 0.0])
+def test_a_clock_limit_that_the_kernel_sets_later_is_restored(
+    tmp_path: Path, path: Path, wait_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("noisewatch.operations.tuning.states._SETTLING_S", wait_s)
+    host = WrittenHost(tmp_path / "root", {_LIMIT: "1600000"})
+    host.reads_until_set = 2
+    (made,) = _tune(host, path, [changes_of(write(_LIMIT, 3400000, None)) or []])
+    assert (made.outcome, made.now) == (Outcome.DONE, "3400000" if wait_s else "1600000")
+    host.reads_until_set = 0
+    assert [host.read(_LIMIT) for _ in range(2)][1] == "3400000"
+    host.reads_until_set = 2 if wait_s else 0
+    (restored,) = _restore(host, path)
+    assert (restored.outcome, restored.now) == (Outcome.DONE, "1600000")
+    assert _journal(path).entries == ()
+
+
+def test_a_clock_limit_is_restored_while_the_kernel_is_setting_it(tmp_path: Path, path: Path) -> None:
+    host = WrittenHost(tmp_path / "root", {_LIMIT: "1600000"})
+    host.reads_until_set = 2
+    _tune(host, path, [changes_of(write(_LIMIT, 3400000, None)) or []])
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]))  # killed right after the write
+    (host.root / _LIMIT.lstrip("/")).write_text("1600000\n")
+    host.write(_LIMIT, "3400000")
+    _restore(host, path)
+    assert [host.read(_LIMIT) for _ in range(3)][2] == "1600000"
 
 
 def test_settings_of_an_offline_cpu_stay_in_the_journal_until_it_is_online(tmp_path: Path, path: Path) -> None:
