@@ -30,7 +30,7 @@ def tuned_host(
     plan: TuningPlan, session: Session, listener: Listener, settings: Settings | None = None, path: Path = JOURNAL
 ) -> Iterator[list[Changed]]:
     """Tune the host, yield the outcomes, and restore this session's changes at the end. Raise UsageError."""
-    _start_guardian(session, settings, path)
+    start_guardian(session, settings, path)
     try:
         yield tune_host(plan, session, listener, settings, path)
     finally:
@@ -52,10 +52,10 @@ def run_command(command: Sequence[str]) -> int:
     return status if status >= 0 else _SIGNALLED - status
 
 
-def _start_guardian(session: Session, settings: Settings | None, path: Path) -> None:
+def start_guardian(session: Session, settings: Settings | None = None, path: Path = JOURNAL) -> None:
     """Fork the guardian of this process, and return when no signal to this process group reaches it.
 
-    Raise UsageError.
+    When this process ends, the guardian restores the session's changes that are left. Raise UsageError.
     """
     try:
         owner = os.pidfd_open(os.getpid())

@@ -80,6 +80,11 @@ def read_plan(
 _SETTABLE = {"aslr=off": FileChange(Knob.ADDRESS_RANDOMISATION, "0")}  # no fix: changed on request
 
 
+def name_of_request(change: Change) -> str:
+    """Return the request that asks for the change, such as `aslr=off`."""
+    return next(name for name, settable in _SETTABLE.items() if settable == change)
+
+
 def plan_tuning(verdict: Verdict, makes_partition: bool, requests: Sequence[str] = ()) -> TuningPlan:
     """Return the changes for the failures and warnings of the verdict. No file or thread is changed twice.
 

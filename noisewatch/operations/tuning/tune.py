@@ -50,13 +50,18 @@ def new_session(cpus: CpuSet, is_until_exit: bool = False) -> Session:
 
 
 def tune_host(
-    plan: TuningPlan, session: Session, listener: Listener, settings: Settings | None = None, path: Path = JOURNAL
+    plan: TuningPlan,
+    session: Session,
+    listener: Listener,
+    settings: Settings | None = None,
+    path: Path = JOURNAL,
+    waits: bool = False,
 ) -> list[Changed]:
-    """Make the plan's changes, and return their outcomes.
+    """Make the plan's changes, and return their outcomes. `waits` as for `opened_journal`.
 
     Raise UsageError if the journal cannot be written; then the changes that it does not contain are not made.
     """
-    with opened_journal(path) as file:
+    with opened_journal(path, waits) as file:
         journal = _parse(file, path)
         if not journal.of_boot(session.boot_id) and not journal.damaged:
             file.clear()  # an earlier boot's changes are lost with that boot
@@ -107,7 +112,7 @@ def _publish(file: JournalFile, path: Path, beginning: Session | None = None) ->
             session.is_until_exit,
             settings[session] if session in journal.complete else None,
         )
-        for session in journal.sessions
+        for session in dict.fromkeys(journal.sessions)  # a session may begin several times
         if session in settings or session == beginning
     ]
     file.publish(encode_tuned(Tuned(boot_id, tuple(sessions))) if sessions else None)

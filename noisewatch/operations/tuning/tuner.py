@@ -98,7 +98,7 @@ class Tuner:
         is_refused = False
         for batch in _batches(changes):
             outcomes += self._make_batch(batch, listener)
-            is_refused = any(_is_of_partition(changed) for changed in outcomes)
+            is_refused = any(is_refused_partition(changed) for changed in outcomes)
             if is_refused:
                 break
         outcomes = [*self._note_affinities(confined, listener), *outcomes]
@@ -203,7 +203,8 @@ def _makes_partition(change: Change) -> bool:
     return isinstance(change, FileChange) and change.path.endswith(_PARTITION)
 
 
-def _is_of_partition(changed: Changed) -> bool:
+def is_refused_partition(changed: Changed) -> bool:
+    """Return whether a part of a partition was refused; the changes of its action are then taken back."""
     change = changed.change
     is_part = isinstance(change, GroupChange) or (isinstance(change, FileChange) and "/cpuset.cpus" in change.path)
     return changed.outcome == Outcome.REFUSED and is_part

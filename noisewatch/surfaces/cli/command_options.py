@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import REMAINDER, SUPPRESS, ArgumentParser
 
 from noisewatch.judgement.rules import MICRO, PROFILES, SHARED
+from noisewatch.kinds import Work
 from noisewatch.surfaces.cli.options import (
     MACHINE,
     MAX_AUTO_S,
@@ -30,6 +31,8 @@ from noisewatch.surfaces.cli.options import (
 from noisewatch.surfaces.cli.values import (
     age,
     core_count,
+    kind_of_work,
+    minutes,
     or_auto,
     seconds,
     share,
@@ -43,6 +46,7 @@ from noisewatch.surfaces.reports.verdict.formats import FORMATS
 from noisewatch.turbo import LEAST_S, LEAST_WORK_S
 
 CALIBRATION_S = 1.0  # before and after a series
+MEASURE_MINUTES = 5.0
 _SETTLE_S = 120.0
 _RULES = "checks, severities and limits"
 _MAX_PROCESSES = 4096
@@ -148,6 +152,24 @@ def _fill_tune(parser: ArgumentParser) -> None:
         "--set NAME=VALUE", "also change a setting that no check asks for: aslr=off (may be repeated)"
     )
     parser.add_argument("argv", metavar="COMMAND", nargs=REMAINDER, help="with --until-exit: the command to run")
+    measurement = titled(parser, MEASUREMENT)
+    measurement.flag(
+        "--measure",
+        what="measure the noise and the speed with each check's changes off and on, print which changes are worth it, "
+        "and restore all of them",
+    )
+    measurement.value(
+        "--minutes M",
+        "length of --measure; if it is too short for all checks, the gravest are measured (default "
+        f"{MEASURE_MINUTES:g})",
+        minutes,
+    )
+    measurement.value(
+        "--work KIND",
+        f"kind of work whose speed --measure compares: {', '.join(Work)} (default mixed = latency, throughput and "
+        "interpreter)",
+        kind_of_work,
+    )
     tuning.flag("--dry-run", what="list the changes, and make none")
     tuning.flag("--yes", what="make the changes without asking")
     tuning.flag("--status", what="show what is tuned, and since when")

@@ -31,7 +31,7 @@ def plan_of(arguments: Namespace) -> tuple[TuningPlan, bool]:
 def preflight_words(arguments: Namespace) -> list[str]:
     """Return the given options that preflight has too."""
     given = vars(arguments)
-    names = ("cpus", "sysroot", "replay", "profile", "config")
+    names = ("cpus", "sysroot", "replay", "profile", "config", "work")
     words = [word for name in names if (value := given.get(name)) for word in (f"--{name}", value)]
     for name in ("select", "ignore"):
         words += [word for value in given.get(name, ()) for word in (f"--{name}", value)]
@@ -40,7 +40,10 @@ def preflight_words(arguments: Namespace) -> list[str]:
 
 def tuning_words(arguments: Namespace) -> list[str]:
     """Return the given options that decide what is tuned."""
-    return preflight_words(arguments) + [word for request in arguments.set for word in ("--set", request)]
+    words = preflight_words(arguments) + [word for request in arguments.set for word in ("--set", request)]
+    words += ["--measure"] * vars(arguments).get("measure", False)
+    length = vars(arguments).get("minutes")
+    return words if length is None else [*words, "--minutes", f"{length:g}"]
 
 
 def require_root(what: str, words: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from noisewatch.units import parse_duration
 
 AS_LONG_AS_NEEDED = math.inf  # seconds of a calibration that ends as soon as its result is precise enough
 _MAX_S = 1e6
+_MAX_MINUTES = 1440
 _MIN_SAMPLE_NS, _MAX_SAMPLE_NS = 100_000, 100_000_000_000
 _MAX_SHARE = 10.0
 _MAX_INFLATION = 1e6
@@ -34,6 +35,17 @@ def seconds(minimum: float) -> Callable[[str], float]:
         return value
 
     return parse
+
+
+def minutes(text: str) -> float:
+    """Parse minutes, more than 0 and at most a day."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value <= _MAX_MINUTES:
+        raise ArgumentTypeError(f"expected minutes, more than 0 and at most {_MAX_MINUTES}, found {text!r}")
+    return value
 
 
 def zero_or_seconds(minimum: float) -> Callable[[str], float]:

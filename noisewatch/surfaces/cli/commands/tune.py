@@ -10,8 +10,10 @@ from noisewatch.operations.tuning.guardian import run_command
 from noisewatch.operations.tuning.tune import failed, new_session, read_public_tuning, read_tuning, tune_host
 from noisewatch.operations.tuning.tuner import Changed
 from noisewatch.program import as_root, is_root
+from noisewatch.surfaces.cli.measuring import measure, schedule_of
 from noisewatch.surfaces.cli.tuning import plan_of, require_root, tuned_for_command, tuning_words
 from noisewatch.surfaces.output import print_answer
+from noisewatch.surfaces.reports.tuning.measured import text_of_schedule
 from noisewatch.surfaces.reports.tuning.text import (
     NOT_TUNED,
     text_of_plan,
@@ -24,13 +26,14 @@ _REFUSED = 3
 
 
 def run(arguments: Namespace) -> int:
-    """Show the changes and make them after a yes, or show what is tuned.
+    """Show the changes and make them after a yes, measure whether they are worth it, or show what is tuned.
 
     Return 3 if a change was refused, or with --until-exit the command's exit status.
     """
     command = arguments.argv[1:] if arguments.argv[:1] == ["--"] else arguments.argv
     if arguments.until_exit != bool(command):
         raise UsageError("--until-exit needs a command: noisewatch tune --until-exit -- COMMAND")
+    _require_meaning(arguments)
     if arguments.status:
         return _print_status()
     plan, is_live = plan_of(arguments)
@@ -38,12 +41,18 @@ def run(arguments: Namespace) -> int:
         if not is_live:
             raise UsageError("only this host can be tuned; --dry-run lists the changes for a copy or a recording")
         require_root("tune", ["tune", *tuning_words(arguments), *(["--until-exit", "--", *command] if command else [])])
+    schedule = schedule_of(arguments, plan) if arguments.measure else None
     _print(text_of_plan(plan), bool(command))
+    if schedule is not None:
+        print_answer(text_of_schedule(schedule))
     if arguments.dry_run or not (plan.has_changes or command):
         return 0
-    if plan.has_changes and not arguments.yes and not _is_confirmed():
+    question = "Make these changes?" if schedule is None else "Switch these settings on and off?"
+    if plan.has_changes and not arguments.yes and not _is_confirmed(question):
         print("noisewatch: nothing is changed", file=sys.stderr)
         return 0
+    if schedule is not None:
+        return measure(plan, schedule)
     if command:
         with tuned_for_command(plan):
             return run_command(command)
@@ -56,11 +65,19 @@ def run(arguments: Namespace) -> int:
     return _REFUSED if failed(outcomes) else 0
 
 
-def _is_confirmed() -> bool:
+def _require_meaning(arguments: Namespace) -> None:
+    """Raise UsageError for options that do not apply to each other."""
+    if arguments.measure and (arguments.status or arguments.until_exit):
+        raise UsageError("--measure restores the settings itself: it excludes --status and --until-exit")
+    if not arguments.measure and (arguments.minutes is not None or arguments.work is not None):
+        raise UsageError("--minutes and --work are options of --measure")
+
+
+def _is_confirmed(question: str) -> bool:
     """Return whether the user agrees. Raise UsageError if there is no terminal to ask on."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("no terminal to ask on: add --yes to make these changes")
-    print("Make these changes? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in _YES
 
 

@@ -119,6 +119,11 @@ def _state_lines(outcomes: Iterable[Changed], is_back: bool = False) -> list[str
     return [f"  {name}: {old} -> {new}" for (old, new), of_states in grouped.items() for name in _names(of_states)]
 
 
+def text_of_failures(outcomes: Iterable[Changed]) -> str:
+    """Return the changes that were refused or left, with the reason; an empty text if there are none."""
+    return "".join(f"{line}\n" for line in _failure_lines(outcomes))
+
+
 def _failure_lines(outcomes: Iterable[Changed]) -> list[str]:
     grouped: dict[tuple[str, str], list[Change]] = defaultdict(list)
     for changed in outcomes:
