@@ -12,9 +12,11 @@ from msgspec import Struct
 
 from noisewatch.kinds import Work
 from noisewatch.model.calibration.figures import CpuFigures, Spread
+from noisewatch.model.distributions import SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, RunPair, difference_of
 from noisewatch.model.run.series import Bounds
 
+_INTERVALS = 2  # of a candidate: noise and speed
 _MOST_LOST = 0.999  # of a period, so that some time remains to divide by
 
 
@@ -64,7 +66,7 @@ class Worth(StrEnum):
 
 
 class Gain(Struct, frozen=True):
-    """A mean difference (on minus off, positive is better) with the interval that contains it in 95 of 100 series."""
+    """A mean difference (on minus off, positive is better) with its interval."""
 
     share: float
     interval: Bounds
@@ -125,23 +127,26 @@ def pair_periods(order: Sequence[bool], periods: Sequence[Period]) -> list[State
     ]
 
 
-def effect_of(pairs: Sequence[StatePair]) -> TuningEffect | None:
+def effect_of(pairs: Sequence[StatePair], candidates: int = 1) -> TuningEffect | None:
     """Return the effect, or None for too few pairs to give an interval.
 
+    All intervals of as many candidates contain the true gains in 95 of 100 measurements (Bonferroni's correction).
     The noise's interval is that of the useful share of the time, which is never 0. `difference_of` is defined for
     times, but it holds for any positive figures.
     """
-    useful = _gain(pairs, lambda period: 1 - min(period.lost_share, _MOST_LOST))
+    significance = SIGNIFICANCE / (_INTERVALS * candidates)
+    useful = _gain(pairs, lambda period: 1 - min(period.lost_share, _MOST_LOST), significance)
     if useful is None:
         return None
     noise_off = statistics.fmean(pair.off.lost_share for pair in pairs)
     noise_on = statistics.fmean(pair.on.lost_share for pair in pairs)
     scale = 1 - min(noise_off, _MOST_LOST)  # from a share of the useful time to a share of all
     noise = Gain(useful.share * scale, Bounds(*(bound * scale for bound in useful.interval)))
-    return TuningEffect(len(pairs), noise_off, noise_on, noise, _gain(pairs, lambda period: period.speed))
+    speed = _gain(pairs, lambda period: period.speed, significance)
+    return TuningEffect(len(pairs), noise_off, noise_on, noise, speed)
 
 
-def _gain(pairs: Sequence[StatePair], figure: Callable[[Period], float | None]) -> Gain | None:
+def _gain(pairs: Sequence[StatePair], figure: Callable[[Period], float | None], significance: float) -> Gain | None:
     values = []
     for off, on, is_off_first in pairs:
         without, with_it = figure(off), figure(on)
@@ -149,6 +154,6 @@ def _gain(pairs: Sequence[StatePair], figure: Callable[[Period], float | None]) 
             values.append(RunPair(without, with_it, is_off_first))
     if len(values) < FEWEST_PAIRS:
         return None
-    difference = difference_of(values)
+    difference = difference_of(values, significance)
     interval = difference.interval
     return None if interval is None or not math.isfinite(interval.high) else Gain(difference.share, interval)

@@ -77,8 +77,10 @@ def pair_runs(order: Sequence[bool], times_s: Sequence[float | None]) -> list[Ru
     return pairs
 
 
-def difference_of(pairs: Sequence[RunPair]) -> MeanDifference:
+def difference_of(pairs: Sequence[RunPair], significance: float = SIGNIFICANCE) -> MeanDifference:
     """Return the mean difference of paired times (s, all > 0). Raise ValueError if there is no pair.
+
+    The interval misses the true share in a share `significance` (0 to 1) of series.
 
     In this two-period crossover design, pairs with A first and pairs with B first are averaged separately, then
     together. So the effect of the order cancels and does not widen the interval: Hills and Armitage, 1979, doi
@@ -101,7 +103,7 @@ def difference_of(pairs: Sequence[RunPair]) -> MeanDifference:
     )
     freedom = len(pairs) - 2
     error = math.sqrt(squares / freedom * sum(1 / len(group) for group in groups)) / 2 / mean_a
-    half = t_quantile(1 - SIGNIFICANCE / 2, freedom) * error
+    half = t_quantile(1 - significance / 2, freedom) * error
     return MeanDifference(
         pairs=len(pairs),
         share=ratio - 1,

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from noisewatch.errors import CannotMeasure, UsageError
-from noisewatch.judgement.noise.tuning_effect import Period, TuningEffect, effect_of, pair_periods, period_of
+from noisewatch.judgement.noise.tuning_effect import Period, StatePair, TuningEffect, effect_of, pair_periods, period_of
 from noisewatch.kernel.calibration import CalibrationOptions, read_calibration
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.tuning import Session
@@ -195,19 +195,20 @@ class _CandidateRun:
         self._deadline_s = deadline_s
         self._order: list[bool] = []
         self._periods: list[Period] = []
+        self._interrupt: KeyboardInterrupt | None = None
 
     def measure(self, seed: int) -> KeyboardInterrupt | None:
         """Measure until the last block or the deadline, and switch off; return the interrupt that ended it, if any."""
-        switch, interrupt = self._switch, None
+        switch = self._switch
         self._order = list(order_of(self._schedule.blocks, seed))
         try:
             self._measure_periods()
         except KeyboardInterrupt as error:
-            interrupt = error
+            self._interrupt = error
         except CannotMeasure as error:
             switch.why_not = str(error)
         switch.turn(False)
-        return interrupt
+        return self._interrupt
 
     def _measure_periods(self) -> None:
         longest_s = self._schedule.period_s
@@ -218,12 +219,17 @@ class _CandidateRun:
             self._periods.append(self._measure(self._schedule.period_s, self._switch.candidate))
             longest_s = max(longest_s, self._clock() - began_s)
 
+    @property
+    def _pairs(self) -> list[StatePair]:
+        return pair_periods(self._order, self._periods)
+
     def result(self) -> CandidateResult:
         """Return the effect, or why there is none."""
         switch = self._switch
         is_ended = switch.outcome is not None or bool(switch.why_not)
-        effect = None if is_ended else effect_of(pair_periods(self._order, self._periods))
+        effect = None if is_ended else effect_of(self._pairs, len(self._schedule.measured))
         few = f"only {len(self._periods)} periods were measured, too few for an interval"
+        few = few if self._interrupt is None else INTERRUPTED
         why_not = switch.why_not or ("" if effect is not None or switch.outcome is not None else few)
         return CandidateResult(switch.candidate, effect, why_not, switch.outcome, switch.made, tuple(switch.troubles))
 

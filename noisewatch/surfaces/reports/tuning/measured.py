@@ -99,12 +99,9 @@ def _explanations(measurement: TuningMeasurement, cpus: CpuSet, work: Work) -> I
         return
     yield (
         f"noise: share of the time that was taken from a busy loop on {name_cpus(cpus)}; speed: {work} work per "
-        "second, on against off; ±: half of the 95% interval of the difference"
+        "second, on against off"
     )
-    yield (
-        "one in ten settings without any effect shows a difference by chance: repeat the measurement with --select "
-        "before you rely on it"
-    )
+    yield "±: half of the difference's interval; all intervals together are right in 95 of 100 measurements"
 
 
 def _end_of(measurement: TuningMeasurement) -> str:
