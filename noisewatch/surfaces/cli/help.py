@@ -68,6 +68,7 @@ examples:
   sudo noisewatch tune --cpus 2-3           list the changes, ask, and make them
   noisewatch tune --status                  what is tuned, and since when
   sudo noisewatch tune --yes --until-exit -- make bench    restore the settings when the command ends
+  sudo noisewatch tune --measure --minutes 10    measure which changes are worth it here, and restore
   sudo noisewatch restore                   restore the settings
 
 Other processes, CPUs to take offline, swap and boot options are left to you. A control group partition is made
@@ -75,7 +76,7 @@ only with --select target-not-isolated. Each change is in the journal (/var/lib/
 it is made, so `restore` works even if noisewatch was killed. A reboot undoes all changes.
 
 exit status: 0 done, also if you decline; 2 usage or input error, or the journal cannot be written; 3 the kernel
-refused a change; with --until-exit, the command's own
+refused a change, or --measure left one or measured nothing; with --until-exit, the command's own
 """,
     "restore": """\
 examples:
