@@ -26,7 +26,7 @@ from noisewatch.operations.pinning import pin_with_remark
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.tuning.guardian import start_guardian
 from noisewatch.operations.tuning.schedule import Candidate, Schedule, order_of
-from noisewatch.operations.tuning.states import are_equal, change_key
+from noisewatch.operations.tuning.states import are_equal, change_key, is_by_kernel
 from noisewatch.operations.tuning.tune import JOURNAL, failed, read_tuning, restore_host, tune_host
 from noisewatch.operations.tuning.tuner import Changed, Outcome, is_refused_partition
 
@@ -36,7 +36,7 @@ INTERRUPTED = "interrupted"
 
 
 class CandidateResult(Struct, frozen=True):
-    """The effect of a candidate, or why it was not measured.
+    """The effect of a candidate, or the reason why there is none.
 
     `outcome` is REFUSED or FOREIGN if that ended the measurement. `made` is the number of settings that were changed,
     `troubles` are the changes that were refused, or left because another program made a change too.
@@ -44,7 +44,7 @@ class CandidateResult(Struct, frozen=True):
 
     candidate: Candidate
     effect: TuningEffect | None
-    why_not: str = ""
+    reason: str = ""
     outcome: Outcome | None = None
     made: int = 0
     troubles: tuple[Changed, ...] = ()
@@ -96,9 +96,9 @@ def measure_tuning(
                 break
     finally:
         done.left = failed(restore_host(_ignore, settings=settings, path=path, only=session))
-    why_not = TOO_LATE if done.interrupt is None else INTERRUPTED
+    reason = TOO_LATE if done.interrupt is None else INTERRUPTED
     rest = [*schedule.measured[len(done.results) :], *schedule.rest]
-    done.results += [CandidateResult(candidate, None, why_not) for candidate in rest]
+    done.results += [CandidateResult(candidate, None, reason) for candidate in rest]
     return done
 
 
@@ -110,7 +110,7 @@ class Switch:
         self.is_on = False
         self.made = 0  # settings that were changed when the candidate was first on
         self.troubles: list[Changed] = []
-        self.why_not = ""
+        self.reason = ""
         self.outcome: Outcome | None = None
         self._in_effect: dict[_Key, Changed] = {}
         self._before: dict[_Key, str | None] = {}
@@ -128,14 +128,18 @@ class Switch:
                 self._turn_on()
             else:
                 self._turn_off()
-        return self.outcome is None and not self.why_not
+        return self.outcome is None and not self.reason
 
     def _turn_on(self) -> None:
         self.is_on, self._in_effect = True, {}  # on also if only a part of the changes can be made
         outcomes = tune_host(self.candidate.plan, self._session, _ignore, self._settings, self._path, waits=True)
         outcomes = [_as_refused(changed) if _is_without_effect(changed) else changed for changed in outcomes]
         refused = [changed for changed in outcomes if changed.outcome == Outcome.REFUSED]
-        done = {change_key(changed.change): changed for changed in outcomes if changed.outcome == Outcome.DONE}
+        done = {
+            change_key(changed.change): changed
+            for changed in outcomes
+            if changed.outcome == Outcome.DONE and not is_by_kernel(changed.change)
+        }
         self._in_effect = done
         if self.made:
             self._end_if(Outcome.FOREIGN, [changed for changed in outcomes if self._is_foreign(changed)])
@@ -146,7 +150,7 @@ class Switch:
         self.made, self._before = len(done), {key: changed.before for key, changed in done.items()}
         if not done or any(map(is_refused_partition, refused)):
             self._end_if(Outcome.REFUSED, refused)
-            self.why_not = "" if refused else "nothing to change: the value is set already, or the setting has vanished"
+            self.reason = "" if refused else "nothing to change: the value is set already, or the setting has vanished"
         else:
             self.troubles += refused
 
@@ -206,7 +210,7 @@ class _CandidateRun:
         except KeyboardInterrupt as error:
             self._interrupt = error
         except CannotMeasure as error:
-            switch.why_not = str(error)
+            switch.reason = str(error)
         switch.turn(False)
         return self._interrupt
 
@@ -226,12 +230,12 @@ class _CandidateRun:
     def result(self) -> CandidateResult:
         """Return the effect, or why there is none."""
         switch = self._switch
-        is_ended = switch.outcome is not None or bool(switch.why_not)
+        is_ended = switch.outcome is not None or bool(switch.reason)
         effect = None if is_ended else effect_of(self._pairs, len(self._schedule.measured))
         few = f"only {len(self._periods)} periods were measured, too few for an interval"
         few = few if self._interrupt is None else INTERRUPTED
-        why_not = switch.why_not or ("" if effect is not None or switch.outcome is not None else few)
-        return CandidateResult(switch.candidate, effect, why_not, switch.outcome, switch.made, tuple(switch.troubles))
+        reason = switch.reason or ("" if effect is not None or switch.outcome is not None else few)
+        return CandidateResult(switch.candidate, effect, reason, switch.outcome, switch.made, tuple(switch.troubles))
 
 
 def measure_on_host(

@@ -65,7 +65,7 @@ def host(tmp_path: Path) -> MeasuredHost:
 def _outcomes(measurement: TuningMeasurement) -> dict[str, str]:
     """Return for each candidate its worth, what ended its measurement, or why it was not measured."""
     return {
-        result.candidate.name: str(result.effect.worth if result.effect else result.outcome or result.why_not)
+        result.candidate.name: str(result.effect.worth if result.effect else result.outcome or result.reason)
         for result in measurement.results
     }
 

@@ -41,7 +41,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> TuningMeasurement:
         return measurement
 
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr("noisewatch.surfaces.cli.commands.tune.read_plan", lambda arguments: (_plan(), True))
+    monkeypatch.setattr("noisewatch.surfaces.cli.commands.tune.plan_of", lambda arguments: (_plan(), True))
     monkeypatch.setattr(f"{_MEASURING}.measure_on_host", lambda *arguments: None)
     monkeypatch.setattr(f"{_MEASURING}.measure_tuning", measure_tuning)
     return measurement

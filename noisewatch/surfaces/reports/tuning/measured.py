@@ -49,7 +49,7 @@ def text_of_measurement(measurement: TuningMeasurement, cpus: CpuSet, work: Work
 def _row(result: CandidateResult) -> Sequence[str]:
     effect, name = result.effect, result.candidate.name
     if effect is None:
-        return (name, str(result.candidate.settings), *[""] * 5, _why_not_measured(result))
+        return (name, str(result.candidate.settings), *[""] * 5, _reason_text(result))
     settings = result.candidate.settings
     return (
         name,
@@ -63,10 +63,10 @@ def _row(result: CandidateResult) -> Sequence[str]:
     )
 
 
-def _why_not_measured(result: CandidateResult) -> str:
+def _reason_text(result: CandidateResult) -> str:
     """Return `refused: Invalid argument`, `changed by another program` or `not measured: interrupted`."""
     if result.outcome is None:
-        return f"not measured: {result.why_not}"
+        return f"not measured: {result.reason}"
     reasons = [changed.reason for changed in result.troubles if changed.outcome == result.outcome and changed.reason]
     return f"{result.outcome}: {reasons[0]}" if reasons and result.outcome == Outcome.REFUSED else str(result.outcome)
 
