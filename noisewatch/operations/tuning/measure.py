@@ -96,9 +96,8 @@ def measure_tuning(
                 break
     finally:
         done.left = failed(restore_host(_ignore, settings=settings, path=path, only=session))
-    reason = TOO_LATE if done.interrupt is None else INTERRUPTED
-    rest = [*schedule.measured[len(done.results) :], *schedule.rest]
-    done.results += [CandidateResult(candidate, None, reason) for candidate in rest]
+    done.results += [CandidateResult(item, None, INTERRUPTED) for item in schedule.measured[len(done.results) :]]
+    done.results += [CandidateResult(item, None, TOO_LATE) for item in schedule.rest]
     return done
 
 
