@@ -1,6 +1,6 @@
 """The answer of a check, its limits, and their text.
 
-The text on a limit names the value above which the check warns or fails, and its part of the budget.
+The text on a limit contains the value above which the check warns or fails, and the limit's share of the budget.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "
 class Limit(Struct, frozen=True):
     """A bound of a check, and the reason for its value. `key` names it within the check: `--limit ID.key=…`.
 
-    `of_budget` is set for limits on a share of time: `value` is then the limit at the default budget. The limit is
-    proportional to the budget, and rises at most to the part `of_budget` of it.
+    If `of_budget` is set, the limit scales with the budget: `value` is the limit at the default budget, and a larger
+    budget raises it at most to `of_budget` times the budget. Only limits on a share of time have it.
     """
 
     key: str
@@ -62,8 +62,8 @@ def passing_and_failing(
 ) -> tuple[Limit, Limit]:
     """Return the limit up to which a value passes, and the limit above which it fails.
 
-    Each is given by its value, the reason and, if it scales with the budget, its part of the budget. Keys begin with
-    `prefix`.
+    `passes` and `fails` are a value, its reason and, if the limit scales with the budget, its `of_budget`. Keys begin
+    with `prefix`.
     """
     limits = []
     for verb, (value, reason, *of_budget) in (("passes", passes), ("fails", fails)):
@@ -82,18 +82,18 @@ class Answer(Struct, frozen=True):
     limit: float | None = None
     unit: str | None = None
     cpus: CpuSet = frozenset()
-    reason: str | None = None  # why it is unknown or not applicable, or a warning that may be a failure
+    reason: str | None = None  # why it is unknown or not applicable, or why a warning may be a failure
     evidence: Mapping[str, Any] = {}
     culprits: tuple[Disturbance, ...] = ()
     fix: Fix | None = None
-    severity: Severity | None = None  # if this answer has another weight than the check
+    severity: Severity | None = None  # if it differs from the check's
     is_fault: bool = False  # noisewatch itself failed, which counts under every profile
-    items: tuple[str, ...] = ()  # the details that `said` summarizes, a line each in a list
-    limit_role: str = LIMIT  # or MINIMUM, LOOKED_BACK, LOOKED_AHEAD: what `limit` is
+    items: tuple[str, ...] = ()  # the details that `said` summarizes, one line each
+    limit_role: str = LIMIT  # what `limit` is: LIMIT, MINIMUM, LOOKED_BACK or LOOKED_AHEAD
 
 
 class AnswerDetails(TypedDict, total=False):
-    """Optional fields of an answer, besides its status and its text."""
+    """The optional fields of an answer: all except its status and its text."""
 
     measured: Any
     limit: float | None
@@ -109,7 +109,7 @@ class AnswerDetails(TypedDict, total=False):
 
 
 class Counted(NamedTuple):
-    """A count, and the limit above which the check has this status with this text. None is unknown."""
+    """A count (None if unknown), its limit, and the status and text of the answer if the count exceeds the limit."""
 
     number: int | None
     limit: Limit
@@ -118,9 +118,9 @@ class Counted(NamedTuple):
 
 
 class Graded:
-    """A builder of answers on one case that share details, such as their evidence.
+    """A builder of answers on one case that share details, such as their evidence; see `Case.graded`.
 
-    Details of one answer take precedence. `case.graded(...)` makes it.
+    Details passed for a single answer override the shared ones.
     """
 
     __slots__ = ("_bound", "_shared")
@@ -129,7 +129,7 @@ class Graded:
         self._bound, self._shared = bound, shared
 
     def by(self, limit: Limit, measured: float | None) -> Graded:
-        """Return a builder of answers that also share a value and the limit that it is compared with."""
+        """Return a builder of answers that also share a measured value and its limit."""
         role, bound = MINIMUM if limit.is_least else LIMIT, self._bound(limit)
         graded: AnswerDetails = {"measured": measured, "limit": bound, "unit": limit.unit, "limit_role": role}
         return Graded(self._bound, self._shared | graded)
@@ -137,7 +137,10 @@ class Graded:
     def by_counts(
         self, counts: Sequence[Counted], calm: str, unknown_reason: str | None, fix: Fix | None = None
     ) -> Answer:
-        """Return the answer by the first count above its limit, whatever else is unknown; the gravest are first."""
+        """Return the answer for the first count above its limit, else unknown if there is a reason, else a pass.
+
+        The gravest counts are first.
+        """
         for number, limit, status, text in counts:
             if number is not None and number > self._bound(limit):
                 return self.by(limit, number).answer(status, text, fix=fix)
@@ -155,11 +158,11 @@ class Graded:
         return self.answer(Status.FAIL, text, **details)
 
     def unknown(self, reason: str | None, text: str = "unknown") -> Answer:
-        """Return the answer of a check that should be answerable and is not, with the shared details."""
+        """Return the answer, with the shared details, for something that could not be read or measured."""
         return self.answer(Status.UNKNOWN, text, reason=reason)
 
     def not_applicable(self, reason: str) -> Answer:
-        """Return the answer of a check whose subject cannot exist here, with the shared details."""
+        """Return the answer, with the shared details, for something that cannot exist on this machine."""
         return self.answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)
 
     def answer(self, status: Status, text: str, **details: Unpack[AnswerDetails]) -> Answer:
@@ -167,12 +170,12 @@ class Graded:
 
 
 def unknown(reason: str) -> Answer:
-    """Return the answer of a check that should be answerable and is not."""
+    """Return the answer for something that could not be read or measured."""
     return Answer(Status.UNKNOWN, "unknown", reason=reason)
 
 
 def not_applicable(reason: str) -> Answer:
-    """Return the answer of a check whose subject cannot exist here."""
+    """Return the answer for something that cannot exist on this machine."""
     return Answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)
 
 
@@ -182,7 +185,7 @@ _PARTS = {0.5: "half", 0.2: "a fifth"}
 
 
 def warns_and_fails(warns: float, fails: float, unit: str) -> str:
-    """Return ` (warns above 1%, fails above 5%)`, for the end of a sentence."""
+    """Return ` (warns above 1%, fails above 5%)`, to be appended to a sentence."""
     return f" (warns {_beyond(warns, unit)}, fails {_beyond(fails, unit)})"
 
 
@@ -193,7 +196,7 @@ def describe_limit(limit: Limit) -> str:
 
 
 def describe_bound(limit: Limit, value: float) -> str:
-    """Return `warns above 1%` for a value of the limit, or only the value if the key names no outcome."""
+    """Return `warns above 1%`, or only the value if the limit's key does not end with an outcome."""
     verb = _verb(limit)
     return _value(value, limit.unit) if verb is None else f"{verb} {_beyond(value, limit.unit, limit.is_least)}"
 
@@ -203,7 +206,7 @@ def _verb(limit: Limit) -> str | None:
 
 
 def _reasons(limit: Limit) -> list[str]:
-    """Return why the limit has its value, first its proportion to the budget if it has one."""
+    """Return the reasons for the limit's value; its relation to the budget, if any, comes first."""
     if limit.of_budget is None:
         return [limit.reason]
     budget = share_text(DEFAULT_MAX_CV)

@@ -1,6 +1,6 @@
-"""The input of all checks: a snapshot, the sampled interval that led to it, if any, the target CPUs, and the rules.
+"""The input of all checks: a snapshot, the sampled interval that ended with it, a calibration, and the rules.
 
-`rules_for` chooses the profile by what the machine is, if the user named none.
+If the user named no profile, `rules_for` chooses it by the kind of machine.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ NO_TARGET = "there is no target CPU"
 NOT_READ_AFTER = "the counters after the calibration were not read"
 KERNEL_NAME_LENGTH = 15  # characters of a task's name that the kernel keeps
 T = TypeVar("T")
-_MIN_MEASURED = 0.85  # the rest is spent on warming up, the clock's chains and looks
+_MIN_MEASURED = 0.85  # share of the requested time; warming up, clock measurements and looks take the rest
 
 
 class Calibrated(Struct, frozen=True):
     """A calibration, its predictions, and the noise budget.
 
-    `floors` are the worst of all CPUs, by sample length: of the budget's kind of work, of the user's command or of
-    mixed work. `floors_by_work` are the floors of each kind of work, and of interruptions alone.
+    `floors` are the worst noise floors of all CPUs, by sample length. They are for the user's command, else the
+    budget's kind of work, else mixed work. `floors_by_work` are for each kind of work, and for interruptions alone.
     """
 
     calibration: Calibration
@@ -68,12 +68,12 @@ class Calibrated(Struct, frozen=True):
 
     @property
     def is_of_any_work(self) -> bool:
-        """Whether the kind of work is unknown: neither an option nor a command names it."""
+        """Whether the kind of work is unknown: it was not requested, and no command was calibrated."""
         return self.budget.work is None and not self.calibration.samples.command
 
     @property
     def floors_of(self) -> str:
-        """The kind of work that `floors` belong to, as text."""
+        """The name of the work that `floors` are for."""
         return "the workload" if self.calibration.samples.command else f"{self.budget.work or Work.MIXED} work"
 
     @property
@@ -84,10 +84,10 @@ class Calibrated(Struct, frozen=True):
 
     @property
     def doubt(self) -> str | None:
-        """The reason why the calibration does not represent what a benchmark would meet, or None if it does."""
+        """The reason why a benchmark would meet other noise than the calibration did, or None."""
         samples = self.calibration.samples
         if samples.is_realtime:
-            return "measured with real-time priority, which preempts tasks that a benchmark would share the CPU with"
+            return "measured with real-time priority, which preempts tasks that would share the CPU with a benchmark"
         if samples.command:
             return "the calibration measured a workload, not the machine"
         missing = [figures for figures in self.complete if (figures.measured_share or 0.0) < _MIN_MEASURED]
@@ -99,23 +99,23 @@ class Calibrated(Struct, frozen=True):
 
     @property
     def unpredicted(self) -> CpuSet:
-        """The CPUs that were measured to the end, but too briefly for a noise floor."""
+        """The CPUs whose measurement was complete, but too short for a noise floor."""
         return frozenset(cpu for cpu, floors in self.floors_by_cpu.items() if not floors)
 
     @property
     def complete(self) -> list[CpuFigures]:
-        """The figures of the CPUs that were measured to the end."""
+        """The figures of the CPUs whose measurement was complete."""
         return [figures for figures in self.calibration.cpus if figures.trouble is None]
 
     @property
     def troubles(self) -> dict[int, str]:
-        """Why a CPU was not measured to the end, by CPU."""
+        """The reason why a CPU's measurement is not complete, by CPU."""
         return {figures.cpu: figures.trouble for figures in self.calibration.cpus if figures.trouble is not None}
 
     def chance_of(self, floor: NoiseFloor) -> float | None:
         """Return the floor's chance (0 to 1) of staying within the budget.
 
-        None if a CPU was not measured, or not as a benchmark runs, unless the chance is low enough to fail.
+        None if the calibration is incomplete or doubtful, unless the chance is low enough to fail anyway.
         """
         is_doubtful = bool(self.troubles or self.unpredicted) or self.doubt is not None
         return None if is_doubtful and not self.budget.is_unlikely(floor.chance) else floor.chance
@@ -131,12 +131,12 @@ def calibrated_with(
     meanwhile: ConcurrentObservations | None = None,
     drift: Drift = USUAL_DRIFT,
 ) -> Calibrated:
-    """Return the figures and noise floors of the calibration samples, of `cpus` or of all CPUs.
+    """Return the figures and noise floors of the calibration's samples, for `cpus` or for all CPUs.
 
-    CPUs in `cpus` without samples get the trouble "not calibrated". `meanwhile` is what else was recorded during the
-    calibration; gaps are attributed to culprits by it.
+    CPUs in `cpus` without samples get the trouble "not calibrated". Gaps are attributed to culprits by the observations
+    `meanwhile`, which were made during the calibration.
     """
-    # imported here, as most snapshots are judged without a calibration
+    # imported here because most snapshots are judged without a calibration
     from noisewatch.judgement.noise.floor import floors_by_work, floors_of, replays_by_cpu, worst_floors
     from noisewatch.kernel.calibration import CpuSamples
     from noisewatch.model.calibration.attribution import ConcurrentObservations, attribution_of
@@ -162,12 +162,12 @@ def calibrated_with(
 
 
 class Case(Struct, frozen=True, dict=True, eq=False):
-    """A snapshot to judge, with what was measured before and after it.
+    """A snapshot to judge, with the sample before it and the calibration after it, if any.
 
-    `interval` and `calibrated` are None if not measured, their reasons None if not requested. `under_load` is the time
-    of the calibration, which shows effects that only a working CPU has, such as throttling. It includes the spinners,
-    so unattributed time cannot be derived from it. It is also None if the machine was not read after its calibration,
-    as in a truncated recording.
+    `interval` and `calibrated` are None if they were not requested, or if they failed for a reason in
+    `no_sample_reason` or `no_calibration_reason`. `under_load` is the interval of the calibration. It shows effects of
+    load, such as throttling, but it contains the spinners' time, so unattributed time cannot be derived from it. It is
+    None without a calibration, or if the machine was not read after it, as in a truncated recording.
     """
 
     snapshot: Snapshot
@@ -176,20 +176,20 @@ class Case(Struct, frozen=True, dict=True, eq=False):
     calibrated: Calibrated | None = None
     no_calibration_reason: str | None = None
     under_load: Interval | None = None
-    clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC against another clock, or why there is none
+    clock_comparison: ClockComparison | str | None = None  # of CLOCK_MONOTONIC with another clock, or why there is none
     past: Past | None = None  # earlier calibrations of this machine; None if not requested
     rules: Rules = DEFAULT
-    limits: Mapping[str, float] = {}  # by key, of the evaluated check; only those set by rules
-    starts_benchmark: bool = True  # whether the benchmark has the same parent; False in a monitor
+    limits: Mapping[str, float] = {}  # the evaluated check's limits that the user set, by key
+    starts_benchmark: bool = True  # whether noisewatch's parent also starts the benchmark; False in a monitor
     remembered: Remembered | None = None  # results of earlier cases
 
     def remember(self, key: Hashable, work: Callable[[Case], T]) -> T:
-        """Return `work(self)`, or its remembered result of the previous case if the result cannot differ."""
+        """Return `work(self)`, or the result remembered from the previous case if it cannot have changed."""
         remembered = self.remembered
-        return work(self) if remembered is None or not remembered.is_at(self) else remembered.get(key, work)
+        return work(self) if remembered is None or not remembered.is_current(self) else remembered.get(key, work)
 
     def bound(self, limit: Limit) -> float:
-        """Return the value of the limit: the user's, else that of the profile for the budget."""
+        """Return the limit's value: the user's, else the one for the profile and the budget."""
         return self.limits.get(limit.key, limit.under(self.rules.profile, self.budget.max_cv))
 
     def graded(self, **shared: Unpack[AnswerDetails]) -> Graded:
@@ -197,17 +197,17 @@ class Case(Struct, frozen=True, dict=True, eq=False):
         return Graded(self.bound, shared)
 
     def unread(self, *paths: str) -> Answer:
-        """Return the unknown answer of a check that needs these files, with the reason of the first unread one."""
+        """Return an unknown answer with the reason why the first unread file could not be read."""
         return unknown(self.unread_reason(*paths))
 
     @property
     def budget(self) -> Budget:
-        """The noise that is acceptable for the benchmark."""
+        """The acceptable noise."""
         return self.calibrated.budget if self.calibrated is not None else self.rules.budget
 
     @property
     def sample(self) -> Interval:
-        """The sampled interval, for checks that are only evaluated with a sample."""
+        """The sampled interval, for checks that are evaluated only if there is one."""
         assert self.interval is not None
         return self.interval
 
@@ -217,12 +217,12 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @property
     def intervals(self) -> list[Interval]:
-        """The sample and the interval under load, as far as present: for faults that must not occur in either."""
+        """The sample and the interval under load, if present, for faults that must not occur in either."""
         return [interval for interval in (self.interval, self.under_load) if interval is not None]
 
     @property
     def snapshots(self) -> list[Snapshot]:
-        """The snapshot to judge, and those around the sample and the calibration."""
+        """The snapshot to judge, and the snapshots around the sample and the calibration."""
         ends = (snapshot for interval in self.intervals for snapshot in (interval.before, interval.after))
         return [self.snapshot, *ends]
 
@@ -239,15 +239,12 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @property
     def guest_words(self) -> str:
-        """The subject of a clause on what a virtual machine cannot see.
-
-        It starts a sentence or follows `but` or `;`.
-        """
+        """The subject of a main clause on what a virtual machine cannot see; a verb in the singular follows."""
         return "this may be a virtual machine, which" if self.snapshot.platform.virtual is None else "a virtual machine"
 
     @property
     def container_words(self) -> str:
-        """The subject of a clause on what a container cannot see."""
+        """The subject of a main clause on what a container cannot see; a verb in the singular follows."""
         return "this may be a container, which" if self.snapshot.platform.container is None else "a container"
 
     @property
@@ -260,31 +257,31 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def running(self) -> CpuSet:
-        """The CPUs that are listed as online or that have a row in /proc/stat, which lists online CPUs only."""
+        """The CPUs that are listed as online, or that have a row in /proc/stat as only online CPUs do."""
         return self.online | frozenset(self.snapshot.cpu_time or ())
 
     @cached_property
     def siblings(self) -> CpuSet:
         """The running CPUs that share a core with a target CPU and are not target CPUs themselves."""
-        return self._on_cores_of_the_target & self.running
+        return self._listed_siblings & self.running
 
     @property
     def doubtful_siblings(self) -> CpuSet:
-        """The siblings of target CPUs that neither file lists as online or offline."""
-        return self._on_cores_of_the_target - self.running - (self.snapshot.online.offline or frozenset())
+        """The siblings of target CPUs that no file lists as online or offline."""
+        return self._listed_siblings - self.running - (self.snapshot.online.offline or frozenset())
 
     @cached_property
-    def _on_cores_of_the_target(self) -> CpuSet:
-        return self.remember("cores of the target", _on_cores_of_the_target)
+    def _listed_siblings(self) -> CpuSet:
+        return self.remember("cores of the target", _listed_siblings)
 
     @property
     def tasks_by_tid(self) -> Mapping[int, Task]:
-        """The threads by their numbers; empty if they were not read."""
+        """The threads by TID; empty if they were not read."""
         return self.snapshot.tasks.by_tid if self.snapshot.tasks is not None else {}
 
     @property
     def irqs_by_number(self) -> Mapping[int, Irq]:
-        """The IRQs by their numbers; empty if they were not read."""
+        """The IRQs by number; empty if they were not read."""
         return self.snapshot.irqs.by_number if self.snapshot.irqs is not None else {}
 
     @property
@@ -294,7 +291,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def programs(self) -> Sequence[Task]:
-        """The main thread of each process, without kernel threads, noisewatch itself and the commands it measures."""
+        """The main thread of each process, except kernel threads, noisewatch and the commands that it measures."""
         own = self.snapshot.own_pids | self.snapshot.commands.keys()
         return [
             task for tid, task in self.tasks_by_tid.items() if tid == task.pid and not task.is_kernel and tid not in own
@@ -307,10 +304,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @property
     def housekeeping(self) -> CpuSet:
-        """The CPUs that other work may be moved to: online CPUs that are not targets.
-
-        Siblings of the targets are left out if others remain.
-        """
+        """The online CPUs to which other work can be moved: no targets and, if others remain, no siblings of them."""
         others = self.online - self.target
         return others - self.siblings or others
 
@@ -326,7 +320,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
         return sorted(self.snapshot.reason_by_path)
 
 
-def _on_cores_of_the_target(case: Case) -> CpuSet:
+def _listed_siblings(case: Case) -> CpuSet:
     shared_cpus: set[int] = set()
     target = case.target
     for cpu, place in case.snapshot.topology.items():
@@ -339,9 +333,9 @@ def _on_cores_of_the_target(case: Case) -> CpuSet:
 
 
 def _first_below(paths: Sequence[str], ordered: Sequence[str]) -> str | None:
-    """Return the first unread path below the first folder that has one.
+    """Return the first unread path below the first of the folders that has any.
 
-    This is a binary search, as there may be thousands of both.
+    This is a binary search because there may be thousands of folders and unread paths.
     """
     for path in paths:
         index = bisect_left(ordered, path + "/")
@@ -360,9 +354,9 @@ def _first_above(paths: Sequence[str], reasons: Mapping[str, str]) -> str | None
 
 
 def kind_of_guest(snapshot: Snapshot) -> str | None:
-    """Return `a virtual machine` or `a container` if the guest hides the machine's settings, else None.
+    """Return `a virtual machine` or `a container` if the machine's settings are hidden, else None.
 
-    A container on bare metal where the governors of the target CPUs are readable does not hide them.
+    A container on bare metal does not hide them if the target CPUs' governors are readable.
     """
     platform = snapshot.platform
     if platform.virtual not in (None, NONE):
@@ -370,14 +364,14 @@ def kind_of_guest(snapshot: Snapshot) -> str | None:
     if platform.container in (None, NONE):
         return None
     clocks = snapshot.frequency.cpus
-    are_seen = all(cpu in clocks and clocks[cpu].governor is not None for cpu in snapshot.target.cpus)
-    return None if platform.virtual == NONE and are_seen else "a container"
+    are_readable = all(cpu in clocks and clocks[cpu].governor is not None for cpu in snapshot.target.cpus)
+    return None if platform.virtual == NONE and are_readable else "a container"
 
 
 def rules_for(rules: Rules, snapshot: Snapshot) -> Rules:
-    """Return the rules with the profile that the machine needs, and the confidence that the profile needs.
+    """Return the rules with the shared profile for guests, and with the profile's confidence, unless the user set them.
 
-    A container on bare metal that shows the machine's settings is judged by them; one that hides them is a guest.
+    A container on bare metal counts as a guest only if it hides the machine's settings.
     """
     kind = kind_of_guest(snapshot) if not rules.is_profile_given else None
     if kind is not None:

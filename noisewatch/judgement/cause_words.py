@@ -1,6 +1,6 @@
-"""Text on causes that all reports and screens share: the problem, its cost, the remedy, and what the remedy settles.
+"""Text on causes for all reports and screens: the problem, its cost, the remedy, and the findings that it settles.
 
-Costs are in the unit of the budget. The first and the last line of a report are text on the causes too.
+Costs are in the unit of the budget. The first and last lines of a report, which sum up the causes, are made here too.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _ABSENT = f": {NO_SUCH_FILE}"
 
 
 def title_of(cause: Cause, case: Case) -> str:
-    """Return what is wrong, with figures, limits and names: the gravest finding, then others as far as they fit."""
+    """Return the text of the gravest finding and of as many others as fit, or for an open question how to answer it."""
     if cause.way is not None and cause.way != Way.NONE:
         return _ABOUT_OPEN[cause.way](len(cause.findings), case)
     title = sentence(cause.findings[0])
@@ -61,19 +61,19 @@ def title_of(cause: Cause, case: Case) -> str:
     return title
 
 
-def _questions(number: int) -> str:
+def _count_questions(number: int) -> str:
     return describe_count(number, "blocking question")
 
 
 _ABOUT_OPEN: Mapping[Way, Callable[[int, Case], str]] = {
-    Way.SAMPLE: lambda count, _: f"take a sample (--sample 3): {_questions(count)} open without one",
-    Way.CALIBRATION: lambda count, _: f"calibrate (--calibration 3): {_questions(count)} open without it",
+    Way.SAMPLE: lambda count, _: f"take a sample (--sample 3) to answer {_count_questions(count)}",
+    Way.CALIBRATION: lambda count, _: f"calibrate (--calibration 3) to answer {_count_questions(count)}",
     Way.LIVE: lambda count, case: (
-        f"{'a copied tree' if case.interval is None else 'a recording'} cannot answer {_questions(count)}: "
+        f"{'a copied tree' if case.interval is None else 'a recording'} cannot answer {_count_questions(count)}: "
         "run noisewatch on the machine itself"
     ),
     Way.ROOT: lambda count, case: (
-        f"ask again as root ({as_root('preflight', case.snapshot.is_live)}): {_questions(count)} need it"
+        f"run as root ({as_root('preflight', case.snapshot.is_live)}) to answer {_count_questions(count)}"
     ),
 }
 
@@ -87,10 +87,10 @@ def culprits_text(cause: Cause, title: str) -> str | None:
 
 
 def steps_against(cause: Cause) -> list[tuple[str, str]]:
-    """Return lines of what to do: commands for `now`, to `undo` them, and `for good`; CPUs or advice to `try`."""
+    """Return (label, line) pairs: commands under `now`, `undo` and `for good`, and CPUs or advice under `try`."""
     lines: list[tuple[str, str]] = []
     if cause.is_about_target:
-        lines.append((TRY, "other target CPUs (--cpus)" if cause.target is None else _proposal(cause.target)))
+        lines.append((TRY, "other target CPUs (--cpus)" if cause.target is None else _proposal_text(cause.target)))
     if cause.fix is not None:
         lines += commands_against(cause.fix)
     if cause.advice is not None:
@@ -98,7 +98,7 @@ def steps_against(cause: Cause) -> list[tuple[str, str]]:
     return lines
 
 
-def _proposal(cpus: CpuSet) -> str:
+def _proposal_text(cpus: CpuSet) -> str:
     listed = cpu_list_argument(cpus)
     words = f"   one thread on each of {len(cpus)} cores below one last-level cache" if len(cpus) > 1 else ""
     return f"--cpus {listed}{words if len(listed) < _LONG_LIST else ''}"
@@ -106,9 +106,10 @@ def _proposal(cpus: CpuSet) -> str:
 
 @lru_cache(maxsize=64)  # a monitor renders the same fixes every second
 def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
-    """Return the fix's commands as (name, line) pairs: now, undo, for good.
+    """Return the fix's commands as (label, line) pairs, labelled now, undo and for good.
 
-    The commands of one name share a line if they fit; otherwise each action has its own lines, the first with the name.
+    Commands with one label share a line if they fit. Otherwise each action has its own lines, and only the first line
+    has the label.
     """
     parts: tuple[tuple[str, list[str | None], str], ...] = (
         (NOW, [action.do for action in fix.actions], " && "),
@@ -130,7 +131,7 @@ def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
 
 
 def split_command(command: str, longest: int = _LONGEST_LINE) -> list[str]:
-    """Split a long command after each `&&`, where a shell waits for the next line. Quoted commands are not split."""
+    """Split a long command after each `&&`, so it can be pasted into a shell. Quoted commands are not split."""
     if len(command) <= longest or "'" in command or "{" in command:
         return [command]
     *first, last = command.split(" && ")
@@ -140,35 +141,35 @@ def split_command(command: str, longest: int = _LONGEST_LINE) -> list[str]:
 def checks_of(cause: Cause) -> str:
     """Return `fixes turbo-enabled; helps clock-capped`, or `see noisewatch explain swapping` if no remedy is known.
 
-    Open questions: `open swapping (/proc/meminfo: no such file)`, with the reason unless the title has it.
+    Open questions: `open swapping (/proc/meminfo: no such file)`, without the reason if it is in the title.
     """
     if cause.way is not None:
-        return f"{OPEN:<{STEP - 1}} {'; '.join(_with_reasons(cause))}"
+        return f"{OPEN:<{STEP - 1}} {'; '.join(_open_questions(cause))}"
     if not cause.settles and not cause.helps:
         return f"{SEE:<{STEP - 1}} {', '.join(f'noisewatch explain {finding.check.id}' for finding in cause.findings)}"
     named = ((FIXES, cause.settles), (HELPS, cause.helps))
-    first, *more = (f"{name:<{STEP - 1}} {_ids(findings)}" for name, findings in named if findings)
+    first, *more = (f"{name:<{STEP - 1}} {_check_ids(findings)}" for name, findings in named if findings)
     return "; ".join([first, *(" ".join(line.split()) for line in more)])
 
 
-def _with_reasons(cause: Cause) -> Iterator[str]:
+def _open_questions(cause: Cause) -> Iterator[str]:
     findings_by_reason: dict[str, list[Finding]] = {}
     for finding in cause.findings:
         findings_by_reason.setdefault(sentence(finding), []).append(finding)
     if cause.way == Way.NONE:
-        yield from map(_ids, findings_by_reason.values())
+        yield from map(_check_ids, findings_by_reason.values())
         return
     absent = {reason: findings for reason, findings in findings_by_reason.items() if reason.endswith(_ABSENT)}
     absent = absent if len(absent) > 1 else {}  # one text for all of them
     for reason, findings in findings_by_reason.items():
         if reason not in absent:
-            yield f"{_ids(findings)} ({reason})"
+            yield f"{_check_ids(findings)} ({reason})"
     if absent:
-        named = (f"{_ids(findings)} ({reason.removesuffix(_ABSENT)})" for reason, findings in absent.items())
+        named = (f"{_check_ids(findings)} ({reason.removesuffix(_ABSENT)})" for reason, findings in absent.items())
         yield f"missing files: {', '.join(named)}"
 
 
-def _ids(findings: Iterable[Finding]) -> str:
+def _check_ids(findings: Iterable[Finding]) -> str:
     return ", ".join(finding.check.id for finding in findings)
 
 
@@ -204,38 +205,38 @@ class Title(NamedTuple):
 
 
 class Warnings(NamedTuple):
-    """The heading `8 warnings, the costliest`, and the costliest with their cost, or some names if no cost is known."""
+    """A heading, `8 warnings, the costliest`, and the costliest warnings; if no cost is known, any warnings."""
 
     heading: str
     costliest: tuple[str, ...]
 
 
 def headline(verdict: Verdict) -> str:
-    """Return `CPU 1: do not benchmark now`, which follows the verdict's word."""
+    """Return `CPU 1: do not benchmark now`, to be printed after the verdict."""
     return f"{name_cpus(verdict.case.target)}: {_HEADLINES[verdict.verdict]}"
 
 
-def deciding(causes: Iterable[Cause]) -> list[Cause]:
+def decisive_causes(causes: Iterable[Cause]) -> list[Cause]:
     """Return the causes that block, then those that are open."""
     return [cause for cause in causes if cause.gravity in (Gravity.FAILED, Gravity.UNANSWERED)]
 
 
 def effect_title(cause: Cause, case: Case) -> Title | None:
-    """Return the title of a cause that has a culprit with a cost, or is a chance, else None."""
+    """Return a title with the costliest culprit's cost or, for the noise floor, the chance; None if unknown."""
     finding = cause.findings[0]
     if is_of_floor(cause) and (chance := chance_of(case)) is not None:
         return Title(chance, f"needs {case.budget.least_chance:.0%}")
-    lead = _lead(finding, case) if cause.way is None else None
+    lead = _costliest_culprit(finding, case) if cause.way is None else None
     if lead is None:
         return None
     if explain(culprits_of(finding, case), finding):
-        return Title(f"{name_of(lead, case)} {_takes(lead, finding)}", _limits(finding, case))
+        return Title(f"{name_of(lead, case)} {_taken_text(lead, finding)}", _limits_text(finding, case))
     text = printable(full_statement(finding.answer))
-    return Title(f"{text}: {name_of(lead, case)} {_share(lead.share or 0.0)}", _limits(finding, case))
+    return Title(f"{text}: {name_of(lead, case)} {_share_text(lead.share or 0.0)}", _limits_text(finding, case))
 
 
 def short_title(cause: Cause, case: Case) -> Title:
-    """Return the title of a cause by its effect: the culprit first, if it explains what was measured."""
+    """Return the cause's title for one line: its effect if known, else the text of its first findings."""
     by_effect = effect_title(cause, case)
     if by_effect is not None:
         return by_effect
@@ -243,11 +244,11 @@ def short_title(cause: Cause, case: Case) -> Title:
     if cause.way is not None:
         return Title(title_of(cause, case))
     more = [full_statement(other.answer) for other in cause.findings[1:2] if not other.answer.culprits]
-    return Title(printable("; ".join([full_statement(finding.answer), *more])), _limits(finding, case))
+    return Title(printable("; ".join([full_statement(finding.answer), *more])), _limits_text(finding, case))
 
 
 def is_of_floor(cause: Cause) -> bool:
-    """Return whether the cause is the noise floor, whose title is a chance."""
+    """Return whether the cause's first finding is the noise floor's."""
     return cause.findings[0].check.id == FLOOR_CHECK
 
 
@@ -259,8 +260,8 @@ def chance_of(case: Case) -> str | None:
     return chance_line(calibrated)
 
 
-def others_of(cause: Cause, case: Case) -> list[str]:
-    """Return the culprits of a cause that its title does not name, the costliest first."""
+def other_culprits_of(cause: Cause, case: Case) -> list[str]:
+    """Return the culprits after the first, which the title names, with their cost; for the noise floor, its reason."""
     if is_of_floor(cause):
         reason = cause.findings[0].answer.said.partition(BECAUSE)[2].partition(";")[0]
         return [printable(reason)] if reason else []
@@ -268,33 +269,33 @@ def others_of(cause: Cause, case: Case) -> list[str]:
     for culprit in culprits_of(cause.findings[0], case):
         named.setdefault(culprit_key(culprit), culprit)
     return [
-        f"{name_of(culprit, case)} {_share(culprit.share)}"
+        f"{name_of(culprit, case)} {_share_text(culprit.share)}"
         for culprit in list(named.values())[1:]
         if culprit.share is not None and culprit.share > _MIN_COST
     ]
 
 
-def tries_of(cause: Cause, case: Case) -> tuple[str, ...]:
+def floor_options(cause: Cause, case: Case) -> tuple[str, ...]:
     """Return the options that may settle an open or failed noise floor."""
     return options_to_try(case.calibrated) if is_of_floor(cause) and case.calibrated is not None else ()
 
 
 def name_of(culprit: Disturbance, case: Case) -> str:
-    """Return `cp [6240]`, `disk vda`, `timer tick`, `hypervisor`: a culprit in a few words."""
+    """Return the culprit in a few words: `cp [6240]`, `disk vda`, `timer tick`, `hypervisor`."""
     if culprit.kind == Kind.TICK:
         return "timer tick"
     if culprit.kind == Kind.OUTSIDE:
         return "hypervisor"
     if culprit.kind == Kind.IRQ:
-        return printable(_device(culprit, case))
+        return printable(_device_name(culprit, case))
     if culprit.pid is not None and culprit.kind in (*THREADS, Kind.SIBLING):
         return printable(f"{culprit.name} [{culprit.pid}]")
     name = culprit.name if culprit.kind in THREADS else culprit.kind.with_name(culprit.name)
     return printable(name)
 
 
-def _device(culprit: Disturbance, case: Case) -> str:
-    """Return the name of an interrupt's device, else of its driver, and its number."""
+def _device_name(culprit: Disturbance, case: Case) -> str:
+    """Return the name of an interrupt's device, else of its driver."""
     irq = case.irqs_by_number.get(culprit.irq) if culprit.irq is not None else None
     device = irq.device if irq is not None and irq.device not in (None, "none") else None
     if device is not None:
@@ -303,8 +304,8 @@ def _device(culprit: Disturbance, case: Case) -> str:
     return culprit.name.partition(" ")[2] or culprit.name
 
 
-def _remark(culprit: Disturbance, case: Case) -> str:
-    """Return ` (IRQ 36, 70/s, kernel-managed)` of an interrupt."""
+def _irq_remark(culprit: Disturbance, case: Case) -> str:
+    """Return ` (IRQ 36, 70/s, kernel-managed)` for an interrupt, else an empty text."""
     if culprit.kind != Kind.IRQ or culprit.irq is None:
         return ""
     known = case.irqs_by_number.get(culprit.irq)
@@ -313,26 +314,26 @@ def _remark(culprit: Disturbance, case: Case) -> str:
     return f" ({', '.join(words)})"
 
 
-def _lead(finding: Finding, case: Case) -> Disturbance | None:
-    """Return the costliest culprit, if its cost is known and the finding is about this cost."""
+def _costliest_culprit(finding: Finding, case: Case) -> Disturbance | None:
+    """Return the costliest culprit; None if the finding is not about CPU time, or if no cost is known."""
     if finding.answer.unit != "share" and finding.check.ground != Ground.EFFECT:
         return None
     culprits = [culprit for culprit in culprits_of(finding, case) if (culprit.share or 0.0) > _MIN_COST]
     return max(culprits, key=lambda culprit: culprit.share or 0.0, default=None)
 
 
-def _takes(lead: Disturbance, finding: Finding) -> str:
+def _taken_text(lead: Disturbance, finding: Finding) -> str:
     about = "~" if lead.is_inferred else ""
     if lead.kind != Kind.IRQ:
         verb = "take" if lead.name.startswith(_PLURALS) else "takes"
-        return f"{verb} {about}{_share(lead.share or 0.0, finding.answer.limit)} of CPU {lead.cpu}"
+        return f"{verb} {about}{_share_text(lead.share or 0.0, finding.answer.limit)} of CPU {lead.cpu}"
     answer = finding.answer
     share = answer.measured if answer.unit == "share" and isinstance(answer.measured, float) else lead.share or 0.0
     number = f"IRQ {lead.irq}, " if lead.irq is not None else ""
-    return f"takes ~{_share(share, answer.limit)} of CPU {lead.cpu} ({number}{describe_rate(lead.rate_per_s)})"
+    return f"takes ~{_share_text(share, answer.limit)} of CPU {lead.cpu} ({number}{describe_rate(lead.rate_per_s)})"
 
 
-def _limits(finding: Finding, case: Case) -> str | None:
+def _limits_text(finding: Finding, case: Case) -> str | None:
     """Return `budget 1%, limit 0.5%` for an effect, else `limit 300 s`, or None without a limit."""
     answer = finding.answer
     if answer.limit is None or answer.status != Status.FAIL or not isfinite(answer.limit):
@@ -343,14 +344,14 @@ def _limits(finding: Finding, case: Case) -> str | None:
 
 
 def warnings_of(causes: Iterable[Cause], case: Case) -> Warnings | None:
-    """Return the number of causes that only warn, and the costliest, or None without any."""
+    """Return the heading and the costliest of the causes that only warn, or None if none does."""
     warned = [cause for cause in causes if cause.gravity == Gravity.WARNED]
     if not warned:
         return None
     costs: dict[object, tuple[float, str]] = {}
     for cause in warned:
         for finding in cause.findings:
-            key, cost, words = _costliest(finding, case)
+            key, cost, words = _cost_of_warning(finding, case)
             costs[key] = max(costs.get(key, (0.0, "")), (cost, words))
     costly = sorted((item for item in costs.values() if item[0] > 0), key=lambda item: -item[0])
     named = [words for _, words in costly or costs.values()]
@@ -360,20 +361,20 @@ def warnings_of(causes: Iterable[Cause], case: Case) -> Warnings | None:
     return Warnings(heading, tuple(named[:_MAX_COSTS]))
 
 
-def _costliest(finding: Finding, case: Case) -> tuple[object, float, str]:
-    """Return the culprit of a warning, or the check if no culprit explains it, its cost, and both as text."""
-    lead, answer, check_id = _lead(finding, case), finding.answer, finding.check.id
+def _cost_of_warning(finding: Finding, case: Case) -> tuple[object, float, str]:
+    """Return a warning's key, cost and text: of the culprit that explains it, else of the check."""
+    lead, answer, check_id = _costliest_culprit(finding, case), finding.answer, finding.check.id
     if lead is not None and explain([lead], finding):
         cost = lead.share or 0.0
-        return culprit_key(lead), cost, f"{name_of(lead, case)} {_share(cost)}{_remark(lead, case)}"
+        return culprit_key(lead), cost, f"{name_of(lead, case)} {_share_text(cost)}{_irq_remark(lead, case)}"
     is_of_cpus = answer.unit == "share" and finding.check.ground == Ground.EFFECT and answer.cpus
     if is_of_cpus and isinstance(answer.measured, int | float) and answer.measured > _MIN_COST:
-        return check_id, float(answer.measured), f"{check_id} {_share(answer.measured)}"
+        return check_id, float(answer.measured), f"{check_id} {_share_text(answer.measured)}"
     return check_id, 0.0, check_id
 
 
-def _share(share: float, limit: float | None = None) -> str:
-    """Return the share with two digits, or with more of them if it would look equal to the limit."""
+def _share_text(share: float, limit: float | None = None) -> str:
+    """Return the share with two digits, or with more if it would look equal to the limit."""
     text = share_text(float(f"{share:.2g}"))
     return text if limit is None or text != share_text(limit) else f"{share:.3%}"
 
@@ -381,7 +382,7 @@ def _share(share: float, limit: float | None = None) -> str:
 def summary_of_verdict(verdict: Verdict, exit_status: int, causes: Sequence[Cause] | None = None) -> str:
     """Return the verdict in one line: `UNSTABLE: cp [6240] takes 36% of CPU 1, and 1 more (exit 1)`."""
     case = verdict.case
-    decisive = deciding(causes_of(verdict) if causes is None else causes)
+    decisive = decisive_causes(causes_of(verdict) if causes is None else causes)
     more = f", and {len(decisive) - 1} more" if len(decisive) > 1 else ""
     about = _outcome_text(decisive[0], case) if decisive else _stable_reason(verdict)
     word, end = verdict.verdict.upper(), f"{more} (exit {exit_status})"
@@ -389,7 +390,7 @@ def summary_of_verdict(verdict: Verdict, exit_status: int, causes: Sequence[Caus
 
 
 def _outcome_text(cause: Cause, case: Case) -> str:
-    """Return the title of the first cause, or for open questions the ids of their checks."""
+    """Return the cause's short title or, for open questions, the ids of their checks."""
     if cause.way is None or (is_of_floor(cause) and chance_of(case) is not None):
         return short_title(cause, case).text
     return f"no answer to {', '.join(finding.check.id for finding in cause.findings)}"
@@ -407,7 +408,7 @@ def _stable_reason(verdict: Verdict) -> str:
 
 
 def shorten(text: str, room: int) -> str:
-    """Return the text without its trailing parenthesis, or cut after a word, with `…`, if it does not fit."""
+    """Return the text; if it does not fit, without its trailing parenthesis, or cut after a word with `…`."""
     if len(text) > room and text.endswith(")"):
         text = text.rpartition(" (")[0]
     if len(text) <= room:

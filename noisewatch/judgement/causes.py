@@ -1,7 +1,7 @@
 """Group the findings of a verdict by cause: by the action that settles them, or by their culprit.
 
-Every finding that fails or warns, and every unknown that blocks, is in exactly one cause; no step of a fix is in two.
-A fix settles a finding if it removes all of its culprits that matter.
+Every finding that fails or warns, and every unknown that blocks, belongs to exactly one cause. No two causes share a
+step of a fix. A fix settles a finding if it removes all of its culprits that matter.
 """
 
 from __future__ import annotations
@@ -36,33 +36,33 @@ _DENIED = ("permission denied", "operation not permitted")
 
 
 class Way(StrEnum):
-    """The way to an answer for an open question that blocks."""
+    """How to answer an open question that blocks."""
 
     SAMPLE = "sample"
     CALIBRATION = "calibration"
-    LIVE = "live"  # a copy or a recording has no answer
+    LIVE = "live"  # on the machine itself, instead of a copy or a recording
     ROOT = "root"
-    NONE = "none"  # only its reason is known
+    NONE = "none"  # no way is known
 
 
 class Cause(Struct, frozen=True, kw_only=True):
     """Findings that belong together, the gravest first, and what to do about them.
 
-    The action removes the findings in `settles`. Findings in `helps` have other reasons too, or need more than it.
+    The action (a fix or other targets) settles the findings in `settles`. It only improves those in `helps`.
     """
 
     gravity: Gravity
     findings: tuple[Finding, ...]
     settles: tuple[Finding, ...] = ()
     fix: Fix | None = None
-    advice: str | None = None  # if no command is known
-    target: CpuSet | None = None  # CPUs to choose instead
-    is_about_target: bool = False  # other target CPUs help, whether or not some can be proposed
-    way: Way | None = None  # of open questions
+    advice: str | None = None  # only if no command is known
+    target: CpuSet | None = None  # the proposed target CPUs
+    is_about_target: bool = False  # whether other target CPUs would help, even if none can be proposed
+    way: Way | None = None  # set for open questions only
 
     @property
     def helps(self) -> tuple[Finding, ...]:
-        """The findings that the action improves without settling them; empty if there is no action."""
+        """The findings that the action improves but does not settle; empty if there is no action."""
         if self.fix is None and self.target is None:
             return ()
         settled = {finding.check.id for finding in self.settles}
@@ -70,7 +70,7 @@ class Cause(Struct, frozen=True, kw_only=True):
 
 
 class _Group(Struct):
-    """Findings that are being merge_fixes into a cause."""
+    """Findings that are being merged into a cause."""
 
     findings: list[Finding]
     fixes: list[Fix]
@@ -82,28 +82,28 @@ class _Group(Struct):
 
 
 def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
-    """Return all causes: failures, then open questions that block, then warnings; in each group the costliest first."""
+    """Return all causes: failures, open questions that block, then warnings; the costliest of each come first."""
     findings = by_gravity(verdict)
     wrong, case = [*findings[Gravity.FAILED], *findings[Gravity.WARNED]], verdict.case
     failed = {finding.check.id for finding in findings[Gravity.FAILED]}
     about_target = [finding for finding in wrong if is_about_target(finding)]
     others = [finding for finding in wrong if not is_about_target(finding)]
     causes = [
-        *_of_target(about_target, case, failed),
+        *_target_cause(about_target, case, failed),
         *(_cause(group, case, failed) for group in _groups(others, case)),
-        *_open(findings[Gravity.UNANSWERED], case),
+        *_open_causes(findings[Gravity.UNANSWERED], case),
     ]
     return tuple(sorted(causes, key=_rank))
 
 
 def _rank(cause: Cause) -> tuple[int, float, float, bool]:
-    """Return the sort key of a cause: its gravity, the CPU time that it costs, and how far it is beyond its limit."""
+    """Return the cause's sort key: its gravity, its cost in CPU time, and the factor by which it exceeds its limit."""
     is_by_hand = cause.fix is None and cause.advice is None and not cause.is_about_target
     return _ORDER.index(cause.gravity), -cost_of(cause), -max(map(_excess, cause.findings)), is_by_hand
 
 
 def cost_of(cause: Cause) -> float:
-    """Return the largest share of one CPU's time that the cause's culprits took; 0 if unknown."""
+    """Return the largest share of a single CPU's time that the culprits of a finding took; 0 if unknown."""
     return max(map(_cost_of, cause.findings), default=0.0)
 
 
@@ -126,8 +126,8 @@ def _gravest(findings: Iterable[Finding], failed: Collection[str]) -> Gravity:
     return Gravity.FAILED if any(finding.check.id in failed for finding in findings) else Gravity.WARNED
 
 
-def in_order(verdict: Verdict, causes: Sequence[Cause]) -> list[Finding]:
-    """Return all findings, the gravest first; within a gravity grouped by cause, in the order of the causes."""
+def order_findings(verdict: Verdict, causes: Sequence[Cause]) -> list[Finding]:
+    """Return all findings, the gravest first. Findings of one gravity are in the order of their causes."""
     number_by_id = {finding.check.id: number for number, cause in enumerate(causes) for finding in cause.findings}
     gravities, statuses = list(Gravity), [Status.FAIL, Status.WARN, *Status]
 
@@ -146,7 +146,7 @@ def is_about_target(finding: Finding) -> bool:
     return finding.check.area == Area.TARGET and bool(answer.cpus) and not answer.culprits
 
 
-def _of_target(findings: Sequence[Finding], case: Case, failed: Collection[str]) -> Iterator[Cause]:
+def _target_cause(findings: Sequence[Finding], case: Case, failed: Collection[str]) -> Iterator[Cause]:
     if not findings:
         return
     proposed = proposed_target(case)
@@ -161,15 +161,15 @@ def _of_target(findings: Sequence[Finding], case: Case, failed: Collection[str])
 
 
 def _groups(findings: Sequence[Finding], case: Case) -> list[_Group]:
-    """Return the groups of findings: by shared steps of their fixes, then by shared culprit, else one finding each."""
+    """Group the findings whose fixes share steps, then those without a fix that share a culprit."""
     groups: list[_Group] = []
     for finding in findings:
         fix = finding.answer.fix
         if fix is not None:
-            _join(groups, _Group([finding], [fix], _leads(finding, case)), _shares_steps)
+            _join(groups, _Group([finding], [fix], _grouping_keys(finding, case)), _shares_steps)
     for finding in findings:
         if finding.answer.fix is None:
-            _join(groups, _Group([finding], [], _leads(finding, case)), _shares_culprit)
+            _join(groups, _Group([finding], [], _grouping_keys(finding, case)), _shares_culprit)
     for group in [group for group in groups if not group.fixes and group.culprits]:
         remedy = remedy_of(culprits_of(group.findings[0], case)[0], case).fix
         if remedy is not None:
@@ -179,7 +179,7 @@ def _groups(findings: Sequence[Finding], case: Case) -> list[_Group]:
 
 
 def _join(groups: list[_Group], new: _Group, is_related: Callable[[_Group, _Group], bool]) -> None:
-    """Add a group, merge_fixes with all groups that it is related to."""
+    """Add the group, merged with all groups that are related to it."""
     related = [group for group in groups if is_related(group, new)]
     for group in related[1:]:
         groups.remove(group)
@@ -194,27 +194,27 @@ def _join(groups: list[_Group], new: _Group, is_related: Callable[[_Group, _Grou
 
 
 def _shares_steps(left: _Group, right: _Group) -> bool:
-    """Return whether two groups' fixes share a step, or both set the clock; false if they set different values."""
+    """Return whether two groups' fixes share a step, or both set the clock. False if they conflict."""
     pairs = [(left_fix, right_fix) for left_fix in left.fixes for right_fix in right.fixes]
     if any(conflict(left_fix, right_fix) for left_fix, right_fix in pairs):
         return False
-    if (_is_of_fixed_irq(left) and _acts(right)) or (_is_of_fixed_irq(right) and _acts(left)):
+    if (_is_of_fixed_irq(left) and _has_commands(right)) or (_is_of_fixed_irq(right) and _has_commands(left)):
         return False
     if _sets_clock(left) and _sets_clock(right):
         return True
     return any(share_steps(left_fix, right_fix) for left_fix, right_fix in pairs)
 
 
-def _acts(group: _Group) -> bool:
+def _has_commands(group: _Group) -> bool:
     return any(fix.actions for fix in group.fixes)
 
 
 def _is_of_fixed_irq(group: _Group) -> bool:
     """Return whether the group is about an interrupt that cannot be moved before the next boot.
 
-    Commands of another group must not become its `now`.
+    It is not merged with a group that has commands, because these would be shown as its remedy.
     """
-    return not _acts(group) and any(isinstance(key, tuple) and key[0] == Kind.IRQ for key in group.culprits)
+    return not _has_commands(group) and any(isinstance(key, tuple) and key[0] == Kind.IRQ for key in group.culprits)
 
 
 def _sets_clock(group: _Group) -> bool:
@@ -230,17 +230,17 @@ def _shares_culprit(left: _Group, right: _Group) -> bool:
     return bool(left.culprits & right.culprits)
 
 
-def _leads(finding: Finding, case: Case) -> set[Hashable]:
-    """Return the culprits that a finding is grouped by, or none if they do not explain it.
+def _grouping_keys(finding: Finding, case: Case) -> set[Hashable]:
+    """Return the keys of the culprits by which a finding is grouped; empty if its culprits do not explain it.
 
-    These are the culprits that its fix covers, the costliest one, and those that raise the costliest. Other culprits
-    are left out: a bystander would join two causes.
+    They are the culprits that its fix covers, the costliest one, and the interrupts that cause the costliest. A
+    culprit that matters less could join two unrelated causes.
     """
     culprits, fix = culprits_of(finding, case), finding.answer.fix
     if fix is None and not explain(culprits, finding):
         return set()
     covered = {culprit_key(culprit) for culprit in culprits if fix is not None and covers(fix, culprit)}
-    raising = {culprit_key(culprit) for culprit in culprits if brought_on_its_cpu(culprits[0], [culprit], case)}
+    raising = {culprit_key(culprit) for culprit in culprits if is_caused_by_irqs(culprits[0], [culprit], case)}
     return covered | raising | {culprit_key(culprit) for culprit in culprits[:1]}
 
 
@@ -261,8 +261,8 @@ def _cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:
     )
 
 
-def _open(findings: Iterable[Finding], case: Case) -> Iterator[Cause]:
-    """Yield the causes of open questions, one for each way to an answer, else one for each reason."""
+def _open_causes(findings: Iterable[Finding], case: Case) -> Iterator[Cause]:
+    """Yield one cause for each way to answer open questions, and one for each reason if no way is known."""
     ways = list(Way)
     by_way: dict[tuple[int, str | None], list[Finding]] = {}
     for finding in findings:
@@ -277,7 +277,7 @@ def _way_of(finding: Finding, case: Case) -> Way:
     if finding.answer.is_fault:
         return Way.NONE
     if check.asks_calibration and case.calibrated is not None:
-        return Way.NONE  # its own chance is the answer
+        return Way.NONE  # the calibration did not suffice
     if not case.snapshot.is_live:
         return Way.LIVE
     is_answered_by_floor = case.is_guest and check.is_hidden_from_guests and case.rules.profile != STRICT
@@ -291,14 +291,14 @@ def _way_of(finding: Finding, case: Case) -> Way:
 def proposed_target(case: Case) -> CpuSet | None:
     """Return a better subset of the target CPUs, or None if the topology is unknown or offers nothing better.
 
-    It has one thread per core, of cores of one kind below one last-level cache of one node. The boot CPU's core is left
-    out if there are others, and at least one core is left to all other work.
+    It has one thread on each of several cores of one kind that share a last-level cache and a node. The boot CPU's core
+    is left out if there are others, and at least one core is left for all other work.
     """
     return case.remember("proposed target", _proposed_target)
 
 
 def _proposed_target(case: Case) -> CpuSet | None:
-    """Return the largest selection in one place that a plan would choose of the target CPUs."""
+    """Return the largest group of alike target cores, as a plan would choose it."""
     cores = cores_of(case, case.target & case.running)
     if not cores or not all(core.has_siblings and core.cache for core in cores):
         return None
@@ -313,7 +313,7 @@ def _proposed_target(case: Case) -> CpuSet | None:
 
 
 def is_settled_by(finding: Finding, case: Case, cpus: CpuSet) -> bool:
-    """Return whether the check would now pass, or not apply, with these target CPUs."""
+    """Return whether the check would pass, or not apply, with these target CPUs."""
     target = replace(case.snapshot.target, cpus=cpus)
     asked = replace(case, snapshot=replace(case.snapshot, target=target), calibrated=None)
     answer = contained_answer(finding.check, asked)
@@ -321,7 +321,7 @@ def is_settled_by(finding: Finding, case: Case, cpus: CpuSet) -> bool:
 
 
 def culprit_key(culprit: Disturbance) -> Hashable:
-    """Return a key that is equal for all disturbances by one IRQ, or one process, on any CPU."""
+    """Return a key that all disturbances by the same IRQ or process share, on any CPU."""
     if culprit.kind == Kind.IRQ and culprit.irq is not None:
         return Kind.IRQ, culprit.irq
     if culprit.pid is not None and culprit.kind in (*THREADS, Kind.SIBLING):
@@ -346,7 +346,7 @@ def covers(fix: Fix, culprit: Disturbance) -> bool:
 
 
 def culprits_of(finding: Finding, case: Case) -> list[Disturbance]:
-    """Return the finding's culprits that disturb target CPUs: a remedy for them helps against the finding."""
+    """Return the finding's culprits that disturb target CPUs, directly or on a sibling CPU."""
     return [
         culprit for culprit in finding.answer.culprits if culprit.cpu in case.target or culprit.kind == Kind.SIBLING
     ]
@@ -363,7 +363,7 @@ def is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
     left = [
         culprit
         for culprit in left
-        if not brought_on_its_cpu(culprit, moved, case) or brought_on_its_cpu(culprit, left, case)
+        if not is_caused_by_irqs(culprit, moved, case) or is_caused_by_irqs(culprit, left, case)
     ]
     if not explain([culprit for culprit in culprits if culprit.kind not in MOVABLE or culprit not in left], finding):
         return False
@@ -379,10 +379,10 @@ def is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
     )
 
 
-def brought_on_its_cpu(softirq: Disturbance, culprits: Iterable[Disturbance], case: Case) -> bool:
-    """Return whether device interrupts among the culprits, on the softirq's CPU, account for the whole softirq.
+def is_caused_by_irqs(softirq: Disturbance, culprits: Iterable[Disturbance], case: Case) -> bool:
+    """Return whether the culprits' device interrupts on the softirq's CPU account for the whole softirq.
 
-    If so, moving these interrupts moves the softirq too.
+    If so, moving the interrupts moves the softirq too. False for a culprit that is not a softirq.
     """
     if softirq.kind != Kind.SOFTIRQ:
         return False
@@ -399,7 +399,7 @@ def brought_on_its_cpu(softirq: Disturbance, culprits: Iterable[Disturbance], ca
 def explain(culprits: Iterable[Disturbance], finding: Finding) -> bool:
     """Return whether the measured value would be within the limit without these culprits.
 
-    True if the answer has no numeric limit, or if the culprits' amounts are not in its unit.
+    Also True if the answer has no numeric limit, or if no culprit has an amount in its unit.
     """
     answer = finding.answer
     if answer.limit is None or answer.limit_role != LIMIT or not isinstance(answer.measured, int | float):
@@ -415,7 +415,7 @@ def _amount(culprit: Disturbance, finding: Finding) -> float | None:
 
 
 def _is_within_limit(culprits: Sequence[Disturbance], finding: Finding) -> bool:
-    """Return whether the culprits' amounts are known, and their sum on each CPU is within the limit."""
+    """Return whether all culprits' amounts are known, and their sum is within the limit on each CPU."""
     limit, by_cpu = finding.answer.limit, dict.fromkeys((culprit.cpu for culprit in culprits), 0.0)
     for culprit in culprits:
         amount = _amount(culprit, finding)
@@ -431,5 +431,5 @@ def _is_negligible(culprit: Disturbance, finding: Finding) -> bool:
     return value is not None and value <= _NEGLIGIBLE * (finding.answer.limit or 0.0)
 
 
-_NEGLIGIBLE = 0.1  # of a limit
+_NEGLIGIBLE = 0.1  # share of a limit
 MOVABLE = frozenset({Kind.IRQ, Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, Kind.OUTSIDE})

@@ -32,26 +32,26 @@ class Check(Struct, frozen=True):
     remedy: str
     sources: tuple[str, ...]
     limits: tuple[Limit, ...] = ()
-    asks_rates: bool = False  # it needs a sample, not only settings
-    reads_counters: bool = False  # it looks at threads, counters or times too, if there are any
-    sees_load: bool = False  # the interval of a calibration suffices
-    runs_unsampled: bool = False  # it is evaluated without a sample too, as settings may suffice
-    covers_calibration: bool = False  # it cannot pass unless the calibration was observed too
-    asks_calibration: bool = False  # it needs the microbenchmark
-    answered_by: str | None = None  # the check that measures what this one reads from settings
+    asks_rates: bool = False  # whether it needs a sample, not only settings
+    reads_counters: bool = False  # whether it also reads threads, counters or times, if there are any
+    sees_load: bool = False  # whether the interval of a calibration suffices as a sample
+    runs_unsampled: bool = False  # whether it is evaluated even without a sample, because settings may suffice
+    covers_calibration: bool = False  # whether it passes only if the calibration was observed too
+    asks_calibration: bool = False  # whether it needs the microbenchmark
+    answered_by: str | None = None  # the check that measures the effect of the settings that this one reads
     severity_in: Mapping[str, Severity] = {}  # by profile, if it differs
-    not_asked_in: Mapping[str, str] = {}  # profiles under which it does not apply, and why
-    is_hidden_from_guests: bool = False  # it is unknown in a virtual machine or a container
-    ground: Ground | None = None  # why it can block; None if it never does
-    asks_starter: bool = False  # about properties inherited from the parent, read from this process
+    not_asked_in: Mapping[str, str] = {}  # reasons by profile under which it does not apply
+    is_hidden_from_guests: bool = False  # whether it is unknown in a virtual machine or a container
+    ground: Ground | None = None  # the reason why it can block; None if it never does
+    asks_starter: bool = False  # whether it is about properties that a process inherits from its parent
 
     @property
     def is_moving(self) -> bool:
-        """Whether the answer may change from one second to the next; it is then never remembered."""
+        """Whether the answer may change from one second to the next, so it is never remembered."""
         return self.asks_rates or self.reads_counters
 
     def severity_under(self, profile: str) -> Severity:
-        """Return how much a failure of the check weighs under the profile."""
+        """Return the severity of a failure of the check under the profile."""
         return self.severity_in.get(profile, self.severity)
 
 
@@ -61,11 +61,11 @@ def _as_decorator(
     return lambda *args, **fields: lambda answer: make(answer, *args, **fields)
 
 
-check = _as_decorator(Check)  # decorates the function that answers; its arguments are the other fields
+check = _as_decorator(Check)  # decorates the `answer` function; its arguments are the other fields
 
 
 def contained_answer(check: Check, case: Case) -> Answer:
-    """Return the check's answer; a fault in the check is unknown, with the check's id."""
+    """Return the check's answer. An exception in the check becomes an unknown answer with the check's id."""
     return contained(lambda: check.answer(case), partial(_failed, check))
 
 

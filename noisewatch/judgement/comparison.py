@@ -1,8 +1,8 @@
-"""Compare the records of two machines, or of one at two times: their facts, findings and figures.
+"""Compare the records of two machines, or of one machine at two times: their facts, findings and figures.
 
-Facts, findings and figures of both sides are compared; those of one side are listed. A difference blocks if a blocking
-check fails or is unknown on one side only, or if a figure differs by more than chance and by at least the change that
-counts. Unknown is never equal: values of only one side decide nothing, and are reported.
+Items that both sides have are compared; the others are listed. A difference blocks if a blocking check fails or is
+unknown on one side only, or if a figure differs by more than chance and by at least the change that counts. Unknown
+values are never equal: a value of only one side is reported but decides nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from noisewatch.judgement.record import Condition, Effect, FindingState, Machine
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.model.distributions import SIGNIFICANCE
 from noisewatch.model.estimate import Estimate, Ratio, ratio_of
-from noisewatch.model.history.facts import FactClass, FactDifference, differences, known_alone
+from noisewatch.model.history.facts import FactClass, FactDifference, differences, names_only_in
 from noisewatch.model.history.figures import NOISE_NS, OF_THE_SLOWEST, TRAITS, Figure, FigureTraits, Nature
 
 _LARGE_SPEED, _LARGE_NOISE = 2.0, 100.0  # ratios
@@ -26,7 +26,7 @@ _SUSPECT = 1.5  # a ratio; blind speeds on a busy virtual machine differed by up
 
 
 class ComparisonOutcome(StrEnum):
-    """The outcome of a comparison, by what blocks."""
+    """The outcome of a comparison, which depends only on differences that block."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -40,7 +40,7 @@ _UNANSWERED = {Effect.OPEN, Effect.UNASKED}
 
 
 class FindingDifference(Struct, frozen=True):
-    """The answers of both sides to one check."""
+    """The findings of both sides for one check."""
 
     check_id: str
     before: FindingState
@@ -57,9 +57,9 @@ class FindingDifference(Struct, frozen=True):
 
     @property
     def blocks(self) -> bool:
-        """Whether the difference decides if a benchmark may start.
+        """Whether the check affects the start of a benchmark differently on each side.
 
-        A check that was not asked on one side is not a known difference.
+        False if it was not asked on one side, because the difference is then unknown.
         """
         return len(self.effects) > 1 and Effect.UNASKED not in self.effects
 
@@ -70,12 +70,12 @@ class FindingDifference(Struct, frozen=True):
 
     @property
     def is_decided(self) -> bool:
-        """Whether both sides answer a check that blocks."""
+        """Whether the check can block and both sides have answered it."""
         return Severity.BLOCKING in (self.before.severity, self.after.severity) and not self.effects & _UNANSWERED
 
 
 class ComparedFigure(Struct, frozen=True):
-    """A figure that both sides have: the mean of all CPUs, or the value of the one CPU on which it changed most."""
+    """A figure of both sides: the mean of all CPUs, or the value of the CPU on which it changed most."""
 
     name: str
     before: Estimate
@@ -93,52 +93,52 @@ class ComparedFigure(Struct, frozen=True):
 
     @property
     def is_blind(self) -> bool:
-        """Whether the figure varies so much that not even a large change would have been detected."""
-        return self.least_shown > (_LARGE_NOISE if self.traits.nature == Nature.NOISE else _LARGE_SPEED)
+        """Whether the figure is so noisy that not even a large change would have been detected."""
+        return self.detectable_ratio > (_LARGE_NOISE if self.traits.nature == Nature.NOISE else _LARGE_SPEED)
 
     @property
     def is_suspect(self) -> bool:
-        """Whether a speed is too noisy to prove its change, although the change is larger than usual noise."""
+        """Whether a speed changed by more than usual noise, but is too noisy to prove that it did."""
         is_open_speed = not self.differs and self.traits.nature != Nature.NOISE
         return is_open_speed and abs(math.log(self.ratio.value)) >= math.log(_SUSPECT)
 
     @property
-    def least_shown(self) -> float:
+    def detectable_ratio(self) -> float:
         """The smallest change that would have been detected, as a ratio above 1."""
         low, high = self.ratio.interval
         by_chance = math.sqrt(high / low) if math.isfinite(high) and low > 0 else math.inf
         return max(by_chance, math.exp(self.traits.least_change))
 
 
-class KnownAlone(Struct, frozen=True):
+class OnlyOnOneSide(Struct, frozen=True):
     """The names of facts, checks and figures that only one side has."""
 
     facts: tuple[str, ...]
-    checks: tuple[str, ...]  # of another version
+    checks: tuple[str, ...]  # usually because the other version of noisewatch lacks them
     figures: tuple[str, ...]
-    parts: tuple[str, ...]  # facts, checks or figures as a whole, or figures of a condition
+    parts: tuple[str, ...]  # "facts", "checks" or "figures" if the other side has none, or figures of a condition
 
 
 class SideComparison(Struct, frozen=True, kw_only=True):
-    """All differences between two sides; `figures` are all that were compared. Blocking `findings` come first."""
+    """All differences between two sides. `figures` contains all compared figures. Blocking `findings` come first."""
 
     before: MachineRecord
     after: MachineRecord
     facts: tuple[FactDifference, ...]
     findings: tuple[FindingDifference, ...]
     figures: tuple[ComparedFigure, ...]
-    only_before: KnownAlone
-    only_after: KnownAlone
+    only_before: OnlyOnOneSide
+    only_after: OnlyOnOneSide
     unknown_on_both: tuple[str, ...]  # blocking checks, and figures
-    undecided: tuple[str, ...]  # blocking checks and figures that are not known on both sides
-    decided: int  # blocking checks that both sides answer
+    undecided: tuple[str, ...]  # blocking checks and figures that a side lacks
+    decided: int  # number of blocking checks that both sides answered
     significance: float  # of each figure's test
-    by_cpu: int  # figures that were compared CPU by CPU too
+    by_cpu: int  # number of figures that were also compared CPU by CPU
     remarks: tuple[str, ...]
 
     @property
     def outcome(self) -> ComparisonOutcome:
-        """The outcome of the comparison: `SAME` only if something that blocks was compared and nothing is undecided."""
+        """The outcome: `SAME` only if a blocking check or a figure was compared and none is undecided."""
         if self.blocking or self.different_figures:
             return ComparisonOutcome.DIFFERENT
         is_known = not self.undecided and bool(self.figures or self.decided)
@@ -150,7 +150,7 @@ class SideComparison(Struct, frozen=True, kw_only=True):
 
     @property
     def different_figures(self) -> tuple[ComparedFigure, ...]:
-        """The figures that differ: speeds before noise, and the largest change first."""
+        """The figures that differ: speeds, then noise; the largest changes of each come first."""
         differing = [figure for figure in self.figures if figure.differs]
         return tuple(
             sorted(
@@ -170,7 +170,7 @@ class SideComparison(Struct, frozen=True, kw_only=True):
 
     @property
     def are_other_machines(self) -> bool:
-        """Whether the sides are different machines, as far as their files identify them."""
+        """Whether facts that identify a machine differ."""
         return any(difference.of_class == FactClass.IDENTITY for difference in self.facts)
 
 
@@ -212,8 +212,8 @@ def compare_records(before: MachineRecord, after: MachineRecord) -> SideComparis
         facts=differences(before.facts, after.facts),
         findings=tuple(sorted(differing, key=lambda finding: (not finding.blocks, not finding.is_undecided))),
         figures=compared.figures,
-        only_before=_known_alone(before, after, excluded),
-        only_after=_known_alone(after, before, excluded),
+        only_before=_only_on(before, after, excluded),
+        only_after=_only_on(after, before, excluded),
         unknown_on_both=(*(finding.check_id for finding in unanswered), *unmeasured),
         undecided=tuple(dict.fromkeys(undecided)),
         decided=sum(finding.is_decided for finding in findings),
@@ -224,7 +224,7 @@ def compare_records(before: MachineRecord, after: MachineRecord) -> SideComparis
 
 
 def finding_differences(before: MachineRecord, after: MachineRecord) -> list[FindingDifference]:
-    """Return the answers of both records to each check that both contain."""
+    """Return both findings of each check that both records contain."""
     return [
         FindingDifference(check_id, before.findings[check_id], after.findings[check_id])
         for check_id in sorted(before.findings.keys() & after.findings.keys())
@@ -232,7 +232,7 @@ def finding_differences(before: MachineRecord, after: MachineRecord) -> list[Fin
 
 
 def _not_comparable(before: MachineRecord, after: MachineRecord) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the figures that measure something different on each side, and the reasons."""
+    """Return the names of figures that the sides measured differently, and remarks with the reasons."""
     excluded: set[str] = set()
     remarks = []
     for figures, left, right, what in (
@@ -255,15 +255,15 @@ def _of_any_condition(figures: Collection[Figure]) -> frozenset[str]:
     return frozenset().union(*(condition.names_of(figures) for condition in Condition))
 
 
-def _known_alone(side: MachineRecord, other: MachineRecord, excluded: frozenset[str]) -> KnownAlone:
+def _only_on(side: MachineRecord, other: MachineRecord, excluded: frozenset[str]) -> OnlyOnOneSide:
     has_all_facts, has_all_figures = side.facts and not other.facts, side.figures and not other.figures
     has_all_checks = side.has_findings and not other.has_findings
     whole = (("facts", has_all_facts), ("checks", has_all_checks), ("figures", has_all_figures))
     alone = [] if has_all_figures else _figures_alone(side, other, excluded)
     conditions = {side.figures[name].condition for name in alone}
     conditions -= {figure.condition for figure in other.figures.values()}
-    return KnownAlone(
-        facts=() if has_all_facts else known_alone(side.facts, other.facts),
+    return OnlyOnOneSide(
+        facts=() if has_all_facts else names_only_in(side.facts, other.facts),
         checks=() if has_all_checks else tuple(sorted(side.findings.keys() - other.findings.keys())),
         figures=tuple(name for name in alone if side.figures[name].condition not in conditions),
         parts=(
@@ -285,28 +285,25 @@ def _are_runs(before: MachineRecord, after: MachineRecord) -> bool:
     return before.kind == after.kind == RecordKind.RUN
 
 
-def _sorts() -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield the label for each sort of figures under each condition, with the names of these figures."""
+def _figure_sorts() -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the label and the figures' names of each sort (speeds, noise floors) under each condition."""
     for condition in Condition:
         yield from ((f"{word}{condition}", condition.names_of(figures)) for word, figures in _SORTS)
 
 
 def _undecided_sorts(before: MachineRecord, after: MachineRecord, excluded: frozenset[str]) -> Iterator[str]:
-    """Yield the sorts of figures that were measured differently on each side.
-
-    Two runs have none: their purpose is the run time.
-    """
+    """Yield the sorts of figures that the sides measured differently; none for two runs, which compare run times."""
     if not _are_runs(before, after):
-        yield from (label for label, names in _sorts() if names & excluded)
+        yield from (label for label, names in _figure_sorts() if names & excluded)
 
 
 def _undecided_figures(before: MachineRecord, after: MachineRecord, unmeasured: set[str]) -> Iterator[str]:
-    """Yield the sorts of figures of which neither side measured any; for two runs, the run times."""
+    """Yield the sorts of figures that neither side measured at all; for two runs, the run times that are missing."""
     if _are_runs(before, after):
         yield from sorted(unmeasured - _MACHINE_FIGURES)
     else:
         readings = _of_any_condition({Figure.CLOCK_READING})
-        yield from (label for label, names in _sorts() if names - readings <= unmeasured)
+        yield from (label for label, names in _figure_sorts() if names - readings <= unmeasured)
 
 
 def _undecided_alone(
@@ -314,8 +311,8 @@ def _undecided_alone(
 ) -> Iterator[str]:
     """Yield blocking checks that only this side's verdict contains, and figures that the other side could not measure.
 
-    The other verdict may have been cut short. One compared noise floor stands for the floors at other lengths: the
-    sample lengths that a calibration can predict are not a property of the machine.
+    The other verdict may be incomplete. If any noise floor was compared, floors at other sample lengths may be missing:
+    the lengths that a calibration can predict are not a property of the machine.
     """
     if side.has_findings and other.has_findings:
         if side.figures and not other.figures:
@@ -332,7 +329,7 @@ def _undecided_alone(
 
 
 class _Figures(NamedTuple):
-    """All compared figures, tested at one significance; `by_cpu` counts those also compared CPU by CPU."""
+    """All compared figures, tested at one significance; `by_cpu` is the number also compared CPU by CPU."""
 
     figures: tuple[ComparedFigure, ...]
     significance: float
@@ -340,11 +337,11 @@ class _Figures(NamedTuple):
 
 
 def figure_differences(before: MachineRecord, after: MachineRecord, excluded: frozenset[str]) -> _Figures:
-    """Return the tested figures of both sides: each mean of all CPUs, and the CPU that deviates most from a mean.
+    """Compare the figures of both sides: each figure's mean over all CPUs, and the CPU that deviates most from it.
 
     CPUs are compared one by one if both sides have the same CPUs. All tests share a significance of 5% (Bonferroni): it
-    is divided among the means and the sets of CPUs, and within a set among its CPUs. Equal sides thus differ in at most
-    one of twenty comparisons.
+    is divided among the means and the sets of CPUs, and within a set among its CPUs. Equal machines thus seem to differ
+    in at most one of twenty comparisons.
     """
     pairs = {
         name: (before.figures[name], after.figures[name])
@@ -362,7 +359,7 @@ def figure_differences(before: MachineRecord, after: MachineRecord, excluded: fr
 
 
 def _too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:
-    """Yield "speeds" if none could have shown a doubling; otherwise the figures that may have changed much."""
+    """Yield "speeds" if none could have proved a doubling; otherwise the suspect figures. Once for each condition."""
     for condition in Condition:
         of_condition = [figure for figure in figures if figure.condition == condition]
         speeds = [figure for figure in of_condition if _is_speed(figure)]
@@ -398,6 +395,6 @@ def _compare(
 
 
 def _changed_like_all_cpus(figure: ComparedFigure, whole: ComparedFigure) -> bool:
-    """Return whether the CPU changed like all CPUs together, which is already reported."""
+    """Return whether the CPU's change is the change of all CPUs, which is reported already."""
     is_reported = whole.differs or whole.is_suspect
     return is_reported and figure.ratio.interval.low <= whole.ratio.value <= figure.ratio.interval.high

@@ -1,7 +1,7 @@
-"""Counts of an interval: interrupts of some CPUs, the time of their tasks, and the growth of counters.
+"""The growth of counters in an interval, and the reasons why interrupts or task time of CPUs may be uncounted.
 
-A CPU without a column took an unknown number of interrupts, not none. Work may hide between two ticks; /proc/schedstat
-or cpuacct show it.
+A CPU without a column took an unknown number of interrupts, not none. Work between two ticks may be missing in
+/proc/stat; /proc/schedstat or cpuacct count it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from noisewatch.model.interval.softirq_causes import DEVICE_WORK
 if TYPE_CHECKING:
     from noisewatch.kernel.snapshot.snapshot import Snapshot
 
-    Counters = Callable[[Snapshot], Mapping[str, int | None] | None]  # by name; None if they are unknown
+    Counters = Callable[[Snapshot], Mapping[str, int | None] | None]  # counts by name, or None
 
 _CUT_OFF = f"{INTERRUPTS} was cut off: its last per-CPU rows are missing"
 
@@ -49,7 +49,7 @@ def uncounted_softirqs_reason(case: Case, interval: Interval) -> str | None:
     if interval.softirqs.rows is None:
         return interval.softirqs.reason
     if not {row.label for row in after.rows} & DEVICE_WORK:
-        return f"{SOFTIRQS}: has no rows of device softirqs"
+        return f"{SOFTIRQS} has no rows of device softirqs"
     if not case.target:
         return NO_TARGET
     missing = case.target - (set(before.cpus) & set(after.cpus))
@@ -57,7 +57,7 @@ def uncounted_softirqs_reason(case: Case, interval: Interval) -> str | None:
 
 
 def uncounted_since_boot_reason(case: Case, table: Interrupts, cpus: CpuSet) -> str | None:
-    """Return why the table lacks interrupts of these CPUs since boot, or None if it has all."""
+    """Return why the table may lack interrupts of these CPUs since boot, or None if it has all."""
     if table.uncounted:
         return case.unread_reason(INTERRUPTS)
     if table.is_cut_off:
@@ -70,7 +70,7 @@ def _without_column(cpus: CpuSet) -> str | None:
 
 
 def untimed_reason(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
-    """Return why tasks may have run unobserved on these CPUs; None if none can, or if this kernel has no such file."""
+    """Return why tasks may have run unnoticed on these CPUs. None if none did, or if the kernel has no exact times."""
     loads = {cpu: interval.load_by_cpu.get(cpu) for cpu in sorted(cpus)}
     unreadable = [cpu for cpu, load in loads.items() if load is not None and load.exact_tasks_ns is None]
     reason = case.snapshot.reason_by_path.get(SCHEDSTAT)
@@ -83,35 +83,37 @@ def untimed_reason(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     return f"{SCHEDSTAT}: {reason or f'the time of {name_cpus(unreadable)} ran backwards or is missing'}"
 
 
-def grown(interval: Interval, counters: Counters, names: Iterable[str]) -> dict[str, int | None]:
-    """Return the growth of each counter in the interval; None is unknown, also if the counter decreased."""
+def growth_by_name(interval: Interval, counters: Counters, names: Iterable[str]) -> dict[str, int | None]:
+    """Return each counter's growth in the interval; None if unknown or if the counter decreased."""
     before, after = counters(interval.before) or {}, counters(interval.after) or {}
     return {name: growth(before.get(name), after.get(name)) for name in names}
 
 
 def total(counts: Iterable[int | None]) -> int | None:
-    """Return the sum of the counts, or None if one of them is unknown, or if there are none."""
+    """Return the sum of the counts, or None if there is none or any is unknown."""
     listed = list(counts)
     known_counts = [count for count in listed if count is not None]
     return sum(known_counts) if listed and len(known_counts) == len(listed) else None
 
 
-def grown_in_vmstat(interval: Interval, name: str) -> int | None:
-    """Return the growth of the counter of /proc/vmstat, or None if unknown.
+def vmstat_growth(interval: Interval, name: str) -> int | None:
+    """Return the growth of a counter in /proc/vmstat, or None if unknown.
 
-    `allocstall*` is the sum of all counters with this beginning: newer kernels have one per zone.
+    `allocstall*` sums all counters whose names begin so: newer kernels have one per zone.
     """
     names = interval.compute_once(_vmstat_names, lambda: _vmstat_names(interval))
     if name.endswith("*"):
         return total(
-            grown(interval, _vmstat, [candidate for candidate in names if candidate.startswith(name[:-1])]).values()
+            growth_by_name(
+                interval, _vmstat, [candidate for candidate in names if candidate.startswith(name[:-1])]
+            ).values()
         )
-    return grown(interval, _vmstat, [name])[name] if name in names else None
+    return growth_by_name(interval, _vmstat, [name])[name] if name in names else None
 
 
-def grown_in_all(case: Case, name: str) -> int | None:
-    """Return the growth of the counter of /proc/vmstat in the sample and under load together, or None if unknown."""
-    return total(grown_in_vmstat(interval, name) for interval in case.intervals)
+def total_vmstat_growth(case: Case, name: str) -> int | None:
+    """Return the growth of a counter in /proc/vmstat, summed over sample and calibration, or None if unknown."""
+    return total(vmstat_growth(interval, name) for interval in case.intervals)
 
 
 def unknown_growth_reason(case: Case) -> str:
@@ -128,7 +130,7 @@ def _vmstat(snapshot: Snapshot) -> Mapping[str, int] | None:
 
 
 def _vmstat_names(interval: Interval) -> frozenset[str]:
-    """Return the names of all counters before and after; empty if these are unknown or constant."""
+    """Return the names of all counters before or after; empty if the file is unread or did not change at all."""
     before, after = _vmstat(interval.before), _vmstat(interval.after)
     if before is None or after is None or before == after:
         return frozenset()

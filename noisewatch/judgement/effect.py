@@ -1,12 +1,12 @@
 """The CPU time that other work takes from a benchmark on a target CPU: sample and calibration, weighted by length.
 
-Time that the calibration lost at the benchmark's own priority outranks time that ran without competition. A thread that
-got hardly any time against the calibration's loops (SCHED_IDLE, nice 19, a group of low weight) counts with the time it
-got; the reason, and the effect of groups and autogroups, need not be known.
+The calibration's loops have the benchmark's priority, so the time that they lost outranks time that other work used
+without competition. A thread that got hardly any time against the loops (SCHED_IDLE, nice 19, a group of low weight)
+counts with the time that it got, whatever the reason.
 
 The kernel's trace contains everything that ran during the calibration. Without a trace, only these are known: threads
-observed before and after; ended threads, by their parents' counters, if the loops measure their loss; and device
-interrupts. Unattributed time proves nothing, as it may be that of the loops.
+that exist before and after it; ended threads, by their parents' counters, if the loops measure their loss; and device
+interrupts. Unattributed time proves nothing because it may be the loops'.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, threads_of
 from noisewatch.model.interval.interval import Interval
 
-BLOCKS_AT, WARNS_AT = 0.5, 0.2  # of the budget
-_VISIBLE = 0.0005  # is printed as 0.1%
-_YIELDS = 0.25  # share of the wanted time; a thread that gets less cannot compete with the loops
-_ABOUT = 1.05  # accuracy of the loops' pauses, and of waits that begin or end near a snapshot
+BLOCKS_AT, WARNS_AT = 0.5, 0.2  # shares of the budget
+_VISIBLE = 0.0005  # the smallest share that is printed as 0.1%
+_YIELDS = 0.25  # a thread that gets a smaller share of the time it wants cannot compete with the loops
+_ABOUT = 1.05  # tolerance for the loops' pauses, and for waits that begin or end near a snapshot
 
 
 class TakenShares(NamedTuple):
-    """Shares of a CPU that were taken in the sample, and while the loops ran."""
+    """The shares of a CPU that other work took in the sample and during the calibration."""
 
     sampled: float
     later: float
 
 
-def limits_of_taken(takers: str, prefix: str = "") -> tuple[Limit, Limit]:
-    """Return the shares of a target CPU above which `takers` warn and fail; the keys begin with `prefix`."""
+def taken_limits(takers: str, prefix: str = "") -> tuple[Limit, Limit]:
+    """Return the limits of the share of a target CPU above which `takers` warn and fail; keys begin with `prefix`."""
     share = f"share of a target CPU that {takers} may take"
     return (
         Limit(
@@ -51,18 +51,18 @@ def limits_of_taken(takers: str, prefix: str = "") -> tuple[Limit, Limit]:
 
 
 def blocking_limit(key: str, name: str) -> Limit:
-    """Return the limit of a share of a target CPU that is half of the budget."""
+    """Return a limit of half of the budget for a share of a target CPU."""
     return Limit(
         *(key, name, BLOCKS_AT * DEFAULT_MAX_CV, "share"),
-        reason="half of the budget: two sessions, with it and without it, would differ by so much",
+        reason="half of the budget: sessions with and without it would differ by that much",
         of_budget=BLOCKS_AT,
     )
 
 
 def effect(case: Case, sampled: float, later: float | None) -> float:
-    """Return the share over sample and calibration together, but at least that of the calibration.
+    """Return the mean share over sample and calibration, but at least the calibration's share (`later`).
 
-    If `later`, the share during the calibration, is unknown (None), the sample counts in full.
+    If `later` is None (unknown), the sample's share counts in full.
     """
     if case.interval is None or case.under_load is None or later is None:
         return max(sampled, later or 0.0)
@@ -71,23 +71,23 @@ def effect(case: Case, sampled: float, later: float | None) -> float:
     return max(together, later)
 
 
-def part_of(culprit: Disturbance, part: float) -> Disturbance:
-    """Return the culprit with this part (0 to 1) of its time."""
+def scale_culprit(culprit: Disturbance, part: float) -> Disturbance:
+    """Return the culprit with its time multiplied by `part` (0 to 1)."""
     if part == 1 or culprit.share is None:
         return culprit
     return replace(culprit, share=culprit.share * part, stolen_ns=round((culprit.stolen_ns or 0) * part))
 
 
-def describe_look(share: float, observed: float, is_later: bool) -> str:
-    """Return ` (20.0% in the sample)` if more was observed than the share that counts, else the time or nothing."""
+def describe_observed(share: float, observed: float, is_later: bool) -> str:
+    """Return ` (20.0% in the sample)` if more was observed than counts, else ` during the calibration` or nothing."""
     if observed - share > _VISIBLE:
         return f" ({observed:.1%} {WHEN if is_later else 'in the sample'})"
     return f" {WHEN}" if is_later else ""
 
 
 def effect_of_thread(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> float:
-    """Return the share of the CPU that the thread, or a crowd without a `tid`, takes from a benchmark."""
-    return effect(case, *_claim(case, cpu, tid, taken)) if _is_loss_known(case, cpu) else max(taken)
+    """Return the share of the CPU that the thread (or, without a `tid`, the crowd) takes from a benchmark."""
+    return effect(case, *_claimed_shares(case, cpu, tid, taken)) if _is_loss_known(case, cpu) else max(taken)
 
 
 def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
@@ -107,16 +107,17 @@ def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
     total = TakenShares(busy or 0.0, later or 0.0)
     for tid in (sampled_by_tid.keys() | later_by_tid.keys()) - {None}:
         taken = TakenShares(sampled_by_tid.get(tid, 0.0), later_by_tid.get(tid, 0.0))
-        claim = _claim(case, cpu, tid, taken)
+        claim = _claimed_shares(case, cpu, tid, taken)
         total = TakenShares(*(whole - old + new for whole, old, new in zip(total, taken, claim, strict=True)))
     lost = _lost_share_by_cpu(case).get(cpu, 0.0)  # includes unobserved threads
     return effect(case, max(total.sampled, 0.0), max(total.later, lost))
 
 
-def _claim(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> TakenShares:
+def _claimed_shares(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> TakenShares:
     """Return the shares that the thread could take from a benchmark, given the shares that it took.
 
-    Of its share in the sample, at most the share that it wanted while the loops ran is discounted.
+    A thread that cannot compete with the loops counts less in the sample too, but only up to the share that it wanted
+    while they ran.
     """
     contest = _contest(case, cpu, tid)
     if contest is None or contest.won > _YIELDS:
@@ -127,9 +128,9 @@ def _claim(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> TakenSh
 
 
 def _is_loss_known(case: Case, cpu: int) -> bool:
-    """Return whether the calibration shows the time that threads took on the CPU; else the sample counts in full.
+    """Return whether the calibration shows the time that threads took from the loops; else the sample counts in full.
 
-    Loops of real-time priority lose nothing to the threads that a benchmark would share the CPU with.
+    Loops with real-time priority lose nothing to threads with which a benchmark would share the CPU.
     """
     calibrated, load = case.calibrated, case.under_load
     if calibrated is None or calibrated.calibration.samples.is_realtime:
@@ -145,7 +146,7 @@ def _lost_share_by_cpu(case: Case) -> Mapping[int, float]:
 
 
 class _Contest(NamedTuple):
-    """Shares of the loops' time that a thread wanted and got; `won` is the ratio of got to wanted."""
+    """The shares of the loops' time that a thread wanted and got; `won` is got / wanted."""
 
     wanted: float
     got: float
@@ -155,8 +156,8 @@ class _Contest(NamedTuple):
 def _contest(case: Case, cpu: int, tid: int | None) -> _Contest | None:
     """Return how the thread competed with the loops, or None if unknown.
 
-    Waits on another CPU are not lost to the loops. The thread's time against the loops is at least the time that they
-    lost while looking for gaps (at most its run time), and at least its run time outside of their pauses.
+    A thread that changed CPUs may have waited elsewhere, so it is unknown. The time that the thread got while the loops
+    ran is at least the time that they lost (but at most its run time), and at least its run time outside their pauses.
     """
     load = case.under_load
     if tid is None or load is None or load.before.tasks is None or load.after.tasks is None:
@@ -180,7 +181,7 @@ def _contest(case: Case, cpu: int, tid: int | None) -> _Contest | None:
 
 
 def _looped_ns(case: Case, cpu: int, load: Interval) -> float:
-    """Return for how long the CPU's loops ran; the interval begins before the calibration and ends after it."""
+    """Return how long (ns) the CPU's loops ran, which is less than the interval around the calibration."""
     if case.calibrated is None:
         return 0.0
     samples = case.calibrated.calibration.samples
@@ -188,24 +189,24 @@ def _looped_ns(case: Case, cpu: int, load: Interval) -> float:
 
 
 WHEN = "during the calibration"
-_GRAVITY = {Status.FAIL: 2, Status.WARN: 1}  # an unknown of the calibration does not count against the sample
+_GRAVITY = {Status.FAIL: 2, Status.WARN: 1}  # an unknown answer for the calibration does not outrank the sample's
 
 
 def threads_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
-    """Return the threads on target CPUs, the costliest first, with a lower bound or an estimate of their time."""
-    threads = [thread for cpu in sorted(case.target) for thread in _threads(case, cpu)]
+    """Return the threads on target CPUs, the costliest first; their time is a lower bound or an estimate."""
+    threads = [thread for cpu in sorted(case.target) for thread in _threads_on(case, cpu)]
     return tuple(sorted(threads, key=lambda culprit: -(culprit.share or 0.0)))
 
 
-def _threads(case: Case, cpu: int) -> Iterable[Disturbance]:
+def _threads_on(case: Case, cpu: int) -> Iterable[Disturbance]:
     others = case.attribution.others_by_cpu.get(cpu) if case.attribution is not None else None
     if others is None:
-        return _by_counters(case, cpu)
+        return _threads_by_counters(case, cpu)
     return _lower_bounds((culprit for culprit in others.disturbances if culprit.kind in THREADS), others.doubt_ns)
 
 
 def timers_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
-    """Return the timers other than the tick that ran on the target CPUs, the costliest first; empty without a trace."""
+    """Return the timers on target CPUs, without the tick, the costliest first; empty without a trace."""
     others = case.attribution.others_by_cpu if case.attribution is not None else {}
     timers = [
         culprit
@@ -223,10 +224,10 @@ def _lower_bounds(threads: Iterable[Disturbance], doubt_ns: int) -> Iterator[Dis
             yield replace(thread, stolen_ns=stolen_ns, share=thread.share * stolen_ns / thread.stolen_ns)
 
 
-def _by_counters(case: Case, cpu: int) -> list[Disturbance]:
-    """Return the threads on the CPU by counters. Ended threads are included only if the loop's own loss is measured.
+def _threads_by_counters(case: Case, cpu: int) -> list[Disturbance]:
+    """Return the threads on the CPU from the counters.
 
-    Otherwise the missing time may be that of the loop.
+    Ended threads are included only if the loop's loss was measured: otherwise their time may be the loop's.
     """
     if case.under_load is None:
         return []
@@ -236,8 +237,8 @@ def _by_counters(case: Case, cpu: int) -> list[Disturbance]:
     return [thread for thread in threads if thread.tid is not None or is_loss_known]
 
 
-def graver_while_calibrating(case: Case, answer: Callable[[Case], Answer]) -> Answer:
-    """Return the check's answer for the sample, or for the calibration if it is worse or there is no sample."""
+def graver_answer(case: Case, answer: Callable[[Case], Answer]) -> Answer:
+    """Return the answer for the sample, or the answer for the calibration if it is worse."""
     sampled = answer(case)
     if case.under_load is None:
         return sampled
@@ -255,7 +256,7 @@ def share_while_calibrating(case: Case, cpu: int) -> float | None:
 
 
 def shares_while_calibrating(case: Case) -> dict[int, float | None]:
-    """Return for each target CPU, in order, the share that other threads used; None if it was not observed."""
+    """Return the share that other threads used by target CPU, in order; None if it was not observed."""
     cpus = sorted(case.target)
     if case.calibrated is None and case.under_load is None:
         return dict.fromkeys(cpus)

@@ -1,4 +1,4 @@
-"""Text on findings that all reports and screens share: a finding's sentence, its limits, culprits and commands."""
+"""Text on findings for all reports and screens: a finding's sentence, its limits, culprits and commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.text import printable
 from noisewatch.units import describe_rate, describe_value
 
-_LONG_SAMPLE_S = 30.0  # of a recording: live samples are shorter
+_LONG_SAMPLE_S = 30.0  # only recordings have samples as long as this
 
 
 def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:
@@ -28,7 +28,7 @@ def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:
 
 
 def sentence(finding: Finding) -> str:
-    """Return the finding's result as text, or the reason why there is none."""
+    """Return the finding's text with its limit, or the reason why there is no answer."""
     answer = finding.answer
     if answer.status in (Status.UNKNOWN, Status.NOT_APPLICABLE, Status.IGNORED):
         by = f" (answered by {finding.answered_by})" if finding.answered_by else ""
@@ -37,7 +37,7 @@ def sentence(finding: Finding) -> str:
 
 
 def _with_limit(text: str, finding: Finding) -> str:
-    """Return the text with the limit after the clause that contains the measured value, else at the end."""
+    """Insert the limit after the clause that contains the measured value, or append it if no clause does."""
     measured, limit = finding.answer.measured, describe_limit_of(finding)
     is_share = finding.answer.unit == "share" and isinstance(measured, float)
     values = {f"{measured:.{digits}%}" for digits in (0, 1, 2)} if is_share else set()
@@ -48,14 +48,14 @@ def _with_limit(text: str, finding: Finding) -> str:
 
 
 def full_statement(answer: Answer) -> str:
-    """Return the answer's text with all of its items, in one line."""
+    """Return the answer's text and all of its items in one line."""
     return f"{answer.said}: {'; '.join(answer.items)}" if answer.items else answer.said
 
 
 def describe_limit_of(finding: Finding) -> str:
-    """Return ` (limit 5.0%)`, or ` (minimum 300 s)`, of a failure with a limit, else an empty text.
+    """Return ` (limit 5.0%)` or ` (minimum 300 s)` for a failure with a limit, else an empty text.
 
-    ` (5.02%, limit 5.0%)` if the sentence could show the same figure.
+    A measured share that would be rounded to the limit is included: ` (5.020%, limit 5.0%)`.
     """
     answer = finding.answer
     if answer.limit is None or answer.status != Status.FAIL:
@@ -68,7 +68,7 @@ def describe_limit_of(finding: Finding) -> str:
 
 
 def culprit_line(culprit: Disturbance) -> str:
-    """Return one culprit in a line."""
+    """Return the culprit's CPU, kind, name and process with its rate and share, as far as known, in one line."""
     process = f" ({culprit.process})" if culprit.process is not None else ""
     share = f" {culprit.share:.2%}" if culprit.share is not None else ""
     rate = f" {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s is not None else ""
@@ -77,58 +77,55 @@ def culprit_line(culprit: Disturbance) -> str:
 
 
 def unnamed_culprits(finding: Finding, text: str) -> tuple[Disturbance, ...]:
-    """Return all culprits, the costliest first, or none if the text names all; a partial list would look complete."""
+    """Return all culprits, the costliest first, or none if the text names all. A partial list would look complete."""
     culprits = finding.answer.culprits
     return () if all(_is_named(culprit, text) for culprit in culprits) else culprits
 
 
 def _is_named(culprit: Disturbance, text: str) -> bool:
-    """Return whether the text names the culprit and its CPU: unattributed time has the same name on each."""
+    """Return whether the text names both the culprit and its CPU: unattributed time has one name on all CPUs."""
     label = f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
     return label in text and re.search(rf"\bCPU {culprit.cpu}\b", text) is not None
 
 
 def remark_on_commands(verdict: Verdict) -> str | None:
-    """Return a remark that the commands are for another machine; None if they are not, or if there are none."""
+    """Return a remark that the commands are for another machine, or None if there are no such commands."""
     if verdict.case.snapshot.is_live or not any(finding.answer.fix for finding in verdict.findings):
         return None
     return "Run these commands on the recorded machine, not here."
 
 
 def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
-    """Return the fix's commands by name: now, undo, for good, and forget, which reverts the last."""
+    """Return the fix's commands as (label, command) pairs: now, undo, for good, and forget (which reverts for good)."""
     if fix is None:
         return []
     named = ((NOW, fix.now), (UNDO, fix.undo), (FOR_GOOD, fix.persist), ("forget", fix.undo_persist))
     return [(name, printable(command)) for name, command in named if command]
 
 
-def left_to_people(fix: Fix | None) -> str | None:
-    """Return the persistent part of the fix if it is prose, not to be copied into a shell, else None."""
+def manual_step(fix: Fix | None) -> str | None:
+    """Return the fix's persistent step if it is prose instead of a command, else None."""
     return printable(fix.persist) if fix is not None and fix.persist and not fix.persist_is_command else None
 
 
 def label(finding: Finding, verdict: Verdict) -> str:
-    """Return the finding's status in a word, in capitals if it decides the verdict."""
+    """Return the finding's status as one word, in capitals if it decides the verdict."""
     return label_of(finding.status, finding.gravity(verdict.is_strict))
 
 
-def counts(verdict: Verdict) -> str:
+def counts_text(verdict: Verdict) -> str:
     """Return the number of findings by gravity: `2 block, 9 warn, 14 note, 3 unknown, 61 pass`."""
     number_of = Counter(finding.gravity(verdict.is_strict) for finding in verdict.findings)
     return tally(number_of) + (", strict" if verdict.is_strict else "")
 
 
-def judged(verdict: Verdict) -> str:
+def scope_text(verdict: Verdict) -> str:
     """Return the target CPUs and the profile: `CPUs 2-3, profile micro`."""
     return f"{name_cpus(verdict.case.target)}, profile {verdict.profile}"
 
 
-def measured(verdict: Verdict) -> str:
-    """Return `3.0 s sample · 3.0 s calibration (native core)`.
-
-    A long sample has a note that settings were read after it.
-    """
+def measurement_text(verdict: Verdict) -> str:
+    """Return `3.0 s sample · 3.0 s calibration (native core)`. A long sample gets `, settings read after it`."""
     case = verdict.case
     if case.calibrated is None:
         return f"{_sample(verdict, 1)} · no calibration"
@@ -154,12 +151,12 @@ def _sample(verdict: Verdict, digits: int) -> str:
 
 
 def measured_seconds(verdict: Verdict) -> float:
-    """Return the length (s) of sample and calibration together."""
+    """Return the total length (s) of sample and calibration."""
     case = verdict.case
     sampled = 0.0 if case.interval is None else case.interval.seconds
     return sampled + (0.0 if case.calibrated is None else case.calibrated.calibration.seconds)
 
 
 def describe_host(snapshot: Snapshot) -> str:
-    """Return the machine in one line that may be published: without its host name."""
+    """Describe the machine in one line without its host name, so it can be published."""
     return printable(" · ".join(describe_machine(snapshot.platform)) or "unknown")

@@ -1,7 +1,7 @@
-"""The standing of each host by its newest report, and of the fleet by its worst host.
+"""Judge each host of a fleet by its newest report, and the fleet by its worst host.
 
-A report that is broken, missing, too old or from the future counts as unknown, never as stable. What changed on a host
-is the difference between two of its reports.
+A report that is broken, missing, too old or from the future counts as unknown, never as stable. A host's changes are
+the differences between two of its reports.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from noisewatch.model.outliers import LEAST_MACHINES, OutOfLine, find_outliers
 from noisewatch.text import clean
 from noisewatch.units import describe_names, long_duration, share_text
 
-FUTURE_S = 300.0  # how far clocks may differ: synchronized ones are within a second, others hours apart
-_TOGETHER_S = 300.0  # reports that are closer in time may have been collected together, from several folders
+FUTURE_S = 300.0  # tolerated clock difference: synchronized clocks differ by less than 1 s, others by hours
+_TOGETHER_S = 300.0  # reports from several folders that are closer in time may have been collected together
 _MAX_NAMESAKES = 2
 
 
@@ -36,11 +36,11 @@ class Standing(StrEnum):
     STALE = "stale"
     FUTURE = "future"
     UNDATED = "undated"
-    AMBIGUOUS = "ambiguous"  # several machines have the name, or may have it
+    AMBIGUOUS = "ambiguous"  # several machines have the name, or may have
 
 
 class FleetHost(Struct, frozen=True, kw_only=True):
-    """One host of a fleet. `changes` is None if there is nothing to compare with; `why` is the trouble as text."""
+    """A host of a fleet. `changes` is None if there is no other report to compare with. `why` explains the outcome."""
 
     name: str
     standing: Standing
@@ -53,7 +53,7 @@ class FleetHost(Struct, frozen=True, kw_only=True):
 
 
 class _Judged(NamedTuple):
-    """The standing of a report, the outcome of its host, and why it differs from the reported one."""
+    """The standing of a report, the host's outcome, and the reason if it is not the reported outcome."""
 
     standing: Standing
     outcome: Outcome
@@ -63,15 +63,15 @@ class _Judged(NamedTuple):
 class Fleet(Struct, frozen=True, kw_only=True):
     """All hosts, the worst first. `unexpected` are hosts that reported without being expected.
 
-    `perhaps_two` are hosts that are stable by a report that supersedes an unstable one in another folder: as far as
-    known, both are of the same machine.
+    `perhaps_two` are host names that two machines may share: a stable report has replaced an unstable one from another
+    folder, and nothing shows that both are from the same machine.
     """
 
     hosts: tuple[FleetHost, ...]
     unexpected: tuple[str, ...]
     perhaps_two: tuple[str, ...]
-    passed_over: int  # older reports of the same hosts
-    compared: int  # hosts with enough others of their kind
+    passed_over: int  # number of older reports of the same hosts
+    compared: int  # number of hosts with enough others of their kind for a comparison
 
     @property
     def counts(self) -> dict[Outcome, int]:
@@ -92,9 +92,10 @@ def fleet_of(
     max_age_s: float | None,
     now_s: float,
 ) -> Fleet:
-    """Return the standing of all hosts that reported, or were expected to.
+    """Judge all hosts that reported or were expected to report.
 
-    `baseline`, if given, has the earlier reports. If `expected` is None, the hosts of the baseline are expected.
+    Reports are compared with those of `baseline`, else with each host's previous report. If `expected` is None, the
+    baseline's hosts are expected.
     """
     sound = {name: own.newest for name, own in reports.items() if own.newest.trouble is None}
     kinds = {name: report.kind for name, report in sound.items()}
@@ -127,7 +128,7 @@ def fleet_of(
 
 
 def _outliers(kinds: Mapping[str, MachineKind | None], reports: Mapping[str, Report]) -> dict[str, list[OutOfLine]]:
-    """Return the outliers by host: its means, and figures of its slowest CPU that are clearly further out of line."""
+    """Return each host's outliers: means of all CPUs, and values of its slowest CPU if they deviate clearly more."""
     outliers_by_host = find_outliers(kinds, {name: report.figures for name, report in reports.items()})
     of_cpus = {
         name: {figure: slowest.value for figure, slowest in report.slowest.items()} for name, report in reports.items()
@@ -142,7 +143,7 @@ def _outliers(kinds: Mapping[str, MachineKind | None], reports: Mapping[str, Rep
 
 
 def _order(host: FleetHost) -> tuple[int, bool, float, str]:
-    """Return the sort key of a host, the worst first: by outcome, then outliers, then noise."""
+    """Return the host's sort key, the worst first: outcome, outliers, noise, name."""
     floor = host.report.floor if host.report is not None else None
     noise = floor.expected if floor is not None else 0.0
     return rank_of(host.outcome), not host.outliers, -noise, host.name
@@ -169,7 +170,7 @@ def _host(reports: HostReports, before: Report | None, judged: _Judged, outliers
 
 
 def _judged(reports: HostReports, max_age_s: float | None, now_s: float) -> _Judged:
-    """Return the judgement by the host's newest report, or by the worst of all machines with its name."""
+    """Judge the host by its newest report or, if several machines have its name, by the worst of them."""
     report, before = reports.newest, reports.earlier
     own = _by_itself(report, before, max_age_s, now_s)
     if others := reports.of_other_machines:
@@ -188,7 +189,7 @@ def _by_itself(report: Report, before: Report | None, max_age_s: float | None, n
 
 
 def _of_several(judged: Sequence[tuple[Report, _Judged]]) -> _Judged:
-    """Return the judgement of several machines with one name, by the newest report of each, the newest of all first."""
+    """Judge several machines with one name by the worst; `judged` has each one's newest report, the newest first."""
     worst_first = sorted(judged, key=lambda pair: rank_of(pair[1].outcome))
     facts = _distinguishing_facts([report for report, _ in judged])
     texts = [_describe(report, own.standing) for report, own in worst_first]
@@ -206,7 +207,7 @@ def _distinguishing_facts(reports: Sequence[Report]) -> str:
 
 
 def _describe(report: Report, standing: Standing) -> str:
-    """Return the report's outcome or standing as text: `a/web1.json is stable`."""
+    """Return `a/web1.json is stable`: the report's outcome, or its standing if it is unusable."""
     state = f"is {report.outcome}" if standing is Standing.REPORTED else f"is {standing}"
     return f"{clean(report.source)} {state}"
 
@@ -214,7 +215,7 @@ def _describe(report: Report, standing: Standing) -> str:
 def _standing(
     report: Report, before: Report | None, max_age_s: float | None, now_s: float
 ) -> tuple[Standing, str | None]:
-    """Return the standing of a report, and why it is not `REPORTED`."""
+    """Return the report's standing, and the reason if it is not `REPORTED`."""
     age_s = now_s - report.latest_s
     if report.trouble is not None:
         return Standing.BROKEN, f"broken report {clean(report.source)}: {report.trouble}"
@@ -230,9 +231,9 @@ def _standing(
 
 
 def named_reasons(fleet: Fleet) -> Iterator[tuple[str, int]]:
-    """Yield the gravest reasons (check or standing) of hosts that are not stable, the most frequent first.
+    """Yield the gravest reasons (check or standing) why hosts are not stable, each with the number of its hosts.
 
-    The second value is the number of hosts with the reason.
+    The most frequent reason is first.
     """
     counts = Counter(
         host.report.reason.check
@@ -244,16 +245,16 @@ def named_reasons(fleet: Fleet) -> Iterator[tuple[str, int]]:
     yield from counts.most_common()
 
 
-FLOOR_NS = 100_000_000  # the length of samples whose noise floor is shown, the default of budgets
+FLOOR_NS = 100_000_000  # the sample length of the noise floors that are shown; the default of budgets
 MachineKind = tuple[str, ...]
 BOARD = "board"
-_LASTING = (BOARD, "cpu model")  # never change on one machine, but may differ between machines of one name
-_KIND = ("cpu model", "kernel", "virtual", "loops")  # have to be equal for figures to be compared
+_LASTING = (BOARD, "cpu model")  # facts that never change, so they distinguish machines of one name
+_KIND = ("cpu model", "kernel", "virtual", "loops")  # facts that must be equal for figures to be compared
 _RANK = {Outcome.UNSTABLE: 0, Outcome.UNKNOWN: 1, Outcome.STABLE: 2}
 
 
 class Floor(Struct, frozen=True):
-    """The noise floor of samples of 100 ms, as CV."""
+    """The noise floor (CV) of 100 ms samples."""
 
     low: float
     expected: float
@@ -261,7 +262,7 @@ class Floor(Struct, frozen=True):
 
 
 class Reason(Struct, frozen=True):
-    """Why a machine is not stable, or has a warning: the check, its text, and the culprit."""
+    """The reason why a machine is not stable or has a warning: a check, its text, and its culprit."""
 
     check: str
     said: str
@@ -273,41 +274,41 @@ class Reason(Struct, frozen=True):
 
 
 class SlowestCpu(NamedTuple):
-    """The target CPU with the slowest value of a figure, which a mean of many CPUs would hide."""
+    """The target CPU with a figure's slowest value, which a mean of many CPUs would hide."""
 
     cpu: int
     value: float
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The contents of one report file; a broken one, with a `trouble`, has only the host and the file's time.
+    """The contents of one report file. A broken report has a `trouble`, the host and the file's time, but nothing else.
 
-    `at_s` is the report's own time. `written_s` is the modification time of the file: a report without a time is older.
+    `at_s` is the report's own time, if any. `written_s` is the file's modification time, so the report cannot be newer.
     """
 
     host: str
     source: str
     written_s: float
-    is_identified: bool = False  # whether the report itself names its host, not only its file
+    is_identified: bool = False  # whether the report's contents name its host, not only the file's name
     trouble: str | None = None
     outcome: Outcome = Outcome.UNKNOWN
     at_s: float | None = None
     reason: Reason | None = None
     open_checks: tuple[str, ...] = ()  # checks that fail or are unknown, and decide the verdict
     floor: Floor | None = None
-    chance: float | None = None  # 0 to 1: of staying within the budget; older reports have none
+    chance: float | None = None  # of staying within the budget (0 to 1); older reports lack it
     facts: FactsByName
-    figures: Mapping[Figure, float]  # the mean of the target CPUs
+    figures: Mapping[Figure, float]  # means of the target CPUs
     slowest: Mapping[Figure, SlowestCpu] = {}
 
     @property
     def latest_s(self) -> float:
-        """The latest time (s) at which the report can have been made."""
+        """The latest possible time (s) of the report."""
         return self.written_s if self.at_s is None else self.at_s
 
     @property
     def kind(self) -> MachineKind | None:
-        """The kind of the reported machine, or None if unknown."""
+        """The facts that must be equal for figures to be compared, or None if one is unknown."""
         known = [fact for name in _KIND if (fact := self.facts.get(name)) is not None]
         return tuple(known) if len(known) == len(_KIND) else None
 
@@ -316,8 +317,8 @@ class Report(Struct, frozen=True, kw_only=True):
         """The folder of the report's file."""
         return self.source.rpartition("/")[0]
 
-    def counts_before(self, other: Report) -> bool:
-        """Return whether this report takes precedence: the newer one, or at the same time the worse one."""
+    def replaces(self, other: Report) -> bool:
+        """Return whether this report replaces the other: it is newer, or worse at the same time."""
         return self._order < other._order
 
     @property
@@ -326,7 +327,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 class HostReports(Struct):
-    """The reports under one name: the newest, the one before it, and the newest of each machine with that name."""
+    """The reports with one host name: the newest, the one before it, and each machine's newest."""
 
     newest: Report
     earlier: Report | None = None
@@ -334,33 +335,36 @@ class HostReports(Struct):
     count: int = 0
 
     def add(self, report: Report) -> None:
-        """Add a report, the first one (`newest` from the beginning) included."""
+        """Add a report. The first report, which is passed as `newest`, must be added too."""
         self.count += 1
         if report.trouble is None:
             self._add_to_machines(report)
         older = report
-        if report.counts_before(self.newest):
+        if report.replaces(self.newest):
             older, self.newest = self.newest, report
         is_older = older is not self.newest and older.trouble is None
-        if is_older and (self.earlier is None or older.counts_before(self.earlier)):
+        if is_older and (self.earlier is None or older.replaces(self.earlier)):
             self.earlier = older
 
     def _add_to_machines(self, report: Report) -> None:
         for place, known in enumerate(self.machines):
             if lasting_difference(known, report) is None:
-                self.machines[place] = report if report.counts_before(known) else known
+                self.machines[place] = report if report.replaces(known) else known
                 return
         self.machines.append(report)
 
     @property
     def of_other_machines(self) -> Sequence[Report]:
-        """The newest report of each other machine with the name; of all machines if the newest report is broken."""
+        """The newest report of each other machine with this name; empty if only one machine is known to have it.
+
+        If the newest report is broken, it belongs to no known machine, so all machines are others.
+        """
         others = [report for report in self.machines if report is not self.newest]
         return others if len(self.machines) > 1 else ()
 
     @property
     def may_be_of_two_machines(self) -> bool:
-        """Whether the newest report is stable and may hide an unstable one of another machine."""
+        """Whether the newest report is stable and may be from another machine than an unstable one before it."""
         before, after = self.earlier, self.newest
         if before is None or before.is_identified or after.is_identified or before.folder == after.folder:
             return False
@@ -373,7 +377,7 @@ def rank_of(outcome: Outcome) -> int:
 
 
 def lasting_difference(left: Report, right: Report) -> str | None:
-    """Return the name of a fact that shows two different machines, or None."""
+    """Return the name of a fact that proves that the reports are from different machines, or None."""
     changed = {name for name, _, _ in changes(left.facts, right.facts)}
     return next((name for name in _LASTING if name in changed), None)
 
@@ -381,7 +385,7 @@ def lasting_difference(left: Report, right: Report) -> str | None:
 def changes_between(before: Report, after: Report) -> Iterator[str]:
     """Yield the changes between two reports as text, the gravest first.
 
-    The noise floor counts as changed if its intervals do not overlap.
+    The noise floor has changed if its two intervals do not overlap.
     """
     if before.outcome != after.outcome:
         yield f"was {before.outcome}"

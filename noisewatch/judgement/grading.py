@@ -1,4 +1,4 @@
-"""Grade values against limits: the worst CPU decides; and grade settings of the kernel."""
+"""Grade measured values by the worst CPU, and kernel settings by the value that is quiet."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _MAX_CULPRITS = 3
 
 
 def by_cpu(values: Mapping[int, T]) -> dict[str, T]:
-    """Return the values by CPU as evidence, which has the keys of JSON."""
+    """Return the values with CPUs as text keys, as JSON evidence needs them."""
     return {str(cpu): value for cpu, value in values.items()}
 
 
 def not_calibrated(case: Case) -> Answer:
-    """Return the answer of a check without a calibration."""
+    """Return the answer of a check that needs a calibration if there is none."""
     return unknown(case.no_calibration_reason or "no calibration was made")
 
 
 def culprits_on(case: Case, cpu: int) -> tuple[Disturbance, ...]:
-    """Return the culprits of the CPU's gaps: from the trace, else observed in the calibration, else in the sample."""
+    """Return the culprits of the CPU's gaps: from the trace, else those observed in the calibration or the sample."""
     attribution = case.attribution
     if attribution is not None and attribution.reason is None and cpu in attribution.culprits_by_cpu:
         traced = [culprit.disturbance for culprit in attribution.culprits_by_cpu[cpu]]
@@ -53,9 +53,9 @@ def culprits_on(case: Case, cpu: int) -> tuple[Disturbance, ...]:
 
 
 def _with_quota(quota: Disturbance | None, culprits: Sequence[Disturbance]) -> tuple[Disturbance, ...]:
-    """Return the costliest culprits, the quota among them.
+    """Add the quota to the culprits and return the costliest.
 
-    A quota may have stopped the loops while no gaps were recorded, and so be missing in `culprits`.
+    A quota may be missing in `culprits` because it stopped the loops while they recorded no gaps.
     """
     others = [culprit for culprit in culprits if quota is None or culprit.kind != quota.kind]
     quotas = [culprit for culprit in culprits if culprit not in others]
@@ -64,7 +64,7 @@ def _with_quota(quota: Disturbance | None, culprits: Sequence[Disturbance]) -> t
 
 
 def incomplete_reason(calibrated: Calibrated) -> str | None:
-    """Return which CPUs were not measured to the end, and why, or None if all were."""
+    """Return the CPUs whose measurement is not complete, with the reasons, or None if there are none."""
     cpus_by_reason: dict[str, list[int]] = {}
     for cpu, reason in calibrated.troubles.items():
         cpus_by_reason.setdefault(reason, []).append(cpu)
@@ -135,14 +135,14 @@ def grade_cpus(
 
 
 def hardware_without(case: Case, what: str) -> Answer:
-    """Return the answer for hardware that the kernel does not report: not applicable, or unknown in a guest."""
+    """Return the answer for hardware that the kernel does not report: not applicable on bare metal, else unknown."""
     if case.snapshot.platform.virtual == NONE:
         return not_applicable(f"this processor or kernel has no {what}")
     return unknown(f"no {what} here, but {case.guest_words} cannot see its host's")
 
 
 def unread(case: Case, knob: Knob) -> Answer:
-    """Return the answer for a knob without a value: not applicable if this kernel has none, else unknown."""
+    """Return the answer for a knob without a value: unknown, or not applicable if this kernel lacks the knob."""
     knobs = case.snapshot.settings.knobs
     if knob in knobs.absent:
         return hardware_without(case, knob) if knob.is_of_hardware else not_applicable(f"this kernel has no {knob}")
@@ -151,12 +151,12 @@ def unread(case: Case, knob: Knob) -> Answer:
 
 
 def knob_fix(case: Case, knob: Knob, value: str | int) -> Fix:
-    """Return the fix that writes the knob; undo restores the value that was read."""
+    """Return the fix that writes the knob, with the current value for undo."""
     return set_for_good(Write((setting_of(case, knob, value),)))
 
 
 def setting_of(case: Case, knob: Knob, value: str | int) -> Setting:
-    """Return the setting of a value for the knob, with the value that was read."""
+    """Return the setting that writes the value to the knob, with the current value for undo."""
     return Setting(knob, str(value), case.snapshot.settings.knobs.word(knob))
 
 
@@ -167,7 +167,10 @@ def judge_knob(
     quiet: int,
     is_quiet: Callable[[int], bool] = lambda value: value == 0,
 ) -> Answer:
-    """Return the answer for a knob that should be quiet; `fault` is the text if it is not, with a place for `value`."""
+    """Return the answer for a knob that should have a quiet value.
+
+    If it fails, the text is `fault` with a place for `value`, and the fix writes `quiet`.
+    """
     value = case.snapshot.settings.knobs.integer(knob)
     if value is None:
         return unread(case, knob)

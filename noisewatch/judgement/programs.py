@@ -62,7 +62,7 @@ def kind_of_program(name: str) -> str | None:
 
 
 def running(case: Case, names: Set[str]) -> list[Task]:
-    """Return the main thread of each process with one of these names, noisewatch's own left out."""
+    """Return the main thread of each process with one of these names, except noisewatch's own."""
     cut = {name[:KERNEL_NAME_LENGTH] for name in names}
     if cut.isdisjoint(case.program_names):
         return []
@@ -80,13 +80,13 @@ def as_culprits(tasks: Iterable[Task]) -> tuple[Disturbance, ...]:
 
 
 def passes_if_visible(case: Case, text: str) -> Answer:
-    """Return the answer that no such process runs: it passes if all processes are visible, else it is unknown."""
+    """Return a pass with the text that no such process runs, or unknown if processes may be hidden."""
     reason = unseen_reason(case)
     return case.graded().passes(text) if reason is None else unknown(reason)
 
 
 def unseen_reason(case: Case) -> str | None:
-    """Return why an unlisted process may be running, or None if all processes are visible."""
+    """Return why there may be hidden processes, or None if all are visible."""
     tasks = case.snapshot.tasks
     if tasks is None:
         return case.unread_reason("/proc/PID")
@@ -98,7 +98,7 @@ def unseen_reason(case: Case) -> str | None:
 
 
 def ancestors(case: Case) -> set[int]:
-    """Return the processes that started this one: usually the benchmark's script, and its ancestors."""
+    """Return the PIDs of noisewatch's ancestors, such as the benchmark's script and its shell."""
     tasks = case.tasks_by_tid
     ancestors: set[int] = set()
     parents = {tasks[pid].parent_pid for pid in case.snapshot.own_pids if pid in tasks}
@@ -108,13 +108,13 @@ def ancestors(case: Case) -> set[int]:
     return ancestors
 
 
-_OURS = "noisewatch"  # also the beginning of the names that its helpers give themselves
+_OURS = "noisewatch"  # helper processes are called noisewatch-…
 
 
 def other_noisewatches(case: Case) -> Mapping[int, int]:
-    """Return, by process of another noisewatch or of a command that it runs, the pid of that noisewatch.
+    """Map the processes of each other noisewatch, including commands that it runs, to the PID of that noisewatch.
 
-    This noisewatch and those that started it are left out.
+    This noisewatch and its ancestors are left out.
     """
     tasks = case.snapshot.tasks
     if tasks is None or not any(name.startswith(_OURS) for name in case.program_names):
@@ -123,15 +123,13 @@ def other_noisewatches(case: Case) -> Mapping[int, int]:
     others: dict[int, int] = {}
     for task in case.programs:
         is_noisewatch = task.name == _OURS or task.name.startswith(f"{_OURS}-")
-        if (
-            is_noisewatch and task.pid not in started_us and task.pid not in others
-        ):  # the outermost replaces nested ones
-            others |= dict.fromkeys(descendants_in(parents, [task.pid]), task.pid)
+        if is_noisewatch and task.pid not in started_us and task.pid not in others:
+            others |= dict.fromkeys(descendants_in(parents, [task.pid]), task.pid)  # replaces a nested noisewatch
     return others
 
 
 def names_in_fix(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
-    """Return the processes and threads that a fix contains by number, each with its current name in the kernel."""
+    """Return the PIDs and TIDs in the fix, each with its current name in the kernel."""
     pids = {pid for action in (fix.actions if fix is not None else ()) for pid in pids_of(action)}
     if not pids:
         return ()
@@ -149,7 +147,7 @@ Members = tuple[Disturbance, ...]
 
 
 def many_threads(threads: Iterable[Disturbance], tasks: Tasks | None, limit: float) -> dict[Disturbance, Members]:
-    """Return groups of threads, merged, that together used more than `limit` of a CPU though none did alone.
+    """Return merged threads that together used more than `limit` of a CPU, while none did alone, with their members.
 
     Threads are grouped by process name, kind and CPU.
     """
@@ -158,12 +156,14 @@ def many_threads(threads: Iterable[Disturbance], tasks: Tasks | None, limit: flo
         if thread.pid is not None and thread.tid is not None and (thread.share or 0.0) <= limit:
             first = tasks.by_tid.get(thread.pid) if tasks is not None and thread.pid in tasks.pids else None
             alike[thread.cpu, thread.kind, thread.name if first is None else first.name].append(thread)
-    groups = {_as_one(name, members): tuple(members) for (_, _, name), members in alike.items() if len(members) > 1}
+    groups = {
+        _merge_threads(name, members): tuple(members) for (_, _, name), members in alike.items() if len(members) > 1
+    }
     return {group: members for group, members in groups.items() if (group.share or 0.0) > limit}
 
 
-def with_many_as_one(disturbances: Iterable[Disturbance], tasks: Tasks | None, limit: float) -> list[Disturbance]:
-    """Return all disturbances, the costliest first, with `many_threads` in place of their members."""
+def merge_many_threads(disturbances: Iterable[Disturbance], tasks: Tasks | None, limit: float) -> list[Disturbance]:
+    """Return the disturbances, the costliest first, with members of `many_threads` merged."""
     single = tuple(disturbances)
     groups = many_threads(single, tasks, limit)
     members = {member for group in groups.values() for member in group}
@@ -171,8 +171,8 @@ def with_many_as_one(disturbances: Iterable[Disturbance], tasks: Tasks | None, l
     return sorted((*groups, *remaining), key=lambda culprit: -(culprit.share or 0.0))
 
 
-def _as_one(name: str, members: list[Disturbance]) -> Disturbance:
-    """Return the members as one disturbance, `java (50 threads)`, with the pid if they are of one process."""
+def _merge_threads(name: str, members: list[Disturbance]) -> Disturbance:
+    """Merge the members into one disturbance, `java (50 threads)`, with the PID if they share a process."""
     pids = {thread.pid for thread in members}
     return Disturbance(
         kind=members[0].kind,

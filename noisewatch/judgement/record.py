@@ -1,4 +1,4 @@
-"""The record of a machine: its facts, findings and figures, as one file contains them."""
+"""The record of a machine: the facts, findings and figures in one file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from noisewatch.model.history.figures import Figure, FigureTraits
 
 
 class RecordKind(StrEnum):
-    """The kind of a file, by its contents."""
+    """The kind of a file's contents."""
 
     VERDICT = "verdict"
     CALIBRATION = "calibration"
@@ -24,7 +24,7 @@ class RecordKind(StrEnum):
 
 
 class Effect(StrEnum):
-    """The effect of a finding on the decision whether a benchmark may start."""
+    """A finding's effect on the start of a benchmark."""
 
     BLOCKS = "blocks"
     OPEN = "open"  # unknown whether it blocks
@@ -39,11 +39,11 @@ class FindingState(Struct, frozen=True):
     severity: Severity
     said: str
     reason: str | None
-    answered_by: str | None  # the check that measured what is unknown
+    answered_by: str | None  # the check whose measurement stands in for an unknown answer
 
     @property
     def effect(self) -> Effect:
-        """The effect on whether a benchmark may start: only blocking checks have one, unless they warn."""
+        """The effect on the start of a benchmark. Only checks that block have one, and a warning has none."""
         if self.severity != Severity.BLOCKING:
             return Effect.NONE
         if self.status == Status.UNKNOWN:
@@ -53,21 +53,21 @@ class FindingState(Struct, frozen=True):
 
 
 class Condition(StrEnum):
-    """The condition of a calibration: on which CPUs, or in parallel with what. The value follows the figure's name."""
+    """The CPUs and the load of a calibration. The value is appended to a figure's name."""
 
     ALONE = ""  # on the target CPUs
     UNDER_LOAD = " under load"
     AGAINST = " (--against)"  # on the CPUs that the target CPUs were compared with
 
     def names_of(self, figures: Iterable[Figure]) -> frozenset[str]:
-        """Return the names of these figures under the condition."""
+        """Return the figures' names under this condition."""
         return frozenset(f"{figure}{self}" for figure in figures)
 
 
 class MeasuredFigure(Struct, frozen=True):
-    """A figure and its traits; `test` names the source of its chance. An `estimate` of None is unknown.
+    """A figure and its traits. `test` names the source of its random deviation. An `estimate` of None is unknown.
 
-    `by_cpu` is empty for a figure that is only known for all CPUs together.
+    `by_cpu` is empty if the figure is known only for all CPUs together.
     """
 
     estimate: Estimate | None
@@ -80,8 +80,8 @@ class MeasuredFigure(Struct, frozen=True):
 class MachineRecord(Struct, frozen=True, kw_only=True):
     """The facts, findings and figures of a machine in the file `source`; empty if it contains none.
 
-    `measured_by` must be equal for speeds to be compared, `noise_of` for noise floors. `against` are the CPUs of
-    figures with the condition `AGAINST`; `load` describes the load of figures with `UNDER_LOAD`.
+    Speeds are compared only if `measured_by` is equal, noise floors only if `noise_of` is. `against` are the CPUs of
+    figures with the condition `AGAINST`. `load` describes the load of figures with `UNDER_LOAD`.
     """
 
     source: str
@@ -95,15 +95,15 @@ class MachineRecord(Struct, frozen=True, kw_only=True):
     noise_of: str | None = None
     against: CpuSet | None = None
     load: str | None = None
-    commands: Mapping[str, str] = {}  # of a run: by `a` and `b`
+    commands: Mapping[str, str] = {}  # the compared commands of a run, by `a` and `b`
     remarks: tuple[str, ...] = ()  # doubts about the file
 
     @property
     def has_findings(self) -> bool:
-        """Whether files of this kind have findings, of which there may be none."""
+        """Whether files of this kind have findings, even if `findings` is empty."""
         return self.kind in (RecordKind.VERDICT, RecordKind.RECORDING)
 
     def estimate(self, name: str) -> Estimate | None:
-        """Return the figure's estimate, or None if the figure is unknown, or not in the file."""
+        """Return the figure's estimate, or None if it is unknown or not in the file."""
         figure = self.figures.get(name)
         return None if figure is None else figure.estimate

@@ -40,18 +40,18 @@ _NOT_MOVED = "The kernel does not allow moving it: stop it, or the work that it 
 _OF_ONE_CPU = regex(r"(ksoftirqd|ktimers|migration|cpuhp|idle_inject|irq_work|kworker)/\d+\b")
 _QUOTA = regex(r"CPU quota of (?P<folder>/.*): (?P<quota_ms>[\d.]+) ms in each (?P<period_ms>[\d.]+) ms")
 _IRQ_THREAD = regex(r"irq/(\d+)-")
-_CALLBACKS_THREAD = regex(r"rcuc/\d+")  # rcu_nocbs replaces them by rcuo…, which can be moved
+_CALLBACKS_THREAD = regex(r"rcuc/\d+")  # rcu_nocbs replaces these threads by rcuo…, which can be moved
 
 
 class Remedy(Struct, frozen=True):
-    """Advice against a disturbance, and the commands if there are any."""
+    """Advice against a disturbance, with commands if there are any."""
 
     said: str
     fix: Fix | None = None
 
 
 def remedy_of(culprit: Culprit, case: Case, at_work: Collection[int] = ()) -> Remedy:
-    """Return how to keep the culprit away from the target CPUs. `at_work` are the processes that the CPUs are for."""
+    """Return how to keep the culprit away from the target CPUs; `at_work` are the benchmark's processes."""
     if culprit.pid is not None and culprit.pid in at_work:
         return Remedy(_OF_THE_WORK if culprit.kind == Kind.IPI else _IN_THE_WORK)
     other = other_noisewatches(case).get(culprit.pid) if culprit.pid is not None else None
@@ -61,7 +61,7 @@ def remedy_of(culprit: Culprit, case: Case, at_work: Collection[int] = ()) -> Re
 
 
 def common_remedy(culprits: Sequence[Culprit], case: Case, at_work: Collection[int] = ()) -> Remedy:
-    """Return one remedy for a process with its threads and children, or for unattributed time on several CPUs."""
+    """Return a common remedy for a process with its threads and children, or for unattributed time on several CPUs."""
     if culprits[0].kind == Kind.UNATTRIBUTED:
         return _unattributed({culprit.cpu for culprit in culprits}, case)
     by_tid = {thread.tid: thread for thread in culprits if thread.tid is not None}
@@ -94,7 +94,7 @@ def _thread(culprit: Culprit, case: Case) -> Remedy:
 
 
 def _advice_if_unmovable(culprit: Culprit, case: Case) -> str:
-    """Return advice instead of moving the culprit; for an ended culprit, what would have helped."""
+    """Return advice for a culprit that no command can move, or that has ended."""
     if not case.housekeeping:
         return _NO_HOUSEKEEPING
     elsewhere = cpu_list_argument(case.housekeeping)
@@ -175,7 +175,7 @@ def _ipi(culprit: Culprit, case: Case) -> Remedy:
 
 
 def keep_away(case: Case, pid: int) -> Fix | None:
-    """Return a fix that moves the process with all its threads; None for init, kernel threads and any noisewatch."""
+    """Return a fix that moves all threads of the process; None for init, a kernel thread or any noisewatch."""
     threads = [task for task in case.tasks_by_tid.values() if task.pid == pid]
     if not threads or not case.housekeeping or any(task.is_kernel for task in threads):
         return None
@@ -218,10 +218,7 @@ def _local(culprit: Culprit, case: Case) -> Remedy:
 
 
 def _quota(culprit: Culprit, case: Case) -> Remedy:
-    """Return the remedy for a quota by the group in the culprit's name.
-
-    The work on the CPUs may be in other groups than noisewatch.
-    """
+    """Return the remedy for the quota of the group in the culprit's name, which may not be noisewatch's group."""
     named = _QUOTA.fullmatch(culprit.name)
     version = case.snapshot.cgroup.version
     if named is None or version is None:

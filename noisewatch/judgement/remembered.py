@@ -1,7 +1,7 @@
-"""Results remembered from one case to the next, until settings are read again (every ten seconds) or anything differs.
+"""Results that are reused from case to case until settings are read again (every ten seconds) or an input changes.
 
-Checks that read anything beyond `STILL`, such as rates, declare it (`Check.is_moving`), and are evaluated for each
-case. The answer of a check that lacks the declaration is never older than the settings.
+A check that reads anything beyond `STILL`, such as rates, declares it (`Check.is_moving`) and is evaluated for each
+case. Without the declaration, its answer is as old as the settings.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ _OF_SNAPSHOT = (
     *("machine_lock", "cgroup.folder", "jobs", "inventory", "commands", "reason_by_path"),
 )
 
-STILL = (  # attributes of the case; most settings that were read again are the same objects
+STILL = (  # attributes of the case; unchanged settings are mostly the same objects, so the comparison is cheap
     *_OF_CASE,
     *(f"snapshot.{name}" for name in _OF_SNAPSHOT),
-    *(f"snapshot.settings.{name}" for name in Settings.__struct_fields__),  # including their time
+    *(f"snapshot.settings.{name}" for name in Settings.__struct_fields__),  # including the time of reading
 )
 _still_values = attrgetter(*STILL)
 
 
 class Remembered:
-    """Results of previous cases of one machine, reused when case after case is judged."""
+    """Results of the previous cases of one machine, which is judged again and again."""
 
     def __init__(self) -> None:
         self._case: object | None = None
         self._still: tuple[object, ...] = ()
-        self._results: dict[Hashable, tuple[tuple[object, ...], Any]] = {}  # with their other inputs
+        self._results: dict[Hashable, tuple[tuple[object, ...], Any]] = {}  # inputs (`of`) and result by key
 
-    def turn_to(self, case: object) -> None:
-        """Make this the current case, and forget all results if a value that rarely changes has changed."""
+    def set_current(self, case: object) -> None:
+        """Make this the current case, and forget all results if a `STILL` value has changed."""
         still = _still_values(case)
         if still != self._still:
             self._results.clear()
         self._case, self._still = case, still
 
-    def is_at(self, case: object) -> bool:
-        """Return whether this is the current case itself, and not a case derived from it."""
+    def is_current(self, case: object) -> bool:
+        """Return whether this is the current case itself. A case derived from it is not."""
         return case is self._case
 
     def get(self, key: Hashable, work: Callable[[Any], T], of: tuple[object, ...] = ()) -> T:
@@ -60,5 +60,5 @@ class Remembered:
         return result
 
     def forget(self, key: Hashable) -> None:
-        """Forget this result, so that it is computed again for the next case."""
+        """Forget the result, so the next case computes it again."""
         self._results.pop(key, None)

@@ -1,4 +1,4 @@
-"""The user's rules: which checks are evaluated, and how much each answer weighs."""
+"""The user's rules: the checks to evaluate, and the severity and limits of each."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ PROFILES: Mapping[str, str] = {
     STRICT: "a dedicated laboratory machine: the strictest",
 }
 
-CONFIDENCE_IN: Mapping[str, float] = {SHARED: 0.70}  # of profiles without the default; see tests/truth/gate
-WORK_OF_PROFILE: Mapping[str, Work] = {MEMORY: Work.MEMORY}  # other profiles are for any kind
+CONFIDENCE_IN: Mapping[str, float] = {SHARED: 0.70}  # profiles without the default confidence; see tests/truth/gate
+WORK_OF_PROFILE: Mapping[str, Work] = {MEMORY: Work.MEMORY}  # other profiles are for any kind of work
 
 
 class Rules(Struct, frozen=True):
-    """The rules for a verdict. `selected` and `ignored` may contain both ids and areas."""
+    """The rules for a verdict. `selected` and `ignored` contain check ids and areas."""
 
     profile: str = MICRO
-    is_profile_given: bool = True  # else the kind of machine decides
-    profile_reason: str | None = None  # the kind of machine, if it decided
-    selected: frozenset[str] = frozenset()  # empty: all
+    is_profile_given: bool = True  # if not, the kind of machine determines the profile
+    profile_reason: str | None = None  # the kind of machine, if it determined the profile
+    selected: frozenset[str] = frozenset()  # empty: all checks
     ignored: frozenset[str] = frozenset()
     severity_by_id: Mapping[str, Severity] = {}
-    value_by_limit: Mapping[tuple[str, str], float] = {}  # by id and the limit's key
-    expected_s: float | None = None  # how long the benchmark will take
+    value_by_limit: Mapping[tuple[str, str], float] = {}  # by check id and limit key
+    expected_s: float | None = None  # the expected length of the benchmark
     configured_by: str | None = None  # the configuration file
-    required: frozenset[str] = frozenset()  # ids that are evaluated and block, whatever the other rules
+    required: frozenset[str] = frozenset()  # ids of checks that are evaluated and block whatever the other rules
     wanted: WantedMachine | None = None  # the requested machine
     budget: Budget = Budget()  # the acceptable noise
 
@@ -51,7 +51,7 @@ class Rules(Struct, frozen=True):
         return check_id in self.required or self.severity_by_id.get(check_id) == "blocking"
 
     def ignored_reason(self, check_id: str, area: str) -> str | None:
-        """Return why the check is left out, or None if it is evaluated."""
+        """Return why the check is not evaluated, or None if it is."""
         if check_id in self.required:
             return None
         names = {check_id, area}

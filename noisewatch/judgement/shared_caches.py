@@ -16,10 +16,10 @@ _MAX_CULPRITS = 3
 
 
 def cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
-    """Return by target CPU the CPUs that share, or may share, its last-level cache.
+    """Return for each target CPU the CPUs that share, or may share, its last-level cache.
 
-    If only the core's own caches are exported, these are the CPUs of the whole package: firmware often describes no
-    last-level cache. None if the package of the CPU, or of any running CPU, is unknown too.
+    Firmware often describes only a core's own caches; then all CPUs of the package may share one. The value is None if
+    the package of this or any running CPU is unknown too.
     """
     return case.remember("cache neighbourhoods", _cache_neighbourhoods)
 
@@ -45,31 +45,31 @@ def _neighbourhood(place: CpuPlace | None, running: CpuSet, packages: Mapping[in
     return place.package_cpus if place.package is None else packages.get(place.package)
 
 
-def uncached(case: Case) -> list[int]:
+def cpus_without_cache(case: Case) -> list[int]:
     """Return the target CPUs whose last-level cache is unknown."""
-    return case.remember("uncached", _uncached)
+    return case.remember("cpus_without_cache", _cpus_without_cache)
 
 
-def _uncached(case: Case) -> list[int]:
+def _cpus_without_cache(case: Case) -> list[int]:
     topology = case.snapshot.topology
     places = {cpu: topology.get(cpu) for cpu in sorted(case.target)}
     return [cpu for cpu, place in places.items() if place is None or place.last_level_cache is None]
 
 
 def unknown_cache_reason(case: Case, cpus: Iterable[int]) -> str:
-    """Return the reason why the caches of these CPUs, or of any CPU, are unknown."""
+    """Return why the caches of these CPUs (or, without any, of all CPUs) are unknown."""
     return case.unread_reason(*(f"{CPUS}/cpu{cpu}/cache" for cpu in cpus), CPUS)
 
 
 def nodes(case: Case) -> frozenset[int] | None:
-    """Return the memory nodes, including those without CPUs, or None if one is unknown."""
+    """Return all memory nodes, with and without CPUs, or None if a CPU's node is unknown."""
     nodes = {place.node for place in case.snapshot.topology.values()}
     if not nodes or None in nodes:
         return None
     return frozenset(node for node in nodes if node is not None) | (case.snapshot.settings.memory_nodes or frozenset())
 
 
-def busiest(interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
-    """Return the culprits that take most of the time on these CPUs."""
+def busiest_culprits(interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
+    """Return the culprits with the largest shares of these CPUs' time."""
     sources = [culprit for cpu in sorted(cpus) for culprit in disturbances_of(interval, cpu) if culprit.share]
     return tuple(sorted(sources, key=lambda culprit: -(culprit.share or 0.0))[:_MAX_CULPRITS])

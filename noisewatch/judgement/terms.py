@@ -1,6 +1,6 @@
-"""The terms of a verdict, each a type, and the number of checks by status.
+"""The types of a verdict's terms, and the number of checks by status.
 
-Frames contain them before the first picture is drawn, so this module imports no checks.
+The monitor needs them for its first picture, so this module imports no checks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Status(StrEnum):
 
 
 class Severity(StrEnum):
-    """The weight of a failure; the heaviest first."""
+    """The weight of a failure, the heaviest first."""
 
     BLOCKING = "blocking"
     WARNING = "warning"
@@ -31,23 +31,23 @@ class Severity(StrEnum):
 
 
 class Ground(StrEnum):
-    """Why a failure of a check can block; `explain verdict` has it for each."""
+    """The reason why a failure of a check can block; `explain verdict` lists each check's."""
 
-    INVALIDATES = "invalidates"  # nothing that is measured can be trusted: blocks whatever the effect
-    EFFECT = "takes time"  # blocks by the measured time that it takes, compared with the budget
+    INVALIDATES = "invalidates"  # no measurement can be trusted, so it blocks whatever its effect
+    EFFECT = "takes time"  # it blocks if the time that it was measured to take is too large for the budget
     RISK = "risk"  # a short calibration may miss it; in a guest a noise floor within the budget answers it
 
 
-FLOOR_CHECK = "noise-floor-above-budget"  # it measures what many other checks only infer
+FLOOR_CHECK = "noise-floor-above-budget"  # measures the effect that many other checks only infer
 
-# The labels of lines below a cause: shell commands, options or advice to try, and the checks that these help.
+# The labels of lines below a cause: commands, options or advice to try, and the checks that they fix or help.
 NOW, UNDO, FOR_GOOD, TRY = "now", "undo", "for good", "try"
 FIXES, HELPS, OPEN, SEE = "fixes", "helps", "open", "see"
-STEP = 9  # columns of the longest, and a blank
+STEP = 9  # columns of the longest label and a blank
 
 
 class Area(StrEnum):
-    """The subject of a check, by which users select and ignore checks; in the order of reports."""
+    """The subject of a check, in the order of reports. Users can select and ignore whole areas."""
 
     CALIBRATION = "calibration"
     TARGET = "target"
@@ -82,7 +82,7 @@ EXIT_STATUS = {Outcome.STABLE: 0, Outcome.UNSTABLE: 1, Outcome.UNKNOWN: 3}
 
 
 class Gravity(StrEnum):
-    """The effect of a finding on the verdict; the gravest first, and the first two decide it."""
+    """The effect of a finding on the verdict, the gravest first. Only the first two decide the verdict."""
 
     FAILED = "failed"
     UNANSWERED = "unanswered"
@@ -94,7 +94,7 @@ class Gravity(StrEnum):
 
 
 def tally(number_of: Mapping[Gravity, int]) -> str:
-    """Return `2 block, 9 warn, 14 note, 3 unknown (1 blocking), 61 pass`, with the counts of a grid's marks."""
+    """Return `2 block, 9 warn, 14 note, 3 unknown (1 blocking), 61 pass`."""
     blocking = number_of.get(Gravity.UNANSWERED, 0)
     unknown = blocking + number_of.get(Gravity.OPEN, 0)
     words = {
@@ -112,13 +112,13 @@ _LABELS: dict[str, str] = {Status.NOT_APPLICABLE: "n/a"}
 
 
 def label_of(status: str, gravity: str) -> str:
-    """Return the status in a word, in capitals if it decides the verdict."""
+    """Return the status as one word, in capitals if it decides the verdict."""
     label = _LABELS.get(status, status)
     return label.upper() if gravity in _DECIDING else label
 
 
 class Counts(Struct, frozen=True):
-    """The number of checks by status, whatever their severity; of failures and unknowns also the number that blocks.
+    """The number of checks by status, and how many failures and unknowns block.
 
     An unknown that a measurement has answered does not block.
     """

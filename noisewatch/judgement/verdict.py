@@ -1,8 +1,7 @@
-"""The verdict: all findings together, composed in this one place.
+"""The verdict, which is composed of all findings only here.
 
-A fail of a blocking check makes the machine unstable. An unknown blocking check makes it unknown, unless a
-measurement has answered the same question. A known failure outranks an unknown; warnings are allowed; information never
-counts.
+If a blocking check fails, the machine is unstable. If one is unknown, so is the machine, unless a measurement has
+answered the same question. A failure outranks an unknown. Warnings and information do not count.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _ELSEWHERE = "the monitor does not start the benchmark: run noisewatch preflight
 
 
 class Finding(Struct, frozen=True, dict=True):
-    """A check's answer on this machine. `answered_by` names the measurement that stands in for an unknown."""
+    """A check's answer on this machine. `answered_by` is the check whose measurement stands in for an unknown."""
 
     check: Check
     answer: Answer
@@ -40,7 +39,7 @@ class Finding(Struct, frozen=True, dict=True):
 
     @cached_property
     def severity(self) -> Severity:
-        """The user's severity, else that of the answer, else that of the check under the profile."""
+        """The user's severity for the check, else the answer's, else the check's under the profile."""
         if self.check.id in self.rules.required:
             return Severity.BLOCKING
         given = self.rules.severity_by_id.get(self.check.id)
@@ -66,7 +65,7 @@ class Finding(Struct, frozen=True, dict=True):
 
     @property
     def is_unknown_to_guests(self) -> bool:
-        """Whether the answer is unknown because only the host has it, and not because noisewatch failed."""
+        """Whether the answer is unknown because only the host knows it, not because noisewatch failed."""
         return self.status == Status.UNKNOWN and self.check.is_hidden_from_guests and not self.answer.is_fault
 
     @property
@@ -87,9 +86,9 @@ class Finding(Struct, frozen=True, dict=True):
         return self.status == Status.UNKNOWN and self.severity != Severity.INFORMATION
 
     def gravity(self, is_strict: bool) -> Gravity:
-        """Return the effect on the verdict; with `is_strict` warnings and unknowns decide it too."""
+        """Return the effect on the verdict. If `is_strict`, warnings and unknowns decide it too."""
         status = self.status
-        if status == Status.PASS:  # most of them
+        if status == Status.PASS:  # the most frequent status
             return Gravity.PASSED
         if status == Status.UNKNOWN:
             is_grave = self.is_blocking_unknown or (is_strict and self.is_unknown)
@@ -102,7 +101,7 @@ class Finding(Struct, frozen=True, dict=True):
 
 
 class Verdict(Struct, frozen=True):
-    """A verdict with its findings, from which all surfaces derive their output and the exit status."""
+    """A verdict with its findings: the source of every surface's output and exit status."""
 
     verdict: Outcome
     findings: tuple[Finding, ...]
@@ -159,23 +158,23 @@ def _count(findings: tuple[Finding, ...]) -> Counts:
 def judge(
     case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False, remembered: Remembered | None = None
 ) -> Verdict:
-    """Return the verdict on the case. `strict` makes warnings and unknowns unstable.
+    """Return the verdict on the case. With `strict`, warnings and unknowns make the machine unstable.
 
-    `remembered` has the answers of the previous case, for checks whose answers cannot differ.
+    Answers that cannot have changed since the previous case are taken from `remembered`.
     """
     if remembered is None:
         asked = [_finding_of(check, case) for check in checks]
     else:
-        remembered.turn_to(case)
+        remembered.set_current(case)
         asked = [_remembered_finding(check, case, remembered) for check in checks]
     findings = _answered_by_floor(link_measurements(asked), case)
     if case.rules.profile == SHARED and case.is_guest:
-        findings = [_excuse(finding) for finding in findings]
-    return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
+        findings = [_excuse_guest(finding) for finding in findings]
+    return Verdict(outcome_of(findings, strict), tuple(findings), case, is_strict=strict)
 
 
 def _finding_of(check: Check, case: Case) -> Finding:
-    return _with_doubt(Finding(check, _over_calibration(check, case), None, case.rules))
+    return _with_doubt(Finding(check, _answer_with_calibration(check, case), None, case.rules))
 
 
 def _remembered_finding(check: Check, case: Case, remembered: Remembered) -> Finding:
@@ -188,7 +187,10 @@ def _remembered_finding(check: Check, case: Case, remembered: Remembered) -> Fin
 
 
 def _answer(check: Check, case: Case) -> Answer:
-    """Return the check's answer; without a requested sample, only a failure that the calibration shows."""
+    """Return the check's answer, or ignored if it is not asked.
+
+    If only the sample was not requested, a check that can run without one may still fail by the calibration.
+    """
     reason = _not_asked_reason(check, case)
     if reason is None:
         return _asked_answer(check, case)
@@ -213,8 +215,8 @@ def _asked_answer(check: Check, case: Case) -> Answer:
     return contained_answer(check, asked)
 
 
-def _over_calibration(check: Check, case: Case) -> Answer:
-    """Return the answer; a check that covers the calibration does not pass if no counters were read after it."""
+def _answer_with_calibration(check: Check, case: Case) -> Answer:
+    """Return the answer, but no pass for a check that covers the calibration if no counters were read after it."""
     answer = _answer(check, case)
     if not check.covers_calibration or case.calibrated is None or case.under_load is not None:
         return answer
@@ -224,13 +226,13 @@ def _over_calibration(check: Check, case: Case) -> Answer:
 
 
 def _without_starter(check: Check, case: Case) -> Answer:
-    """Return the answer by the machine's settings; it does not apply if only this process could answer it."""
+    """Return the answer without this process's properties; not applicable if only these could answer it."""
     answer = contained_answer(check, case.without_own_process)
     return not_applicable(_ELSEWHERE) if answer.status == Status.UNKNOWN and not answer.is_fault else answer
 
 
 def _with_doubt(finding: Finding) -> Finding:
-    """Return the finding, as unknown if it is a warning with a reason why it may be a blocking failure."""
+    """Return the finding, changed to unknown if it is a warning that may be a blocking failure."""
     if finding.status != Status.WARN or finding.answer.reason is None or finding.severity != Severity.BLOCKING:
         return finding
     return replace(finding, answer=replace(finding.answer, status=Status.UNKNOWN))
@@ -252,7 +254,7 @@ def _not_asked_reason(check: Check, case: Case) -> str | None:
 
 
 def link_measurements(findings: list[Finding]) -> list[Finding]:
-    """Return the findings, with unknowns marked that a measurement answered; a failed measurement answers none."""
+    """Set `answered_by` of each unknown that a measurement has answered. A failed measurement answers none."""
     measured = {finding.check.id for finding in findings if finding.status in (Status.PASS, Status.WARN)}
     return [
         replace(finding, answered_by=finding.check.answered_by)
@@ -263,11 +265,11 @@ def link_measurements(findings: list[Finding]) -> list[Finding]:
 
 
 def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
-    """Return the findings, with questions that a guest cannot answer answered by the noise floor.
+    """Set `answered_by` to the noise floor for questions that a guest cannot answer.
 
-    The floor's samples include everything that takes time: the clock, the host's load and its heat. A floor that is
-    above the budget, or undecided, answers too if that blocks by itself, as it then hides nothing. A floor that was not
-    measured for such samples answers nothing, and no floor answers a check that the user made blocking.
+    The floor's samples include every effect on run time: the clock, the host's load and its heat. A floor above the
+    budget, or an undecided floor, answers too if it blocks, because then it hides no failure. A floor that was not
+    measured at the budget's length answers nothing. No floor answers a check that the user made blocking.
     """
     floor = next((finding for finding in findings if finding.check.id == FLOOR_CHECK), None)
     calibrated = case.calibrated
@@ -289,21 +291,24 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     ]
 
 
-_IN_SAMPLES = (Ground.EFFECT, Ground.RISK)  # unlike a wrong clock rate or errors of the memory
+_IN_SAMPLES = (Ground.EFFECT, Ground.RISK)  # visible in samples, unlike a wrong clock rate or memory errors
 
 
-def _excuse(finding: Finding) -> Finding:
-    """Return the finding under the profile `shared`: questions only for the host do not apply, unless they block."""
+def _excuse_guest(finding: Finding) -> Finding:
+    """Return the finding for the profile `shared`: questions that only the host can answer do not apply.
+
+    A finding that blocks is unchanged.
+    """
     if not finding.is_unknown_to_guests or finding.is_blocking_unknown:
         return finding
     by = f", but {finding.answered_by} has measured its effect" if finding.answered_by else ""
-    evidence = {**finding.answer.evidence, "unknown_because": finding.answer.reason}  # one text for all is shorter
+    evidence = {**finding.answer.evidence, "unknown_because": finding.answer.reason}  # so all findings share one text
     answer = replace(not_applicable(f"unknown to this guest{by}"), evidence=evidence)
     return replace(finding, answer=answer, answered_by=None)
 
 
-def compose(findings: Iterable[Finding], strict: bool = False) -> Outcome:
-    """Return the outcome of the findings; without any answer it is unknown."""
+def outcome_of(findings: Iterable[Finding], strict: bool = False) -> Outcome:
+    """Return the outcome of the findings: unknown if there is no answer at all."""
     findings = list(findings)
     if any(finding.is_blocking_failure for finding in findings):
         return Outcome.UNSTABLE

@@ -9,7 +9,7 @@ from msgspec import Struct
 from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
 from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.finding_words import commands_of, left_to_people
+from noisewatch.judgement.finding_words import commands_of, manual_step
 from noisewatch.judgement.remedies import Remedy, remedy_of
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
@@ -70,7 +70,7 @@ def advise(
     task = snapshot.tasks.by_tid.get(about.tid) if snapshot.tasks is not None and about.tid is not None else None
     if about.tid is not None and (task is None or task.name != about.name):
         return _advice_for_next_time(about, snapshot, Case(snapshot).housekeeping)
-    commands, by_hand = commands_of(remedy.fix), left_to_people(remedy.fix)
+    commands, by_hand = commands_of(remedy.fix), manual_step(remedy.fix)
     lines = [*_describe(about, snapshot.irqs), remedy.said]
     if commands and not machine.is_live:
         lines.append(_ELSEWHERE)

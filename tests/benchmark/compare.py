@@ -132,7 +132,9 @@ def print_pairs(paths: list[Path]) -> None:
 
 
 def _least_shown(pairs: list[SideComparison], name: str) -> float:
-    return statistics.median(figure.least_shown for pair in pairs for figure in pair.figures if figure.name == name)
+    return statistics.median(
+        figure.detectable_ratio for pair in pairs for figure in pair.figures if figure.name == name
+    )
 
 
 def main() -> None:

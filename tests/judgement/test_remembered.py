@@ -166,7 +166,7 @@ def test_a_part_is_made_again_where_its_answers_differ() -> None:
     remembered, one, other = Remembered(), Answer(Status.PASS, "a"), Answer(Status.PASS, "b")
     made = []
     for answers in ((one,), (one,), (other,), (replace(other),), (one,), (one, other), (one,), ()):
-        remembered.turn_to(_case())
+        remembered.set_current(_case())
         made.append(remembered.get("", lambda _: object(), answers))
     assert [made.index(part) for part in made] == [0, 0, 2, 2, 4, 5, 6, 7]
 
@@ -180,7 +180,7 @@ def test_a_remembered_result_is_computed_again_once_it_differs_and_always_for_an
 
     for changed, count in (({}, 1), ({}, 1), (_BALANCED, 2)):
         case = replace(_case(changed), remembered=remembered)
-        remembered.turn_to(case)
+        remembered.set_current(case)
         assert (case.remember("", balancing), len(made)) == (_balancing(case), count)
     altered = replace(case, snapshot=_case().snapshot)
     assert altered.remember("", balancing) == _balancing(altered) != _balancing(case)

@@ -1,4 +1,4 @@
-"""The verdict that findings compose."""
+"""The outcome of a set of findings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.judgement.verdict import Finding, compose, link_measurements
+from noisewatch.judgement.verdict import Finding, link_measurements, outcome_of
 from noisewatch.kernel.system.reference_clock import QUESTION as COMPARISON
 from tests.judgement.example import Example
 from tests.judgement.judging import finding, judged_by_settings
@@ -44,7 +44,7 @@ def _finding(
     ],
 )
 def test_a_known_failure_outranks_an_unknown_which_outranks_a_pass(findings: list[Finding], verdict: str) -> None:
-    assert compose(findings) == verdict
+    assert outcome_of(findings) == verdict
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_known_failure_outranks_an_unknown_which_outranks_a_pass(findings: lis
     ],
 )
 def test_strict_makes_warnings_and_unknowns_unstable(other: Finding, verdict: str) -> None:
-    assert compose([_finding("pass"), other], strict=True) == verdict
+    assert outcome_of([_finding("pass"), other], strict=True) == verdict
 
 
 def test_an_unknown_that_a_measurement_answered_does_not_block() -> None:
@@ -67,14 +67,14 @@ def test_an_unknown_that_a_measurement_answered_does_not_block() -> None:
     measured = _finding("pass", check_id="a-measurement")
     linked = link_measurements([setting, measured])
     assert [result.answered_by for result in linked] == ["a-measurement", None]
-    assert compose(linked) == "stable"
+    assert outcome_of(linked) == "stable"
 
 
 @pytest.mark.parametrize("status", ["unknown", "not-applicable", "ignored"])
 def test_a_measurement_that_was_not_made_answers_no_other_check(status: str) -> None:
     setting = _finding("unknown", answered_by="a-measurement")
     linked = link_measurements([setting, _finding("pass"), _finding(status, "warning", check_id="a-measurement")])
-    assert compose(linked) == "unknown"
+    assert outcome_of(linked) == "unknown"
 
 
 _MOST_CPU_TIME_S = 15  # 2 s on an idle machine; it was 40 s when each CPU sorted all reasons

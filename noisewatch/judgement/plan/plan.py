@@ -41,7 +41,7 @@ from noisewatch.judgement.fixes.fix import BootOptions, Fix, merge_arguments
 from noisewatch.judgement.plan.cores import BOOT_CPU, cores_of
 from noisewatch.judgement.plan.proposal import READS as IRQ_FILES
 from noisewatch.judgement.plan.proposal import Proposal, judge_fixed_irqs
-from noisewatch.judgement.shared_caches import uncached, unknown_cache_reason
+from noisewatch.judgement.shared_caches import cpus_without_cache, unknown_cache_reason
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import NODES, PERFORMANCE
@@ -184,7 +184,7 @@ def _one_cache(proposal: Proposal) -> Answer:
         text = f"{len(known_caches)} last-level caches: {name_cpu_sets(cache & proposal.run for cache in known_caches)}"
         return graded.warns(text, cpus=proposal.run)
     if None in caches or not known_caches:
-        return graded.unknown(unknown_cache_reason(case, uncached(case)))
+        return graded.unknown(unknown_cache_reason(case, cpus_without_cache(case)))
     others = (known_caches[0] & case.running) - proposal.reserved
     shared = f", shared with {name_cpus(others)}" if others else ", shared with no other CPU"
     return graded.passes(f"one last-level cache{shared}")

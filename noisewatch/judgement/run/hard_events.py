@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.counted import grown_in_vmstat
+from noisewatch.judgement.counted import vmstat_growth
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel
@@ -254,7 +254,7 @@ def _of_window(window: Interval, repetition: Repetition) -> Iterator[RunReason]:
     for throttle in {throttle.level.folder: throttle for throttle in throttles}.values():
         yield event(ReasonKind.QUOTA, throttle.name, throttle.ns)
     for counter, words in _SWAPS.items():
-        if grown_in_vmstat(window, counter):
+        if vmstat_growth(window, counter):
             yield event(ReasonKind.SWAPPED, words)
     before, after = window.before.online.online, window.after.online.online
     offline = (window.before.target.cpus & (before or frozenset())) - after if after is not None else frozenset()

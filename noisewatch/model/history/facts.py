@@ -86,7 +86,7 @@ def changes(before: FactsByName, after: FactsByName) -> Iterator[tuple[str, str,
             yield name, one, other
 
 
-def known_alone(facts: Facts, other: Facts) -> tuple[str, ...]:
+def names_only_in(facts: Facts, other: Facts) -> tuple[str, ...]:
     """Return the names of the facts that are known in `facts` but not in `other`."""
     return tuple(name for _, name, one, two in _pairs(facts, other) if one is not None and two is None)
 

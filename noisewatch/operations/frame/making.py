@@ -17,7 +17,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.cause_words import effect_title, steps_against, title_of
 from noisewatch.judgement.causes import Cause, causes_of, is_about_target
 from noisewatch.judgement.checks.interrupts.devices import irq_balancer
-from noisewatch.judgement.finding_words import left_to_people, sentence
+from noisewatch.judgement.finding_words import manual_step, sentence
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.programs import names_in_fix
 from noisewatch.judgement.remembered import Remembered
@@ -329,7 +329,7 @@ def verdict_fields(
         return {}
     if remembered is None:
         remembered = Remembered()
-        remembered.turn_to(verdict.case)
+        remembered.set_current(verdict.case)
     judged = [(finding, finding.gravity(verdict.is_strict)) for finding in verdict.findings]
     shown = tuple([(finding, gravity) for finding, gravity in judged if gravity in _SHOWN])
     findings = tuple([finding for finding, _ in shown])
@@ -370,7 +370,7 @@ def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> Find
         gravity=gravity,
         said=_shorten(sentence(finding)),
         fix=fix,
-        is_command=fix is not None and fix != left_to_people(finding.answer.fix),
+        is_command=fix is not None and fix != manual_step(finding.answer.fix),
         cause=cause,
     )
 

@@ -192,8 +192,8 @@ def test_the_order_of_reports_is_unknown_if_the_newer_file_has_no_time() -> None
     ],
 )
 def test_the_newest_report_by_its_own_time_counts_or_the_worse_of_equal_times(newer: Report, older: Report) -> None:
-    assert newer.counts_before(older)
-    assert not older.counts_before(newer)
+    assert newer.replaces(older)
+    assert not older.replaces(newer)
 
 
 def test_changes_are_listed_with_the_gravest_first() -> None:

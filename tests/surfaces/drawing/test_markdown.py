@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from noisewatch.judgement.finding_words import counts
+from noisewatch.judgement.finding_words import counts_text
 from noisewatch.surfaces.drawing.tables import code
 from tests.surfaces.reports.consumers import read_markdown, tables
 from tests.surfaces.reports.verdicts import failed_verdict, hostile_verdict, quiet_verdict, rendered
@@ -16,7 +16,7 @@ def test_the_first_line_is_the_verdict() -> None:
     assert report.splitlines()[:3] == [
         "### noisewatch preflight: UNSTABLE",
         "",
-        counts(failed_verdict()),
+        counts_text(failed_verdict()),
     ]
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from noisewatch.judgement.finding_words import counts
+from noisewatch.judgement.finding_words import counts_text
 from noisewatch.judgement.terms import Gravity, Status
-from noisewatch.judgement.verdict import Verdict, compose
+from noisewatch.judgement.verdict import Verdict, outcome_of
 from noisewatch.operations.frame.making import frame_of
 from noisewatch.surfaces.drawing.colours import STYLES, Meaning, paint
 from noisewatch.surfaces.drawing.glyphs import UNICODE
@@ -40,7 +40,7 @@ def _mixed_verdict(is_strict: bool = False) -> Verdict:
         else finding
         for at, finding in enumerate(quiet_verdict().findings)
     )
-    return replace(quiet_verdict(), findings=findings, verdict=compose(findings, is_strict), is_strict=is_strict)
+    return replace(quiet_verdict(), findings=findings, verdict=outcome_of(findings, is_strict), is_strict=is_strict)
 
 
 _VERDICTS: dict[str, Callable[[], Verdict]] = {
@@ -70,7 +70,7 @@ def test_reports_and_monitor_show_the_same_counts(make: Callable[[], Verdict]) -
         _monitor_text(verdict),
     ]
     shown = {match for text in texts for match in _COUNTS.findall(text)}
-    assert shown == {counts(verdict).removesuffix(", strict")}
+    assert shown == {counts_text(verdict).removesuffix(", strict")}
     assert all(_COUNTS.search(text) for text in texts)
 
 
@@ -161,7 +161,7 @@ def test_marks_of_all_checks_match_the_findings(make: Callable[[], Verdict]) -> 
     words = {"block": "✗", "warn": "!", "note": "i", "unknown": "?", "pass": "✓"}
     numbers = {
         words[word]: int(number)
-        for number, word in re.findall(r"(?:^|, )(\d+) (block|warn|note|unknown|pass)\b", counts(verdict))
+        for number, word in re.findall(r"(?:^|, )(\d+) (block|warn|note|unknown|pass)\b", counts_text(verdict))
     }
     assert all(count_by_mark[mark] == number for mark, number in numbers.items())
     assert count_by_mark.keys() - {"·"} <= numbers.keys()

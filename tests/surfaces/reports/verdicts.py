@@ -12,7 +12,7 @@ from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Outcome, Status
-from noisewatch.judgement.verdict import Finding, Verdict, compose
+from noisewatch.judgement.verdict import Finding, Verdict, outcome_of
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.operations.machines import MachineOptions, open_machine
@@ -149,7 +149,7 @@ def _with_statuses(verdict: Verdict, status_by_id: Mapping[str, Status], text: s
         _change_finding(finding, status_by_id[finding.check.id], text) if finding.check.id in status_by_id else finding
         for finding in verdict.findings
     )
-    return replace(verdict, findings=findings, verdict=compose(findings))
+    return replace(verdict, findings=findings, verdict=outcome_of(findings))
 
 
 def _change_finding(finding: Finding, status: Status, text: str) -> Finding:

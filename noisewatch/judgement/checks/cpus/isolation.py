@@ -19,10 +19,10 @@ from noisewatch.judgement.checks.cpus.scheduler import can_offload
 from noisewatch.judgement.counted import untimed_reason
 from noisewatch.judgement.effect import (
     TakenShares,
-    describe_look,
+    describe_observed,
     effect_of_thread,
-    limits_of_taken,
-    part_of,
+    scale_culprit,
+    taken_limits,
     threads_while_calibrating,
 )
 from noisewatch.judgement.fixes.actions import MakePartition, move
@@ -153,7 +153,7 @@ FIRST_PROCESS = 1
 INIT = frozenset({FIRST_PROCESS, 2})  # and kthreadd
 DEADLINE = "taskset cannot move SCHED_DEADLINE threads: stop them, or use an isolated cgroup partition"
 
-_TASK_PASSES, _TASK_SHARE = limits_of_taken("one task")
+_TASK_PASSES, _TASK_SHARE = taken_limits("one task")
 
 
 @check(
@@ -247,7 +247,7 @@ def _sort_by_effect(case: Case, sampled: Iterable[Disturbance], later: Iterable[
         share = effect_of_thread(case, first.cpu, first.tid, shares)
         part = share / max(shares) if max(shares) else 1.0
         kept = more if first.tid is None else [first]
-        sightings += [_Sighting(part_of(thread, part), thread, more is looks[1]) for thread in kept]
+        sightings += [_Sighting(scale_culprit(thread, part), thread, more is looks[1]) for thread in kept]
     return sorted(sightings, key=lambda sighting: -(sighting.culprit.share or 0.0))
 
 
@@ -289,7 +289,7 @@ def _no_task_ran(case: Case, threads: list[Disturbance], tasks: Collection[Task]
 
 def _describe_sighting(sighting: _Sighting) -> str:
     share, observed = (disturbance.share or 0.0 for disturbance in (sighting.culprit, sighting.look))
-    return _describe(sighting.culprit) + describe_look(share, observed, sighting.is_later)
+    return _describe(sighting.culprit) + describe_observed(share, observed, sighting.is_later)
 
 
 def _describe(culprit: Disturbance) -> str:

@@ -12,12 +12,17 @@ from noisewatch.judgement.answer import Answer, Limit, passing_and_failing, unkn
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import untimed_reason
-from noisewatch.judgement.effect import graver_while_calibrating
+from noisewatch.judgement.effect import graver_answer
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import BootOptions, Fix
 from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import MEMORY
-from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, unknown_cache_reason
+from noisewatch.judgement.shared_caches import (
+    busiest_culprits,
+    cache_neighbourhoods,
+    cpus_without_cache,
+    unknown_cache_reason,
+)
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
@@ -128,7 +133,7 @@ def _graver_answer(case: Case, neighbours: CpuSet, answer: Callable[[Case], Answ
     """Return the graver answer of sample and calibration, or the sample's if the calibration ran on neighbours."""
     calibrated = case.calibrated.calibration.samples.cpus if case.calibrated is not None else ()
     has_own_loops = any(samples.cpu in neighbours for samples in calibrated)
-    return answer(case) if has_own_loops else graver_while_calibrating(case, answer)
+    return answer(case) if has_own_loops else graver_answer(case, answer)
 
 
 def _busy_on_core(case: Case, cpu: int, busy_by_sibling: Mapping[int, float | None]) -> float:
@@ -229,15 +234,15 @@ def _judge_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> An
     load_text = f"{distinct_from_limit(load, judging)} CPUs busy"
     text = f"{name_cpus(working)}, in one {what} with the target: {load_text}" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
-        return graded.fails(text, cpus=working, culprits=busiest(interval, worst))
+        return graded.fails(text, cpus=working, culprits=busiest_culprits(interval, worst))
     unmeasured_reason = untimed_reason(case, interval, frozenset(busy))
     if len(busy_by_cpu) < len(busy) or unmeasured_reason is not None:
         return observed.unknown(unmeasured_reason or case.unread_reason("/proc/stat"), text)
-    if uncached(case):
-        return observed.unknown(unknown_cache_reason(case, uncached(case)), text)
+    if cpus_without_cache(case):
+        return observed.unknown(unknown_cache_reason(case, cpus_without_cache(case)), text)
     if load > case.bound(_CACHE_QUIET):
         text += warns_and_fails(case.bound(_CACHE_QUIET), case.bound(_CACHE_BUSY), "CPUs")
-        return graded.warns(text, cpus=working, culprits=busiest(interval, worst))
+        return graded.warns(text, cpus=working, culprits=busiest_culprits(interval, worst))
     if case.snapshot.platform.virtual != NONE:
         return graded.unknown(f"{text}; {case.guest_words} cannot see what else uses its cache", text)
     return graded.passes(text)

@@ -13,7 +13,7 @@ from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import MICROBENCHMARK, by_cpu, incomplete_reason
 from noisewatch.judgement.rules import PARALLEL, STRICT
-from noisewatch.judgement.shared_caches import uncached, unknown_cache_reason
+from noisewatch.judgement.shared_caches import cpus_without_cache, unknown_cache_reason
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.cpu_time import PATH as STAT
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
@@ -494,7 +494,7 @@ def _unknown_places_reason(
     """
     has_nodes = Knob.ZONE_RECLAIM not in case.snapshot.settings.knobs.absent  # which a kernel without NUMA lacks
     without_node = [cpu for cpu, node in nodes.items() if node is None and has_nodes]
-    without_cache = uncached(case)
+    without_cache = cpus_without_cache(case)
     if without_cache or not caches:
         return unknown_cache_reason(case, without_cache)
     if without_node:

@@ -13,7 +13,7 @@ from noisewatch.judgement.answer import Answer, Limit, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import uncounted_reason, uncounted_since_boot_reason, uncounted_softirqs_reason
-from noisewatch.judgement.effect import WHEN, effect, limits_of_taken, part_of
+from noisewatch.judgement.effect import WHEN, effect, scale_culprit, taken_limits
 from noisewatch.judgement.fixes.actions import Setting, Write, run_command, write, write_all
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import by_cpu, grade_cpus, knob_fix, unread
@@ -220,7 +220,7 @@ _RATE = Limit(
     unit="per second",
     reason="on an isolated CPU, or if latency matters, there should be none",
 )
-_COST_PASSES, _COST_FAILS = limits_of_taken("device interrupts", "cost-")
+_COST_PASSES, _COST_FAILS = taken_limits("device interrupts", "cost-")
 
 
 @check(
@@ -354,7 +354,7 @@ def _device_culprits(case: Case, cost_by_cpu: Mapping[int, float], min_share: fl
             so_far = worst_by_source.get((source.cpu, source.name), source)
             if (so_far.rate_per_s or 0) <= (source.rate_per_s or 0):
                 worst_by_source[source.cpu, source.name] = source
-    parts = [part_of(disturbance, part_by_cpu[disturbance.cpu]) for disturbance in worst_by_source.values()]
+    parts = [scale_culprit(disturbance, part_by_cpu[disturbance.cpu]) for disturbance in worst_by_source.values()]
     return tuple(sorted(parts, key=lambda part: (part.kind != Kind.IRQ, -(part.rate_per_s or 0))))
 
 

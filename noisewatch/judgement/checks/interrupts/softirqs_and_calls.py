@@ -12,7 +12,7 @@ from noisewatch.judgement.answer import Answer, Limit, not_applicable, passing_a
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import uncounted_reason, uncounted_softirqs_reason
-from noisewatch.judgement.effect import graver_while_calibrating
+from noisewatch.judgement.effect import graver_answer
 from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Area, Severity, Status
@@ -65,7 +65,7 @@ _TIME_FAILS = Limit(
     covers_calibration=True,
 )
 def softirqs_on_target(case: Case) -> Answer:
-    return graver_while_calibrating(case, _softirqs)
+    return graver_answer(case, _softirqs)
 
 
 def _softirqs(case: Case) -> Answer:

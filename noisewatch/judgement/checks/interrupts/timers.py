@@ -12,7 +12,7 @@ from noisewatch.judgement.answer import Answer, Limit, passing_and_failing, unkn
 from noisewatch.judgement.case import NO_TARGET, NOT_READ_AFTER, Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import uncounted_reason
-from noisewatch.judgement.effect import WHEN, limits_of_taken, timers_while_calibrating
+from noisewatch.judgement.effect import WHEN, taken_limits, timers_while_calibrating
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import by_cpu, incomplete_reason, not_calibrated
@@ -194,7 +194,7 @@ _MANY = Limit(
     unit="per second",
     reason="a latency benchmark meets one every millisecond",
 )
-_SHORT, _LONG = limits_of_taken("timers beyond the tick", "share-")
+_SHORT, _LONG = taken_limits("timers beyond the tick", "share-")
 _INTERRUPT_S = 5e-6  # 2 µs each on bare metal, up to 16 µs with a profiler in a virtual machine
 _MAX_CULPRITS = 3
 _AS_OFTEN = 0.5  # share of the estimated rate from which the trace contains the same timers

@@ -6,7 +6,7 @@ from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpu
 from noisewatch.judgement.answer import Answer, Counted, Limit, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import grown_in_all, unknown_growth_reason
+from noisewatch.judgement.counted import total_vmstat_growth, unknown_growth_reason
 from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import knob_fix, unread
@@ -58,7 +58,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
         return not_applicable("this kernel has no transparent huge pages")
     if not case.intervals:
         return unknown(case.no_sample_text)
-    collapsed = grown_in_all(case, "thp_collapse_alloc")
+    collapsed = total_vmstat_growth(case, "thp_collapse_alloc")
     policy = knobs.word(Knob.THP_ENABLED)
     evidence = {"collapsed": collapsed, "enabled": policy, "defrag": knobs.word(Knob.THP_DEFRAG)}
     has_period = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
@@ -147,7 +147,7 @@ def numa_balancing_runs(case: Case) -> Answer:
     mode = case.snapshot.settings.knobs.integer(Knob.NUMA_BALANCING)
     if mode is None:
         return unread(case, Knob.NUMA_BALANCING)
-    numbers, unmapped = nodes(case), grown_in_all(case, "numa_pte_updates")
+    numbers, unmapped = nodes(case), total_vmstat_growth(case, "numa_pte_updates")
     evidence = {"mode": mode, "nodes": sorted(numbers) if numbers is not None else None, "pages_unmapped": unmapped}
     observed = case.graded(evidence=evidence)
     if mode == 0:

@@ -13,7 +13,13 @@ from msgspec import Struct
 from noisewatch.judgement.answer import Answer, Counted, Graded, Limit, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import grown, grown_in_all, grown_in_vmstat, total, unknown_growth_reason
+from noisewatch.judgement.counted import (
+    growth_by_name,
+    total,
+    total_vmstat_growth,
+    unknown_growth_reason,
+    vmstat_growth,
+)
 from noisewatch.judgement.effect import blocking_limit
 from noisewatch.judgement.fixes.actions import SwitchSwapOff, write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
@@ -71,7 +77,7 @@ _SCANNED = Limit(
     covers_calibration=True,
 )
 def memory_reclaimed(case: Case) -> Answer:
-    direct, scanned = grown_in_all(case, "allocstall*"), grown_in_all(case, "pgscan_kswapd*")
+    direct, scanned = total_vmstat_growth(case, "allocstall*"), total_vmstat_growth(case, "pgscan_kswapd*")
     graded = case.graded(evidence={"direct_reclaims": direct, "pages_scanned_by_kswapd": scanned})
     return _answer_of_freeing(
         *(case, graded, "no memory was reclaimed"),
@@ -127,7 +133,7 @@ _MOVED = Limit(
     covers_calibration=True,
 )
 def memory_compacted(case: Case) -> Answer:
-    stalled, scanned = grown_in_all(case, "compact_stall"), grown_in_all(case, "compact_migrate_scanned")
+    stalled, scanned = total_vmstat_growth(case, "compact_stall"), total_vmstat_growth(case, "compact_migrate_scanned")
     proactiveness = case.snapshot.settings.knobs.integer(Knob.COMPACTION)
     return _answer_of_freeing(
         case,
@@ -205,10 +211,10 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; pages that zswap kee
 )
 def swapping(case: Case) -> Answer:
     sizes = case.snapshot.background.memory.kb_by_name
-    growths = [grown_in_vmstat(interval, name) for interval in case.intervals for name in _COUNTERS]
+    growths = [vmstat_growth(interval, name) for interval in case.intervals for name in _COUNTERS]
     moved = sum(count for count in growths if count is not None)
     cost = max((_share_of_swapping(interval) for interval in case.intervals), default=0.0)
-    by_zswap = [grown_in_vmstat(interval, name) for interval in case.intervals for name in _COMPRESSED_COUNTERS]
+    by_zswap = [vmstat_growth(interval, name) for interval in case.intervals for name in _COMPRESSED_COUNTERS]
     compressed = sum(count for count in by_zswap if count is not None)
     total, free = (sizes or {}).get("SwapTotal"), (sizes or {}).get("SwapFree")
     swaps = case.snapshot.settings.swaps or ()
@@ -250,7 +256,7 @@ def swapping(case: Case) -> Answer:
 
 
 def _share_of_swapping(interval: Interval) -> float:
-    return sum(grown_in_vmstat(interval, name) or 0 for name in _COUNTERS) * _PAGE_S / interval.seconds
+    return sum(vmstat_growth(interval, name) or 0 for name in _COUNTERS) * _PAGE_S / interval.seconds
 
 
 def _switch_off(swaps: tuple[Swap, ...]) -> Fix:
@@ -318,7 +324,7 @@ class _Room(Struct, frozen=True):
 )
 def memory_short(case: Case) -> Answer:
     limits = case.snapshot.background.memory_limits.limits
-    growths = [grown(interval, _hits, [limit.folder for limit in limits]) for interval in case.intervals]
+    growths = [growth_by_name(interval, _hits, [limit.folder for limit in limits]) for interval in case.intervals]
     hits = {limit.folder: total(growth[limit.folder] for growth in growths) if growths else 0 for limit in limits}
     rooms = [*_room_of_machine(case.snapshot), *(room for limit in limits if (room := _room_within(limit)) is not None)]
     graded = case.graded(evidence=_evidence(case, hits))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from noisewatch.judgement.answer import Answer, Limit, unknown, warns_and_fails
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import grown
+from noisewatch.judgement.counted import growth_by_name
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import IO, STRICT
@@ -55,8 +55,8 @@ def disks_busy(case: Case) -> Answer:
     arrays = (case.snapshot.settings.arrays or ()) if _is_rebuilding_judged(case) else ()
     rebuilt = _members(arrays, before.keys() | after.keys())
     names = sorted(before.keys() | after.keys())
-    busy_ms = grown(interval, lambda moment: _counters(moment, "busy_ms"), names)
-    requests = grown(interval, lambda moment: _counters(moment, "requests"), names)
+    busy_ms = growth_by_name(interval, lambda moment: _counters(moment, "busy_ms"), names)
+    requests = growth_by_name(interval, lambda moment: _counters(moment, "requests"), names)
     shares = {name: _share(ms, interval) for name, ms in busy_ms.items()}
     judged = {name: share for name, share in shares.items() if name not in rebuilt}
     share_by_disk = {name: share for name, share in judged.items() if share is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.answer import LOOKED_BACK, Answer, Counted, Limit, not_applicable, unknown
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
-from noisewatch.judgement.counted import grown, uncounted_reason
+from noisewatch.judgement.counted import growth_by_name, uncounted_reason
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, STRICT
@@ -303,7 +303,7 @@ def memory_errors(case: Case) -> Answer:
     so_far = case.intervals[-1].after.background.hardware_errors
     uncorrected = [so_far.uncorrected_by_controller.get(name) for name in controllers]
     growths = [
-        grown(interval, lambda moment: moment.background.hardware_errors.corrected_by_controller, controllers)
+        growth_by_name(interval, lambda moment: moment.background.hardware_errors.corrected_by_controller, controllers)
         for interval in case.intervals
     ]
     new = sum(count for counts in growths for count in counts.values() if count is not None)
@@ -361,7 +361,7 @@ def pcie_errors(case: Case) -> Answer:
     if not ports:
         return hardware_without(case, "root port that reports errors (AER)")
     growths = [
-        grown(interval, lambda moment: moment.background.hardware_errors.messages_by_port, ports)
+        growth_by_name(interval, lambda moment: moment.background.hardware_errors.messages_by_port, ports)
         for interval in case.intervals
     ]
     new_by_port = {port: sum(counts[port] or 0 for counts in growths) for port in ports}

@@ -24,7 +24,7 @@ from noisewatch.judgement.programs import (
     running,
     unseen_reason,
 )
-from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
+from noisewatch.judgement.shared_caches import cache_neighbourhoods, cpus_without_cache
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, Jobs, WallClock
@@ -149,7 +149,7 @@ def _program(interval: Interval, run: TaskRun) -> str:
 
 def _cpus_judged_elsewhere(case: Case) -> CpuSet:
     """Return the CPUs whose load another check judges."""
-    if uncached(case):
+    if cpus_without_cache(case):
         return case.target | case.siblings
     caches = {cache or frozenset() for cache in cache_neighbourhoods(case).values()}
     return (case.target | case.siblings).union(*caches)

@@ -13,18 +13,18 @@ from noisewatch.judgement.effect import (
     BLOCKS_AT,
     WARNS_AT,
     WHEN,
-    describe_look,
+    describe_observed,
     effect,
     effect_of_all,
-    part_of,
+    scale_culprit,
     share_while_calibrating,
     shares_while_calibrating,
     threads_while_calibrating,
 )
 from noisewatch.judgement.grading import by_cpu, grade_cpus
-from noisewatch.judgement.programs import with_many_as_one
+from noisewatch.judgement.programs import merge_many_threads
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached
+from noisewatch.judgement.shared_caches import busiest_culprits, cache_neighbourhoods, cpus_without_cache
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
@@ -94,9 +94,8 @@ def target_cpu_busy(case: Case) -> Answer:
 
 def _describe_busy(cpu: int, share: float, later: float | None, sampled: float | None) -> str:
     is_later, observed = (later or 0.0) > (sampled or 0.0), max(later or 0.0, sampled or 0.0)
-    return (
-        f"CPU {cpu} is {share:.1%} busy{' with others' if is_later else ''}{describe_look(share, observed, is_later)}"
-    )
+    words = describe_observed(share, observed, is_later)
+    return f"CPU {cpu} is {share:.1%} busy{' with others' if is_later else ''}{words}"
 
 
 def _busiest(case: Case, interval: Interval, share_by_cpu: Mapping[int, float]) -> tuple[Disturbance, ...]:
@@ -110,8 +109,8 @@ def _busiest(case: Case, interval: Interval, share_by_cpu: Mapping[int, float]) 
         has_more_later, part = shared > sampled, min(share / max(sampled, shared, share), 1.0)
         later = [thread for thread in threads_while_calibrating(case) if thread.cpu == cpu] if has_more_later else []
         tasks = case.under_load.after.tasks if later and case.under_load is not None else interval.after.tasks
-        sources = with_many_as_one(later or disturbances_of(interval, cpu), tasks, case.bound(_BUSY_PASSES))
-        culprits += [part_of(thread, part) for thread in sources[:_MAX_CULPRITS] if thread.share]
+        sources = merge_many_threads(later or disturbances_of(interval, cpu), tasks, case.bound(_BUSY_PASSES))
+        culprits += [scale_culprit(thread, part) for thread in sources[:_MAX_CULPRITS] if thread.share]
     return tuple(sorted(culprits, key=lambda culprit: -(culprit.share or 0.0)))
 
 
@@ -322,19 +321,19 @@ def other_cpus_busy(case: Case) -> Answer:
     text = f"the {len(others)} other CPUs are {mean:.1%} busy" + (f", most on {name_cpus(working)}" if working else "")
     bound = case.bound(_OTHERS_FAIL)
     if mean > bound:
-        return graded.fails(text, cpus=working, culprits=busiest(interval, others))
+        return graded.fails(text, cpus=working, culprits=busiest_culprits(interval, others))
     reason = untimed_reason(case, interval, others)
     if len(busy_by_cpu) < len(busy) or reason is not None:
         return observed.unknown(reason or case.unread_reason("/proc/stat"))
     if mean > case.bound(_OTHERS_PASS):
         text += warns_and_fails(case.bound(_OTHERS_PASS), bound, "share")
-        return graded.warns(text, cpus=working, culprits=busiest(interval, others))
+        return graded.warns(text, cpus=working, culprits=busiest_culprits(interval, others))
     return graded.passes(text)
 
 
 def _cpus_beyond_caches(case: Case) -> CpuSet:
     """Return the other CPUs without those in the target's caches, if these caches are all known."""
-    if uncached(case):  # other checks may not judge the CPUs that share a cache
+    if cpus_without_cache(case):  # other checks may not judge the CPUs that share a cache
         return case.running - case.target - case.siblings
     caches = set(cache_neighbourhoods(case).values())
     known_caches = [cache for cache in caches if cache is not None]

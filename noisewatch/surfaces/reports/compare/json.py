@@ -13,7 +13,7 @@ from noisewatch.documents.comparison import (
 )
 from noisewatch.documents.document import SCHEMA, filled, written
 from noisewatch.documents.history import ChangedFactPart
-from noisewatch.judgement.comparison import ComparedFigure, FindingDifference, KnownAlone, SideComparison
+from noisewatch.judgement.comparison import ComparedFigure, FindingDifference, OnlyOnOneSide, SideComparison
 from noisewatch.judgement.record import MachineRecord
 from noisewatch.surfaces.reports.compare.text import answer_of
 
@@ -37,7 +37,7 @@ def json_of_comparison(comparison: SideComparison) -> str:
     return written(document, indent=1)
 
 
-def _side(side: MachineRecord, alone: KnownAlone) -> SidePart:
+def _side(side: MachineRecord, alone: OnlyOnOneSide) -> SidePart:
     return filled(
         SidePart,
         side,
@@ -68,5 +68,5 @@ def _figure(figure: ComparedFigure) -> ComparedFigurePart:
         after=figure.after.value,
         ratio=figure.ratio.value,
         ratio_interval=list(figure.ratio.interval),
-        least_shown_ratio=figure.least_shown,
+        least_shown_ratio=figure.detectable_ratio,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.comparison import ComparedFigure, FindingDifference, KnownAlone, SideComparison
+from noisewatch.judgement.comparison import ComparedFigure, FindingDifference, OnlyOnOneSide, SideComparison
 from noisewatch.judgement.comparison import ComparisonOutcome as Outcome
 from noisewatch.judgement.history.development import words_of_change
 from noisewatch.judgement.record import FindingState, MachineRecord
@@ -160,9 +160,10 @@ def _least_shown(figures: Sequence[ComparedFigure]) -> str:
     for word in dict.fromkeys(_NATURES.values()):
         of_word = [figure for figure in figures if _NATURES[figure.traits.nature] == word and not figure.is_blind]
         if of_word:
-            ordered = sorted(of_word, key=lambda figure: figure.least_shown)
+            ordered = sorted(of_word, key=lambda figure: figure.detectable_ratio)
             ends = [
-                f"{_least(figure.least_shown)} ({figure.name})" for figure in dict.fromkeys((ordered[0], ordered[-1]))
+                f"{_least(figure.detectable_ratio)} ({figure.name})"
+                for figure in dict.fromkeys((ordered[0], ordered[-1]))
             ]
             ranges.append(f"{word} from {' to '.join(ends)}")
     return f"; would have shown changes of {', of '.join(ranges)}" if ranges else ""
@@ -183,7 +184,7 @@ def alone_sentences(comparison: SideComparison) -> Iterator[str]:
         yield f"unknown on both sides, so not compared: {describe_names(comparison.unknown_on_both, _MOST_ALONE)}"
 
 
-def _alone_parts(alone: KnownAlone) -> Iterator[str]:
+def _alone_parts(alone: OnlyOnOneSide) -> Iterator[str]:
     for part in alone.parts:
         yield f"all {part}"
     for word, names in (("facts", alone.facts), ("checks", alone.checks), ("figures", alone.figures)):

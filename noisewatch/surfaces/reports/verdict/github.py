@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from noisewatch.judgement.causes import causes_of, in_order
+from noisewatch.judgement.causes import causes_of, order_findings
 from noisewatch.judgement.finding_words import (
     commands_of,
-    counts,
+    counts_text,
     culprit_line,
-    judged,
+    scope_text,
     sentence,
 )
 from noisewatch.judgement.terms import Gravity
@@ -27,8 +27,8 @@ _MOST_CULPRITS = 5
 
 def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format github`: the verdict as a notice, then the gravest findings by cause."""
-    findings = in_order(verdict, causes_of(verdict))
-    summary = f"{counts(verdict)} ({judged(verdict)}, exit {options.exit_status})"
+    findings = order_findings(verdict, causes_of(verdict))
+    summary = f"{counts_text(verdict)} ({scope_text(verdict)}, exit {options.exit_status})"
     lines = [workflow_command("notice", f"noisewatch: {verdict.verdict.upper()}", summary)]
     for level in ("error", "warning", "notice"):
         room = MOST_ANNOTATIONS - (1 if level == "notice" else 0)

@@ -14,11 +14,11 @@ from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.finding_words import (
     commands_of,
-    counts,
+    counts_text,
     culprit_line,
     describe_host,
-    measured,
     measured_seconds,
+    measurement_text,
     sentence,
 )
 from noisewatch.judgement.noise.by_work import chance_line
@@ -47,7 +47,7 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
                 _add_case(suite, finding, verdict)
     if verdict.verdict != Outcome.STABLE and not any(True for _ in chain(root.iter("failure"), root.iter("error"))):
         case = add_case(add_suite(root, "verdict", started_at), "verdict")
-        add_result(case, "error", f"the verdict is {verdict.verdict}: {counts(verdict)}", "blocking")
+        add_result(case, "error", f"the verdict is {verdict.verdict}: {counts_text(verdict)}", "blocking")
     return document_with_totals(root, f"{measured_seconds(verdict):.3f}")
 
 
@@ -58,7 +58,7 @@ def _properties(verdict: Verdict, options: RenderOptions) -> dict[str, str]:
         "machine": describe_host(verdict.case.snapshot),
         "target": format_cpu_list(verdict.case.target),
         "profile": verdict.profile,
-        "measured": measured(verdict),
+        "measured": measurement_text(verdict),
         "noise_floor": "not measured" if calibrated is None else chance_line(calibrated),
         "verdict": verdict.verdict,
         "exit_status": str(options.exit_status),

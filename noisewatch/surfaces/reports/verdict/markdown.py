@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 
 from noisewatch import __version__
 from noisewatch.cpus import cpu_list_argument, name_cpus
-from noisewatch.judgement.causes import Cause, causes_of, in_order
+from noisewatch.judgement.causes import Cause, causes_of, order_findings
 from noisewatch.judgement.finding_words import (
     by_gravity,
     commands_of,
-    counts,
+    counts_text,
     culprit_line,
     describe_host,
     label,
-    measured,
+    measurement_text,
     remark_on_commands,
     sentence,
 )
@@ -47,7 +47,7 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
 
 def sections_of(verdict: Verdict) -> Iterator[Section]:
     """Yield the verdict, the particulars, the faults with remedies, the gravest first, and the other checks."""
-    yield Section(f"noisewatch preflight: {verdict.verdict.upper()}", level=3, steps=[(counts(verdict), ())])
+    yield Section(f"noisewatch preflight: {verdict.verdict.upper()}", level=3, steps=[(counts_text(verdict), ())])
     yield Section(facts=list(_particulars(verdict)))
     detection = detect_lines(verdict.case.calibrated, verdict.case.budget.detect, _WIDTH)
     if detection:
@@ -62,7 +62,7 @@ def _particulars(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "target", f"{name_cpus(target.cpus)} ({target.chosen_by})"
     yield "profile", verdict.profile if reason is None else f"{verdict.profile} ({reason})"
     yield "machine", describe_host(verdict.case.snapshot)
-    yield "measured", measured(verdict)
+    yield "measured", measurement_text(verdict)
     yield "noise floor", _floor(verdict)
     yield "chance", "not measured" if calibrated is None else chance_line(calibrated)
     yield "smallest change", "not measured" if calibrated is None else change_sentence(calibrated)
@@ -88,7 +88,7 @@ def _faults(verdict: Verdict) -> Iterator[Section]:
     """Yield a table of all faults, then a section for each cause or finding that has culprits or commands."""
     causes = causes_of(verdict)
     of_causes = {finding.check.id for cause in causes for finding in cause.findings}
-    wrong = [finding for finding in in_order(verdict, causes) if finding.gravity(verdict.is_strict) not in _CALM]
+    wrong = [finding for finding in order_findings(verdict, causes) if finding.gravity(verdict.is_strict) not in _CALM]
     rows = [(label(finding, verdict), code(finding.check.id), finding.weight, sentence(finding)) for finding in wrong]
     if rows:
         yield Section(table=Table(("status", "check", "severity", "finding"), rows))

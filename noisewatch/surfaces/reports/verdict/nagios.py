@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from noisewatch.judgement.causes import causes_of, in_order
+from noisewatch.judgement.causes import causes_of, order_findings
 from noisewatch.judgement.finding_words import (
     by_gravity,
-    counts,
+    counts_text,
     culprit_line,
     describe_host,
-    judged,
     label,
-    measured,
+    measurement_text,
+    scope_text,
     sentence,
 )
 from noisewatch.judgement.noise.by_work import chance_line, chance_within_budget
@@ -63,16 +63,16 @@ def _summary(verdict: Verdict) -> str:
         finding.check.id for finding in (*findings_by_gravity[Gravity.FAILED], *findings_by_gravity[Gravity.UNANSWERED])
     ]
     names = f": {describe_names(worst, _MOST_NAMED)}" if worst else ""
-    return _text(f"{counts(verdict)}{names} ({judged(verdict)})")
+    return _text(f"{counts_text(verdict)}{names} ({scope_text(verdict)})")
 
 
 def _long_output(verdict: Verdict) -> Iterator[str]:
-    for finding in in_order(verdict, causes_of(verdict)):
+    for finding in order_findings(verdict, causes_of(verdict)):
         if finding.gravity(verdict.is_strict) in _SHOWN_GRAVITIES:
             yield f"{label(finding, verdict)} {finding.check.id} ({finding.weight}): {sentence(finding)}"
             yield from map(culprit_line, finding.answer.culprits[:_MOST_CULPRITS])
     yield describe_host(verdict.case.snapshot)
-    yield measured(verdict)
+    yield measurement_text(verdict)
     if verdict.case.calibrated is not None:
         yield chance_line(verdict.case.calibrated)
 

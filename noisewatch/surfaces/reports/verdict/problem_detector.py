@@ -6,7 +6,7 @@ https://github.com/kubernetes/node-problem-detector/blob/master/docs/custom_plug
 
 from __future__ import annotations
 
-from noisewatch.judgement.finding_words import by_gravity, judged, sentence
+from noisewatch.judgement.finding_words import by_gravity, scope_text, sentence
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
@@ -26,7 +26,7 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
         if findings_by_gravity[gravity]:
             worst = findings_by_gravity[gravity][0]
             return _line(f"{word}, {by_status[worst.status]}: {worst.check.id}: {sentence(worst)}")
-    return _line(f"{word}: {judged(verdict)}")
+    return _line(f"{word}: {scope_text(verdict)}")
 
 
 def describe_trouble(message: str) -> str:

@@ -16,28 +16,28 @@ from noisewatch.judgement.cause_words import (
     chance_of,
     checks_of,
     culprits_text,
-    deciding,
+    decisive_causes,
+    floor_options,
     headline,
     is_of_floor,
     is_one_line,
-    others_of,
+    other_culprits_of,
     short_title,
     shorten,
     steps_against,
     summary_of_verdict,
     title_of,
-    tries_of,
     warnings_of,
 )
-from noisewatch.judgement.causes import Cause, causes_of, in_order
+from noisewatch.judgement.causes import Cause, causes_of, order_findings
 from noisewatch.judgement.finding_words import (
     commands_of,
-    counts,
+    counts_text,
     culprit_line,
     describe_limit_of,
     describe_seconds,
     label,
-    measured,
+    measurement_text,
     remark_on_commands,
     unnamed_culprits,
 )
@@ -70,11 +70,11 @@ _MOST_STEPS = 3  # the level with the title alone; level 1 drops further culprit
 def brief_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
     """Return the report's lines except for the last one, which has the verdict."""
     above, below = head_lines(verdict, options), basis_lines(verdict, causes, options)
-    deciding_causes = deciding(causes)
+    decisive = decisive_causes(causes)
     width = max(options.width, NARROWEST)
     rows = _ROWS * max(_WIDTH, width) // min(width, _WIDTH) if width < _WIDTH else _ROWS
     room = rows - _rows_of([*above, *below], width) - 1
-    body = _fit_causes(deciding_causes, verdict.case, room - 2, options)
+    body = _fit_causes(decisive, verdict.case, room - 2, options)
     return [*above, *(["", *body] if body else []), "", *below]
 
 
@@ -124,7 +124,7 @@ def _sentences(verdict: Verdict, causes: Sequence[Cause]) -> Iterator[str]:
     case = verdict.case
     if all(finding.status in (Status.IGNORED, Status.NOT_APPLICABLE) for finding in verdict.findings):
         yield _NOTHING_ASKED
-    if not any(is_of_floor(cause) for cause in deciding(causes)):
+    if not any(is_of_floor(cause) for cause in decisive_causes(causes)):
         yield from filter(None, [chance_of(case)])
     if case.calibrated is None:
         yield NO_CALIBRATION
@@ -229,7 +229,7 @@ def _brief_cause(number: int, cause: Cause, case: Case, level: int, options: Ren
     lines[0] = f"{number:>2} {shown} {lines[0].lstrip()}"
     if level == _MOST_STEPS:
         return lines
-    others = others_of(cause, case)
+    others = other_culprits_of(cause, case)
     if others and level == 0:
         lines.append(shorten(f"{'':{margin}}{'who':<{STEP}}{', '.join(others)}", width))
     return lines + _steps(cause, case, level, margin, width)
@@ -261,7 +261,7 @@ def _cut(lines: list[str], max_lines: int, width: int) -> list[str]:
 
 def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> list[str]:
     """Return the commands and advice of this level of detail."""
-    tries = tries_of(cause, case)
+    tries = floor_options(cause, case)
     if tries:
         return wrap_options(f"{TRY:<{STEP}}", tries, width, margin)
     if cause.way is not None:
@@ -351,7 +351,7 @@ def _verbose_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOpt
     about = (
         describe_platform(verdict.case.snapshot),
         f"{name_cpus(target.cpus)} ({target.chosen_by})",
-        measured(verdict),
+        measurement_text(verdict),
     )
     yield from wrap_indented(" · ".join(about), options.width, 0)
     yield from _to_do(verdict, causes, options)
@@ -383,12 +383,12 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, options: Re
     yield from more
     for item in items:
         yield from wrap_indented(item, options.width, margin + 2, margin + 4)
-    if is_one_line(cause) and not tries_of(cause, verdict.case):
+    if is_one_line(cause) and not floor_options(cause, verdict.case):
         return
     culprits = culprits_text(cause, title)
     if culprits is not None:
         yield from wrap_indented(f"{'who':<{STEP}}{culprits}", options.width, margin, margin + STEP)
-    tries = tries_of(cause, verdict.case)
+    tries = floor_options(cause, verdict.case)
     if tries:
         yield from wrap_options(f"{TRY:<{STEP}}", tries, options.width, margin)
     yield from _step_lines(steps_against(cause), margin, options.width)
@@ -399,7 +399,7 @@ def _all_checks(verdict: Verdict, options: RenderOptions) -> Iterator[str]:
     """Yield one character for each check, and the meaning of the characters."""
     findings = verdict.findings
     by_area = marks_by_area((finding.check.area, finding.gravity(verdict.is_strict)) for finding in findings)
-    yield from ["", *wrap_indented(f"ALL {len(findings)} CHECKS   {counts(verdict)}", options.width, 0, 2)]
+    yield from ["", *wrap_indented(f"ALL {len(findings)} CHECKS   {counts_text(verdict)}", options.width, 0, 2)]
     drawn = paint_row if options.in_colour else plain_row
     for row in grid(by_area, max(options.width - 2, NARROWEST), options.in_unicode):
         yield f"  {drawn(row)}".rstrip()
@@ -420,7 +420,7 @@ def _all_findings(verdict: Verdict, causes: Sequence[Cause], options: RenderOpti
     """
     of_causes = [finding for cause in causes for finding in cause.findings]
     ids_of_causes = {finding.check.id for finding in of_causes}
-    rest = [finding for finding in in_order(verdict, causes) if finding.check.id not in ids_of_causes]
+    rest = [finding for finding in order_findings(verdict, causes) if finding.check.id not in ids_of_causes]
     yield ""
     for findings in _merged_findings([*of_causes, *rest]):
         yield from _describe(findings, verdict, options)
