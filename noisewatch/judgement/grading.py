@@ -12,7 +12,7 @@ from noisewatch.errors import quoted
 from noisewatch.judgement.answer import Answer, Limit, not_applicable, unknown, warns_and_fails
 from noisewatch.judgement.case import NO_TARGET, T
 from noisewatch.judgement.fixes.actions import Setting, Write
-from noisewatch.judgement.fixes.fix import Fix, set_for_good
+from noisewatch.judgement.fixes.fix import Fix, write_for_good
 from noisewatch.judgement.terms import Area, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
@@ -152,7 +152,7 @@ def unread(case: Case, knob: Knob) -> Answer:
 
 def knob_fix(case: Case, knob: Knob, value: str | int) -> Fix:
     """Return the fix that writes the knob, with the current value for undo."""
-    return set_for_good(Write((setting_of(case, knob, value),)))
+    return write_for_good(Write((setting_of(case, knob, value),)))
 
 
 def setting_of(case: Case, knob: Knob, value: str | int) -> Setting:

@@ -1,6 +1,6 @@
-"""The actions of a fix, as data: each renders its shell commands, and those that undo it exactly.
+"""The actions of a fix as data. Each renders the shell commands that do it and that undo it exactly.
 
-Doing an action twice is the same as doing it once, and so is undoing it.
+Both are idempotent: running the commands twice has the same effect as running them once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from noisewatch.kernel.cpus.online import CPUS
 
 
 class Setting(Struct, frozen=True):
-    """A value for a file of the kernel. `before` is the value read there; None is unknown, and cannot be undone."""
+    """A value to write to a kernel file. `before` is the file's current value; None is unknown, so there is no undo."""
 
     path: str
     value: str
@@ -24,7 +24,7 @@ class Setting(Struct, frozen=True):
 
 
 class Write(Struct, frozen=True):
-    """Settings that are independent of each other: if the kernel refuses one, the others are made all the same."""
+    """Independent settings: if the kernel refuses one, the others are still written."""
 
     settings: tuple[Setting, ...]
 
@@ -39,7 +39,7 @@ class Write(Struct, frozen=True):
 
 
 def write(path: str, value: str | int, before: str | int | None) -> Write:
-    """Return the action that writes one file. `before` as in Setting."""
+    """Return the action that writes one file; `before` is its current value, or None."""
     return Write((Setting(path, str(value), None if before is None else str(before)),))
 
 
@@ -49,7 +49,7 @@ def write_all(value: str | int, before_by_path: Mapping[str, str | None]) -> Wri
 
 
 def write_cpus(value_by_cpu: Mapping[int, str | int], name: str, before: Mapping[int, str | int]) -> Write:
-    """Return the action that writes the file `name` of each CPU; `before` has the values that were read."""
+    """Return the action that writes each CPU's file `name`; `before` contains the current values that are known."""
     return Write(
         tuple(
             Setting(f"{CPUS}/cpu{cpu}/{name}", str(value), str(before[cpu]) if cpu in before else None)
@@ -59,7 +59,7 @@ def write_cpus(value_by_cpu: Mapping[int, str | int], name: str, before: Mapping
 
 
 class Run(Struct, frozen=True):
-    """Commands as lists of words; no undo is known if `undone_by` is empty."""
+    """Commands as lists of words. If `undone_by` is empty, no undo is known."""
 
     commands: tuple[tuple[str, ...], ...]
     undone_by: tuple[tuple[str, ...], ...] = ()
@@ -75,12 +75,12 @@ class Run(Struct, frozen=True):
 
 
 def run_command(command: str, undone_by: str = "") -> Run:
-    """Return the action that runs one command as root; its words may not contain blanks."""
+    """Return the action that runs one command as root. Its words must not contain blanks."""
     return Run((tuple(command.split()),), (tuple(undone_by.split()),) if undone_by else ())
 
 
 class Pin(Struct, frozen=True):
-    """A thread and its new CPUs. `before` is its earlier affinity; None is unknown."""
+    """A thread and its new CPUs. `before` is its current affinity, or None if unknown."""
 
     tid: int
     cpus: CpuSet
@@ -88,10 +88,10 @@ class Pin(Struct, frozen=True):
 
 
 class Move(Struct, frozen=True):
-    """Pins threads: a thread that has ended does not keep the others from being moved."""
+    """Threads to pin. If one of them has ended, the others are still pinned."""
 
     pins: tuple[Pin, ...]
-    process: int | None = None  # the threads' process if all have the same CPUs: moves new threads too
+    process: int | None = None  # if set, all threads of this process are pinned alike, including new ones
 
     @property
     def commands(self) -> list[tuple[str, ...]]:
@@ -122,12 +122,12 @@ class Move(Struct, frozen=True):
 
 
 def move(before_by_tid: Mapping[int, CpuSet | None], cpus: CpuSet, process: int | None = None) -> Move:
-    """Return the action that moves all threads to the same CPUs."""
+    """Return the action that pins all threads to the same CPUs."""
     return Move(tuple(Pin(tid, cpus, before) for tid, before in before_by_tid.items()), process)
 
 
 class MoveProcesses(Struct, frozen=True):
-    """Several processes to move: one that has ended does not keep the others from being moved."""
+    """Several processes to move. If one of them has ended, the others are still moved."""
 
     moves: tuple[Move, ...]
 
@@ -153,11 +153,11 @@ def _taskset(tid: int, cpus: CpuSet, options: str) -> tuple[str, ...]:
 
 
 class MakePartition(Struct, frozen=True):
-    """An isolated cgroup partition (v2). `earlier` is the kind and the CPUs of an existing partition."""
+    """An isolated cgroup partition (v2). `earlier` are the kind and CPUs of a partition that exists already."""
 
     folder: str
     cpus: CpuSet
-    delegate_in: str | None = None  # the file that has to delegate cpuset first; None if it is delegated
+    delegate_in: str | None = None  # the file in which cpuset must first be delegated; None if it is
     earlier: tuple[str, CpuSet | None] | None = None
 
     @property
@@ -187,9 +187,9 @@ class MakePartition(Struct, frozen=True):
 
 
 class StopEvents(Struct, frozen=True):
-    """Trace events to remove from the kernel's `set_event` file at `path`, one per line; undo adds them again.
+    """Trace events to remove from the kernel's `set_event` file at `path`; undo adds them again.
 
-    The shell appends them: `tee -a` seeks the end first, which tracefs refuses.
+    The shell appends a line for each event. `tee -a` would seek to the end first, which tracefs refuses.
     """
 
     path: str
@@ -209,9 +209,9 @@ class StopEvents(Struct, frozen=True):
 
 
 class SwitchSwapOff(Struct, frozen=True):
-    """Switches all swap off; undo enables `areas` (path, priority) again.
+    """All swap to switch off; undo enables `areas` (path, priority) again.
 
-    A priority below 0 is the kernel's choice. Without areas, the earlier state is unknown.
+    The kernel chose a priority below 0, so undo does not set it. Without areas, there is no undo.
     """
 
     areas: tuple[tuple[str, int], ...] = ()
@@ -226,7 +226,7 @@ class SwitchSwapOff(Struct, frozen=True):
 
 
 def _switch_on(path: str, priority: int) -> str:
-    """Return the command that enables a swap area unless it is on: the kernel refuses to enable it twice."""
+    """Return the command that enables a swap area unless it is enabled, because the kernel refuses to do it twice."""
     option = f"-p {priority} " if priority >= 0 else ""
     quoted = shlex.quote(path)
     return f"{{ sudo swapon --show=NAME --noheadings | grep -qxF -e {quoted} || sudo swapon {option}{quoted}; }}"
@@ -236,7 +236,7 @@ _ABOUT_PROCESSES = frozenset({"chrt", "kill", "renice"})
 
 
 def pids_of(action: Action) -> frozenset[int]:
-    """Return the ids of processes and threads in the action's commands."""
+    """Return the PIDs and TIDs in the action's commands."""
     if isinstance(action, Move):
         process = () if action.process is None else (action.process,)
         return frozenset((*(pin.tid for pin in action.pins), *process))

@@ -1,4 +1,4 @@
-"""The changes that `noisewatch tune` makes for an action, and the actions that it leaves to people."""
+"""The changes that `noisewatch tune` makes for an action of a fix."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SET = ("systemctl", "set-property", "--runtime", "--")
 
 
 def changes_of(action: Action) -> Sequence[Change] | None:
-    """Return the changes in order, or None for an action that tune leaves to people.
+    """Return the changes in order, or None for an action that tune leaves to the user.
 
-    Those are processes of others to move, stop or reprioritize, swap to switch off, CPUs to take offline, and address
-    randomization, which users may request. The start times of threads are filled in when they are read.
+    Tune does not move, stop or reprioritize processes, switch swap off, take CPUs offline, or (unless requested with
+    --set) change address randomization. Thread changes lack the start times, which are filled in when they are read.
     """
-    changes = _changes_of(action)
+    changes = _unchecked_changes(action)
     return changes if changes is not None and all(map(_is_fix, changes)) else None
 
 
@@ -36,7 +36,7 @@ def _is_fix(change: Change) -> bool:
     return is_tunable(change) and getattr(change, "path", None) != Knob.ADDRESS_RANDOMISATION
 
 
-def _changes_of(action: Action) -> Sequence[Change] | None:
+def _unchecked_changes(action: Action) -> Sequence[Change] | None:
     if isinstance(action, Write):
         return [FileChange(setting.path, setting.value) for setting in action.settings]
     if isinstance(action, StopEvents):
@@ -44,11 +44,11 @@ def _changes_of(action: Action) -> Sequence[Change] | None:
     if isinstance(action, Move) and action.process is None:
         return [ThreadChange(pin.tid, 0, "", format_cpu_list(pin.cpus)) for pin in action.pins]
     if isinstance(action, MakePartition):
-        return _changes_of_partition(action)
-    return _changes_of_commands(action.commands) if isinstance(action, Run) else None
+        return _partition_changes(action)
+    return _command_changes(action.commands) if isinstance(action, Run) else None
 
 
-def _changes_of_partition(partition: MakePartition) -> Sequence[Change]:
+def _partition_changes(partition: MakePartition) -> Sequence[Change]:
     folder = partition.folder
     return [
         *([FileChange(partition.delegate_in, "+cpuset")] if partition.delegate_in is not None else []),
@@ -58,7 +58,7 @@ def _changes_of_partition(partition: MakePartition) -> Sequence[Change]:
     ]
 
 
-def _changes_of_commands(commands: Sequence[tuple[str, ...]]) -> Sequence[Change] | None:
+def _command_changes(commands: Sequence[tuple[str, ...]]) -> Sequence[Change] | None:
     changes: list[Change] = []
     for command in commands:
         if command[:2] == _STOP:

@@ -1,7 +1,7 @@
-"""A fix: actions for now, their persistent counterparts, and merging several fixes into one that does nothing twice.
+"""A fix, its actions for now and its persistent actions, and how several fixes are merged without duplicate steps.
 
-All commands are rendered from these. Persistent are noisewatch's files that systemd reads at boot, kernel options, and
-manual steps.
+All commands are rendered from the actions. Persistent actions are files of noisewatch that systemd reads at boot,
+kernel options, and manual steps.
 """
 
 from __future__ import annotations
@@ -18,52 +18,52 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.fixes.actions import Action, Move, Run, Setting, Write
-from noisewatch.judgement.fixes.shell import NUMBER, Product, echo, glob_of, products_of_paths, words_of
+from noisewatch.judgement.fixes.shell import NUMBER, Product, echo, glob_of, products_of_paths, split_words
 from noisewatch.patterns import regex
 
 
 class Fix(Struct, frozen=True):
-    """Actions and their persistent counterparts. Each command may be run twice: the second run changes nothing.
+    """Actions for now (`actions`) and persistent ones (`lasting`), with their commands, each None if there is none.
 
-    A missing command is None. Actions run in order until one fails; undo runs all, whatever fails.
+    Running a command a second time changes nothing. Actions run in order until one fails; undo continues on failure.
     """
 
     actions: tuple[Action, ...] = ()
     lasting: tuple[Lasting, ...] = ()
     needs_root: bool = True
-    is_partial: bool = False  # completed at the next boot, or for one of several causes
+    is_partial: bool = False  # it takes full effect at the next boot only, or removes only one of several causes
 
     @property
     def now(self) -> str | None:
-        """The commands that help until the next boot, or None."""
-        return _all_of([action.do for action in self.actions])
+        """The commands that take effect now and last until the next boot, or None."""
+        return _join_commands([action.do for action in self.actions])
 
     @property
     def undo(self) -> str | None:
-        """The commands that restore the values read, or None if a value is unknown."""
-        return _all_of([action.undo for action in reversed(self.actions)], "; ")
+        """The commands that restore the current values, or None if one is unknown."""
+        return _join_commands([action.undo for action in reversed(self.actions)], "; ")
 
     @property
     def persist(self) -> str | None:
-        """The persistent part of the fix: a command, or prose for people."""
-        return _all_of([action.do for action in self.lasting], " && " if self.persist_is_command else "; ")
+        """The persistent part of the fix, a command or prose, or None."""
+        return _join_commands([action.do for action in self.lasting], " && " if self.persist_is_command else "; ")
 
     @property
     def persist_is_command(self) -> bool:
-        """Whether a shell can run `persist`; otherwise it is prose for people."""
+        """Whether `persist` is a shell command instead of prose."""
         return bool(self.lasting) and all(isinstance(action, AtBoot | Run) for action in self.lasting)
 
     @property
     def undo_persist(self) -> str | None:
-        """The command that removes the persistent settings, or None. The current values stay until `undo`."""
-        return _all_of(
+        """The command that removes the persistent settings, or None. Current values stay until `undo`."""
+        return _join_commands(
             [action.undo if isinstance(action, AtBoot | Run) else None for action in reversed(self.lasting)], "; "
         )
 
     @property
     def undo_files(self) -> str | None:
-        """The part of `undo_persist` that is harmless if nothing was persisted: it removes noisewatch's own files."""
-        return _all_of([action.undo for action in reversed(self.lasting) if isinstance(action, AtBoot)], "; ")
+        """The part of `undo_persist` that removes noisewatch's own files: harmless if nothing was persisted."""
+        return _join_commands([action.undo for action in reversed(self.lasting) if isinstance(action, AtBoot)], "; ")
 
     @property
     def needs_reboot(self) -> bool:
@@ -72,7 +72,7 @@ class Fix(Struct, frozen=True):
 
     @property
     def persist_needs_reboot(self) -> bool:
-        """Whether the persistent part takes effect at the next boot only."""
+        """Whether the persistent part takes effect only at the next boot."""
         return any(
             isinstance(action, BootOptions) or (isinstance(action, ByHand) and action.needs_reboot)
             for action in self.lasting
@@ -84,13 +84,13 @@ class Fix(Struct, frozen=True):
         return " ".join(action.options for action in self.lasting if isinstance(action, BootOptions)) or None
 
 
-def set_for_good(*writes: Write, about: str = "") -> Fix:
-    """Return the fix that makes the writes now and at each boot. `about` as in AtBoot."""
+def write_for_good(*writes: Write, about: str = "") -> Fix:
+    """Return the fix that makes the writes now and at each boot; for `about` see AtBoot."""
     return Fix(writes, (at_boot(*writes, about=about),))
 
 
 def merge_arguments(wanted: Iterable[str | None]) -> str:
-    """Return all kernel arguments in one line; values of the same argument are joined."""
+    """Return all kernel arguments in one line, with the values of equal arguments joined."""
     parts_by_name: dict[str, dict[str, None]] = {}
     for argument in (word for line in wanted if line for word in line.split()):
         name, sign, value = argument.partition("=")
@@ -100,14 +100,14 @@ def merge_arguments(wanted: Iterable[str | None]) -> str:
 
 
 def _argument(name: str, parts: list[str]) -> str:
-    """Return the argument with flags before the list of CPUs."""
+    """Return the argument with its flags before its CPU list."""
     flags = [part for part in parts if not part[:1].isdigit()]
     lists = [part for part in parts if part[:1].isdigit()]
     return "=".join([name, ",".join(flags + lists)] if parts else [name])
 
 
-def _all_of(commands: Sequence[str | None], separator: str = " && ") -> str | None:
-    """Return the commands in one line, or None if there is none or one is unknown."""
+def _join_commands(commands: Sequence[str | None], separator: str = " && ") -> str | None:
+    """Join the commands in one line; None if there is none or any is None."""
     if None in commands:
         return None
     return separator.join(command for command in commands if command) or None
@@ -117,13 +117,13 @@ _TMPFILES, _SYSCTL = "/etc/tmpfiles.d/noisewatch-", "/etc/sysctl.d/90-noisewatch
 _SYSCTLS = "/proc/sys/"
 _ROOTS = regex(r"/proc/sys/|/sys/devices/system/cpu/|/sys/class/|/sys/(devices/(system|virtual)/)?")
 _PLAIN_NAME = regex(r"[\w.,-]+", re.ASCII)
-_LONGEST = 110  # characters of paths and file name; beyond it the name is shortened
+_LONGEST = 110  # maximum characters of paths and file name together; longer names are shortened
 
 
 class AtBoot(Struct, frozen=True):
-    """Settings that systemd makes at each boot, in order: by sysctl.d below /proc/sys, else by systemd-tmpfiles.
+    """Settings that systemd makes in order at each boot: with sysctl.d below /proc/sys, else with systemd-tmpfiles.
 
-    Each set of paths has its own files, so settings for other CPUs or queues stay. Files are written as a whole:
+    Each set of paths has its own files, so settings for other CPUs or queues remain. Files are written as a whole:
     writing them again changes nothing. `about` distinguishes checks that write the same paths.
     """
 
@@ -132,11 +132,13 @@ class AtBoot(Struct, frozen=True):
 
     @property
     def do(self) -> str:
-        return " && ".join(f"{_print(lines)} | sudo tee {file}" for file, lines in self._lines_by_file().items())
+        return " && ".join(
+            f"{_print_command(lines)} | sudo tee {file}" for file, lines in self._lines_by_file().items()
+        )
 
     @property
     def undo(self) -> str:
-        """The command that removes the files; the current settings stay."""
+        """The command that removes the files. It does not change current settings."""
         return f"sudo rm -f {' '.join(self._lines_by_file())}"
 
     def _lines_by_file(self) -> dict[str, list[str]]:
@@ -152,7 +154,9 @@ class AtBoot(Struct, frozen=True):
         return files
 
     def _file(self, prefix: str, settings: Sequence[Setting]) -> str:
-        return f"{prefix}{f'{self.about}.' if self.about else ''}{_name([setting.path for setting in settings])}.conf"
+        return (
+            f"{prefix}{f'{self.about}.' if self.about else ''}{_file_name([setting.path for setting in settings])}.conf"
+        )
 
 
 def at_boot(*writes: Write, about: str = "") -> AtBoot:
@@ -171,12 +175,12 @@ def _tmpfiles_lines(settings: Iterable[Setting]) -> list[str]:
     ]
 
 
-def _print(lines: Sequence[str]) -> str:
+def _print_command(lines: Sequence[str]) -> str:
     return echo(lines[0]) if len(lines) == 1 else f"printf '%s\\n' {' '.join(map(shlex.quote, lines))}"
 
 
-def _name(paths: Sequence[str]) -> str:
-    """Return the name for a file on these paths: the abbreviated paths, else their checksum."""
+def _file_name(paths: Sequence[str]) -> str:
+    """Return a file name for these paths: the abbreviated paths if they fit, else a checksum."""
     products = products_of_paths(paths)
     name = _abbreviate_paths(products[0]) if len(products) == 1 else ""
     checksum = f"{crc32(' '.join(sorted(paths)).encode()):08x}"
@@ -187,12 +191,12 @@ def _name(paths: Sequence[str]) -> str:
 
 
 def _abbreviate_paths(product: Product) -> str:
-    """Return the paths of the product in short: `cpu2-3.cpufreq.scaling_governor`."""
+    """Return the product's paths in short form: `cpu2-3.cpufreq.scaling_governor`."""
     return _ROOTS.sub("", "/".join(map(_abbreviate, product)), count=1).replace("/", ".")
 
 
 def _abbreviate(alternatives: Sequence[str]) -> str:
-    before, values, after = words_of(alternatives)
+    before, values, after = split_words(alternatives)
     if len(values) > 1 and all(map(NUMBER.fullmatch, values)):
         return f"{before}{format_cpu_list(map(int, values))}{after}"
     return f"{before}{','.join(values)}{after}"
@@ -209,7 +213,7 @@ class BootOptions(Struct, frozen=True):
 
 
 class ByHand(Struct, frozen=True):
-    """A step that only people can do, in words."""
+    """A manual step, described in words."""
 
     words: str
     needs_reboot: bool = False
@@ -231,11 +235,11 @@ Step = Hashable
 
 
 def steps_of(fix: Fix) -> frozenset[Step]:
-    """Return the pieces of the fix's actions; of a fix without actions, its persistent parts."""
-    return frozenset(step for action in fix.actions for step in _pieces(action)) or frozenset(fix.lasting)
+    """Return the steps of the fix's actions or, without actions, its persistent actions."""
+    return frozenset(step for action in fix.actions for step in _steps_of_action(action)) or frozenset(fix.lasting)
 
 
-def _pieces(action: Action) -> Sequence[Step]:
+def _steps_of_action(action: Action) -> Sequence[Step]:
     if isinstance(action, Write):
         return action.settings
     if isinstance(action, Move):
@@ -244,20 +248,20 @@ def _pieces(action: Action) -> Sequence[Step]:
 
 
 def share_steps(left: Fix, right: Fix) -> bool:
-    """Return whether both fixes share a piece. Shared kernel options count only if one fix has no actions."""
+    """Return whether the fixes have a common step. Common kernel options count only if one fix has no actions."""
     if steps_of(left) & steps_of(right):
         return True
     return (not left.actions or not right.actions) and bool(_options(left) & _options(right))
 
 
 def _options(fix: Fix) -> frozenset[Step]:
-    """Return the fix's kernel options, independent of the order within an option."""
+    """Return the fix's kernel options, each as its name and the set of its values."""
     pairs = (word.partition("=") for word in (fix.kernel_arguments or "").split())
     return frozenset((name, frozenset(value.split(","))) for name, _, value in pairs)
 
 
 def conflict(left: Fix, right: Fix) -> bool:
-    """Return whether the fixes write different values to one file."""
+    """Return whether the fixes write different values to the same file."""
     right_values = _last_values(right)
     return any(right_values.get(path, value) != value for path, value in _last_values(left).items())
 
@@ -273,9 +277,9 @@ def _last_values(fix: Fix) -> dict[str, str]:
 
 @lru_cache(maxsize=64)  # a monitor merges the same fixes every second
 def merge_fixes(*fixes: Fix) -> Fix | None:
-    """Return one fix that does all of them, or None without any: each step once, in order.
+    """Merge the fixes into one that does each step once, in order; None if there are no fixes.
 
-    Settings that already have the requested value are left out.
+    Settings that already have the requested value are left out unless there is no other step.
     """
     distinct = list(dict.fromkeys(fixes))
     whole = [fix for fix in distinct if not any(steps_of(fix) < steps_of(other) for other in distinct)]
@@ -285,12 +289,14 @@ def merge_fixes(*fixes: Fix) -> Fix | None:
     remaining = (_without_done(action, done) for fix in whole for action in fix.actions)
     actions = tuple(action for action in remaining if action is not None)
     needed = tuple(action for action in map(_without_unchanged, actions) if action is not None)
-    return Fix(needed or actions, tuple(_lasting(fix.lasting for fix in whole)), any(fix.needs_root for fix in whole))
+    return Fix(
+        needed or actions, tuple(_merge_lasting(fix.lasting for fix in whole)), any(fix.needs_root for fix in whole)
+    )
 
 
 def _without_done(action: Action, done: set[Step]) -> Action | None:
-    """Return the action without its pieces in `done`, or None if nothing remains; its pieces are added to `done`."""
-    pieces = [piece for piece in _pieces(action) if piece not in done]
+    """Return the action without the steps in `done`, or None if none remains. Add the remaining steps to `done`."""
+    steps = [step for step in _steps_of_action(action) if step not in done]
     if isinstance(action, Write):
         remaining: Action = Write(tuple(setting for setting in action.settings if setting not in done))
     elif isinstance(action, Move):
@@ -298,8 +304,8 @@ def _without_done(action: Action, done: set[Step]) -> Action | None:
         remaining = replace(action, pins=pins)
     else:
         remaining = action
-    done.update(pieces)
-    return remaining if pieces else None
+    done.update(steps)
+    return remaining if steps else None
 
 
 def _without_unchanged(action: Action) -> Action | None:
@@ -309,8 +315,8 @@ def _without_unchanged(action: Action) -> Action | None:
     return Write(settings) if settings else None
 
 
-def _lasting(parts: Iterable[Sequence[Lasting]]) -> Iterator[Lasting]:
-    """Yield each persistent part once, and all kernel options as one line."""
+def _merge_lasting(parts: Iterable[Sequence[Lasting]]) -> Iterator[Lasting]:
+    """Yield each persistent action once, with all kernel options merged into one."""
     actions = list(dict.fromkeys(action for lasting in parts for action in lasting))
     options = [action.options for action in actions if isinstance(action, BootOptions)]
     for action in actions:

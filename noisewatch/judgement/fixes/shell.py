@@ -1,4 +1,4 @@
-"""Render commands, numbers and paths as one readable line of shell, even for hundreds of CPUs."""
+"""Render commands, numbers and paths as one readable shell line, even for hundreds of CPUs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from itertools import takewhile
 
 from noisewatch.patterns import regex
 
-_NO_PLACE = -1  # of a group with a single command
-_MIN_PROGRESSION = 3  # numbers
+_NO_PLACE = -1  # the differing place of a group that has only one command
+_MIN_PROGRESSION = 3  # numbers that are worth a `seq`
 _DIGITS = tuple("0123456789")
 _PIECE = regex(r"([0-9]+|(?<=_)[a-z]+(?=_))")  # a number, or letters between underscores
 NUMBER = regex(r"0|[1-9][0-9]*")
@@ -19,17 +19,17 @@ _NOT_FOR_ECHO = regex(r"-[neE]+|.*\\.*", re.DOTALL)
 _SPECIAL_IN_QUOTES = regex(r'([\\"$`])')
 _SPECIAL_IN_GLOBS = regex(r"([*?[{])")
 
-Product = tuple[tuple[str, ...], ...]  # the alternatives at each place; it stands for all their combinations
+Product = tuple[tuple[str, ...], ...]  # the alternative words at each place: a compact form of all combinations
 
 
 def echo(text: str) -> str:
-    """Return the command that prints the text as a line: `printf` if `echo` would change it."""
+    """Return the command that prints the text as a line: `echo`, or `printf` if `echo` would change the text."""
     program = "printf '%s\\n'" if _NOT_FOR_ECHO.fullmatch(text) else "echo"
     return f"{program} {shlex.quote(text)}"
 
 
 def write_values(value_by_path: Mapping[str, str]) -> str:
-    """Return the commands that write the values to the files; files with the same value share a command."""
+    """Return the commands that write the values to the files; files with one value share a loop."""
     paths_by_value: dict[str, list[str]] = defaultdict(list)
     for path, value in value_by_path.items():
         paths_by_value[value].append(path)
@@ -40,14 +40,14 @@ def write_values(value_by_path: Mapping[str, str]) -> str:
 
 def _write_value(value: str, product: Product) -> str:
     loops, places = _split_product(product)
-    quoted = '"' + "/".join(map(_double_quoted, places)) + '"'
+    quoted = '"' + "/".join(map(_in_double_quotes, places)) + '"'
     path = quoted if loops else shlex.quote("/".join(before for before, _, _ in places))
     return _wrap_in_loops(loops, f"{echo(value)} | sudo tee {path}")
 
 
 def run(commands: Iterable[tuple[str, ...]], as_root: bool) -> str:
-    """Return the commands one after the other; neighbours that differ in one word become a loop."""
-    groups: list[tuple[int, list[tuple[str, ...]]]] = []  # commands that differ at one place only, and the place
+    """Return the commands in one line; successive commands that differ in one word become a loop."""
+    groups: list[tuple[int, list[tuple[str, ...]]]] = []  # a place, and commands that differ only there
     for command in dict.fromkeys(commands):
         differing = _differing_place(groups[-1][1][0], command) if groups else None
         if differing is None or groups[-1][0] not in (_NO_PLACE, differing):
@@ -59,7 +59,7 @@ def run(commands: Iterable[tuple[str, ...]], as_root: bool) -> str:
 
 
 def _differing_place(left: Sequence[str], right: Sequence[str]) -> int | None:
-    """Return the only place at which the words differ, or None if the commands differ otherwise."""
+    """Return the index of the only word that differs, or None if more than one does."""
     if len(left) != len(right):
         return None
     places = [place for place, words in enumerate(zip(left, right, strict=True)) if words[0] != words[1]]
@@ -68,12 +68,12 @@ def _differing_place(left: Sequence[str], right: Sequence[str]) -> int | None:
 
 def _run(product: Product, as_root: bool) -> str:
     loops, places = _split_product(product)
-    words = [f'"{_double_quoted(place)}"' if place[1] else shlex.quote(place[0]) for place in places]
+    words = [f'"{_in_double_quotes(place)}"' if place[1] else shlex.quote(place[0]) for place in places]
     return _wrap_in_loops(loops, " ".join(["sudo", *words] if as_root else words))
 
 
 def products_of_paths(paths: Iterable[str]) -> list[Product]:
-    """Return the paths as products, split at their slashes."""
+    """Return products of path components that stand for these paths."""
     rows_by_depth: dict[int, list[tuple[str, ...]]] = defaultdict(list)
     for path in dict.fromkeys(paths):
         row = tuple(path.split("/"))
@@ -82,7 +82,7 @@ def products_of_paths(paths: Iterable[str]) -> list[Product]:
 
 
 def products(rows: Sequence[tuple[str, ...]]) -> list[Product]:
-    """Return the rows, all of one length, as a few products that contain each row once, and no other row."""
+    """Return few products that stand for exactly these rows, which must have one length."""
     if not rows or not rows[0]:
         return [()] if rows else []
     tails_by_head: dict[str, list[tuple[str, ...]]] = defaultdict(list)
@@ -97,7 +97,7 @@ def products(rows: Sequence[tuple[str, ...]]) -> list[Product]:
 
 
 def list_of_numbers(numbers: Iterable[int]) -> str:
-    """Return the numbers for a loop, as short as possible: `2 3`, `$(seq 0 19)`, `$(seq 0 2 94; seq 96 143)`."""
+    """Return the shortest list of the numbers for a loop: `2 3`, `$(seq 0 19)`, `$(seq 0 2 94; seq 96 143)`."""
     ordered = sorted(set(numbers))
     commands: list[str] = []
     index = 0
@@ -117,25 +117,27 @@ def list_of_numbers(numbers: Iterable[int]) -> str:
 
 
 def _length_of_progression(ordered: Sequence[int], start: int) -> int:
-    """Return how many numbers from the index `start` are equally spaced."""
+    """Return the number of equally spaced numbers from the index `start` on."""
     steps = (ordered[index] - ordered[index - 1] for index in range(start + 1, len(ordered)))
     first = next(steps, None)
     return min(2 + sum(1 for _ in takewhile(lambda step: step == first, steps)), len(ordered) - start)
 
 
 def glob_of(product: Product) -> str:
-    """Return the product as one glob with braces for systemd-tmpfiles; it matches no CPU outside of the product."""
-    return "/".join(_glob_of_word(alternatives) for alternatives in product)
+    """Return the product as one glob with braces for systemd-tmpfiles, which matches no other CPUs."""
+    return "/".join(_word_glob(alternatives) for alternatives in product)
 
 
-def _glob_of_word(alternatives: Sequence[str]) -> str:
-    before, values, after = words_of(alternatives)
+def _word_glob(alternatives: Sequence[str]) -> str:
+    before, values, after = split_words(alternatives)
     patterns = [_escape_glob(value) for value in values]
     if len(values) > 1 and all(map(NUMBER.fullmatch, values)):
         patterns = []
         for length in sorted({len(value) for value in values}):
             rows = [tuple(value) for value in sorted(values) if len(value) == length]
-            patterns += [_digits(first) + "".join(map(_further_digits, others)) for first, *others in products(rows)]
+            patterns += [
+                _digit_pattern(first) + "".join(map(_later_digit_pattern, others)) for first, *others in products(rows)
+            ]
     middle = f"{{{','.join(patterns)}}}" if len(patterns) > 1 else patterns[0]
     return _escape_glob(before) + middle + _escape_glob(after)
 
@@ -144,29 +146,26 @@ def _escape_glob(text: str) -> str:
     return _SPECIAL_IN_GLOBS.sub(r"[\1]", text)
 
 
-def _further_digits(digits: Sequence[str]) -> str:
-    """Return the pattern for digits after the first: `?` if all digits are possible.
-
-    A name that ends with a number has only digits there.
-    """
-    return "?" if tuple(digits) == _DIGITS else _digits(digits)
+def _later_digit_pattern(digits: Sequence[str]) -> str:
+    """Return a pattern for a digit after the first: `?` for any digit, because a digit must be at this place."""
+    return "?" if tuple(digits) == _DIGITS else _digit_pattern(digits)
 
 
-def _digits(digits: Sequence[str]) -> str:
-    """Return a pattern for one of the digits: `4`, `[4-9]`, `[02468]`."""
+def _digit_pattern(digits: Sequence[str]) -> str:
+    """Return a pattern that matches any of the digits: `4`, `[4-9]`, `[02468]`."""
     is_range = len(digits) >= _MIN_PROGRESSION and int(digits[-1]) - int(digits[0]) == len(digits) - 1
     return digits[0] if len(digits) == 1 else f"[{f'{digits[0]}-{digits[-1]}' if is_range else ''.join(digits)}]"
 
 
 def _split_product(product: Product) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
-    """Return the loops (values by variable), and each place of the product as (prefix, variable, suffix)."""
+    """Return the product's loops (values by variable), and its places as (prefix, variable, suffix)."""
     loops: dict[str, str] = {}
     places = []
     for alternatives in product:
         if len(alternatives) == 1:
             places.append((alternatives[0], "", ""))
             continue
-        before, values, after = words_of(alternatives)
+        before, values, after = split_words(alternatives)
         name = next(letter for letter in (*before.lower(), *"nabcdef") if letter in _LETTERS and letter not in loops)
         are_numbers = all(map(NUMBER.fullmatch, values))
         loops[name] = list_of_numbers(map(int, values)) if are_numbers else " ".join(map(shlex.quote, values))
@@ -177,8 +176,11 @@ def _split_product(product: Product) -> tuple[dict[str, str], list[tuple[str, st
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 
 
-def words_of(alternatives: Sequence[str]) -> tuple[str, list[str], str]:
-    """Return the common prefix, the single piece that differs, and the common suffix; else the whole words."""
+def split_words(alternatives: Sequence[str]) -> tuple[str, list[str], str]:
+    """Split the words into a common prefix, the parts that differ, and a common suffix.
+
+    If they differ in more than one number or part between underscores, prefix and suffix are empty.
+    """
     rows = [_PIECE.split(word) for word in alternatives]
     if len({len(row) for row in rows}) == 1:
         differing = [index for index, column in enumerate(zip(*rows, strict=True)) if len(set(column)) > 1]
@@ -188,8 +190,8 @@ def words_of(alternatives: Sequence[str]) -> tuple[str, list[str], str]:
     return "", list(alternatives), ""
 
 
-def _double_quoted(place: tuple[str, str, str]) -> str:
-    """Return the place as text for use between double quotes."""
+def _in_double_quotes(place: tuple[str, str, str]) -> str:
+    """Render the place for use between double quotes."""
     before, name, after = (_SPECIAL_IN_QUOTES.sub(r"\\\1", part) for part in place)
     if not name:
         return before

@@ -34,7 +34,7 @@ from noisewatch.judgement.fixes.fix import (
     at_boot,
     boot_without,
     merge_arguments,
-    set_for_good,
+    write_for_good,
 )
 from noisewatch.judgement.fixes.shell import glob_of, list_of_numbers, products, products_of_paths, run
 from tests.judgement.fixes.fake_root import sh, tree_of
@@ -180,14 +180,14 @@ def test_a_write_to_several_files_of_each_cpu_is_one_such_line(cpus: frozenset[i
 
 @given(_CONSECUTIVE, st.sampled_from([_GOVERNOR, _PREFERENCE, "cpuidle/state3/disable"]))
 def test_a_persistent_setting_is_one_such_line(cpus: frozenset[int], name: str) -> None:
-    fix = set_for_good(write_cpus(dict.fromkeys(cpus, "performance"), name, {}))
+    fix = write_for_good(write_cpus(dict.fromkeys(cpus, "performance"), name, {}))
     assert max(len(fix.persist or ""), len(fix.undo_persist or "")) <= _LONGEST
 
 
 @given(_CONSECUTIVE)
 def test_two_persistent_limits_of_all_cpus_are_one_such_line(cpus: frozenset[int]) -> None:
     limits = [write_cpus(dict.fromkeys(cpus, 2_000_000), f"cpufreq/scaling_{name}_freq", {}) for name in ("min", "max")]
-    assert len(set_for_good(*limits).persist or "") <= _LONGEST
+    assert len(write_for_good(*limits).persist or "") <= _LONGEST
 
 
 @pytest.mark.parametrize("count", [96, 480, 512])
@@ -197,7 +197,7 @@ def test_settings_of_halves_of_large_machines_are_one_such_line(count: int, name
     quarter = count // 4
     threads = [*range(quarter, 2 * quarter), *range(3 * quarter, count)]
     for cpus in (threads, range(0, count, 2), range(1, count, 2), range(2, count)):
-        fix = set_for_good(write_cpus(dict.fromkeys(cpus, "performance"), name, {}))
+        fix = write_for_good(write_cpus(dict.fromkeys(cpus, "performance"), name, {}))
         assert max(len(fix.now or ""), len(fix.persist or "")) <= _LONGEST
 
 
@@ -208,7 +208,7 @@ def test_settings_of_halves_of_large_machines_are_one_such_line(count: int, name
 )
 @settings(max_examples=25)
 def test_a_fix_is_idempotent_and_its_undo_restores_each_cpu(before: dict[int, str]) -> None:
-    fix = set_for_good(write_cpus(dict.fromkeys(before, "performance"), _GOVERNOR, before))
+    fix = write_for_good(write_cpus(dict.fromkeys(before, "performance"), _GOVERNOR, before))
     files = {f"{CPUS}/cpu{cpu}/{_GOVERNOR}": f"{value}\n" for cpu, value in before.items()}
     files[f"{CPUS}/cpu700/{_GOVERNOR}"] = "never meant\n"
     with TemporaryDirectory() as folder:

@@ -7,7 +7,7 @@ from noisewatch.judgement.answer import Answer, Graded, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import Run, move, write, write_cpus
-from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
+from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, write_for_good
 from noisewatch.judgement.grading import unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Area, Severity
@@ -367,4 +367,4 @@ def _is_unknown(clock: CpuFrequency) -> bool:
 
 def _hold(governor_by_cpu: dict[int, str]) -> Fix:
     held = dict.fromkeys(governor_by_cpu, "performance")
-    return set_for_good(write_cpus(held, "cpufreq/scaling_governor", governor_by_cpu), about="tickless")
+    return write_for_good(write_cpus(held, "cpufreq/scaling_governor", governor_by_cpu), about="tickless")

@@ -8,7 +8,7 @@ from noisewatch.judgement.answer import Answer, not_applicable, unknown
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import run_command, write, write_cpus
-from noisewatch.judgement.fixes.fix import Fix, set_for_good
+from noisewatch.judgement.fixes.fix import Fix, write_for_good
 from noisewatch.judgement.grading import by_cpu, hardware_without, unread
 from noisewatch.judgement.programs import as_culprits, passes_if_visible, running
 from noisewatch.judgement.rules import STRICT
@@ -72,7 +72,7 @@ def governor_not_performance(case: Case) -> Answer:
         cpu: name for cpu, name in others.items() if not (name == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS)
     }
     before = {cpu: str(name) for cpu, name in others.items()}
-    fix = set_for_good(write_cpus(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor", before))
+    fix = write_for_good(write_cpus(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor", before))
     if failing:
         text = f"governor {'/'.join(sorted(set(failing.values())))} on {name_cpus(failing)}"
         return graded.fails(text, cpus=frozenset(failing), fix=fix)
@@ -142,13 +142,13 @@ def _has_turbo(case: Case) -> bool:
 def _turbo_off(case: Case) -> Fix:
     path = case.snapshot.frequency.turbo_path or ""
     if path.endswith("no_turbo"):
-        return set_for_good(write(path, 1, 0))
+        return write_for_good(write(path, 1, 0))
     own = case.snapshot.frequency.turbo_by_cpu
     if own:
         boosted = [cpu for cpu in case.target if own.get(cpu)]
         name = "cpufreq/" + path.rsplit("/", 1)[1]
-        return set_for_good(write_cpus(dict.fromkeys(boosted, 0), name, dict.fromkeys(boosted, 1)))
-    return set_for_good(write(path, 0, 1))
+        return write_for_good(write_cpus(dict.fromkeys(boosted, 0), name, dict.fromkeys(boosted, 1)))
+    return write_for_good(write(path, 0, 1))
 
 
 @check(
@@ -223,7 +223,7 @@ def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
         lowest: {cpu: clock.min_khz or 0 for cpu, clock in clocks.items()},
         highest: {cpu: clock.max_khz or 0 for cpu, clock in clocks.items()},
     }
-    return set_for_good(*(write_cpus(value_by_cpu, name, before[name]) for name in order))
+    return write_for_good(*(write_cpus(value_by_cpu, name, before[name]) for name in order))
 
 
 _DRIVERS_WITH_PREFERENCE = INTEL_DRIVERS | {"amd-pstate", "amd-pstate-epp"}
@@ -257,7 +257,7 @@ def energy_preference_not_performance(case: Case) -> Answer:
         if clock.energy_preference is not None and clock.energy_preference not in _FASTEST | {NO_PREFERENCE}
     }
     if others:
-        fix = set_for_good(write_cpus(dict.fromkeys(others, "performance"), _PREFERENCE, others))
+        fix = write_for_good(write_cpus(dict.fromkeys(others, "performance"), _PREFERENCE, others))
         text = f"{'/'.join(sorted(set(others.values())))} on {name_cpus(others)}"
         is_blamed = all(clocks[cpu].governor == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS for cpu in others)
         text += "; governor performance would fix it" if is_blamed else ""
@@ -307,7 +307,7 @@ def energy_bias_not_performance(case: Case) -> Answer:
     graded = case.graded(evidence={"bias_by_cpu": by_cpu(biases)})
     others = {cpu: bias for cpu, bias in biases.items() if bias}
     if others:
-        fix = set_for_good(write_cpus(dict.fromkeys(others, 0), "power/energy_perf_bias", others))
+        fix = write_for_good(write_cpus(dict.fromkeys(others, 0), "power/energy_perf_bias", others))
         worst = max(others.values())
         text = f"{worst}{f' ({_BIASES[worst]})' if worst in _BIASES else ''} on {name_cpus(others)}"
         return graded.fails(text, measured=worst, cpus=frozenset(others), fix=fix)
@@ -355,7 +355,7 @@ def platform_profile_saves_power(case: Case) -> Answer:
         return unknown(f"{Knob.PLATFORM_PROFILE}: {quoted(profile)} is not a known profile")
     path, fix = Knob.PLATFORM_PROFILE, None
     if "performance" in choices:
-        fix = set_for_good(write(path, "performance", profile))
+        fix = write_for_good(write(path, "performance", profile))
     text = f"the platform profile is {profile}"
     return graded.answer(Status.FAIL if profile in _SAVING else Status.WARN, text, fix=fix)
 

@@ -9,7 +9,7 @@ from noisewatch.judgement.answer import Answer, Limit, unknown
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import write_all
-from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
+from noisewatch.judgement.fixes.fix import Fix, boot_without, write_for_good
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, LATENCY, PARALLEL
 from noisewatch.judgement.terms import Area, Severity, Status
@@ -123,7 +123,7 @@ def _is_left_to_the_host(case: Case) -> bool:
 def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
     """Return the fix that disables the states. Undo enables them: all are enabled now."""
     states = [f"cpu{cpu}/cpuidle/state{state.index}" for cpu, own in sorted(deep.items()) for state in own]
-    return set_for_good(write_all(1, {f"{CPUS}/{state}/disable": "0" for state in states}))
+    return write_for_good(write_all(1, {f"{CPUS}/{state}/disable": "0" for state in states}))
 
 
 @check(

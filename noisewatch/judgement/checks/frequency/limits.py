@@ -14,7 +14,7 @@ from noisewatch.judgement.check import check
 from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, clocks_of, unread_clock_reason
 from noisewatch.judgement.checks.frequency.heat import BETTER_SUPPLY, supply_voltages
 from noisewatch.judgement.fixes.actions import Setting, Write
-from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
+from noisewatch.judgement.fixes.fix import ByHand, Fix, write_for_good
 from noisewatch.judgement.grading import MICROBENCHMARK, hardware_without, judge_knob, knob_fix, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
 from noisewatch.judgement.terms import Area, Severity
@@ -321,4 +321,4 @@ def _describe_domains(moving: list[UncoreDomain]) -> str:
 
 def _hold(domains: list[UncoreDomain]) -> Fix:
     raised = [Setting(f"{domain.path}/min_freq_khz", str(domain.max_khz), str(domain.min_khz)) for domain in domains]
-    return set_for_good(Write(tuple(raised)))
+    return write_for_good(Write(tuple(raised)))

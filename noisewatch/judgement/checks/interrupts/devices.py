@@ -15,7 +15,7 @@ from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import uncounted_reason, uncounted_since_boot_reason, uncounted_softirqs_reason
 from noisewatch.judgement.effect import WHEN, effect, scale_culprit, taken_limits
 from noisewatch.judgement.fixes.actions import Setting, Write, run_command, write, write_all
-from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
+from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, write_for_good
 from noisewatch.judgement.grading import by_cpu, grade_cpus, knob_fix, unread
 from noisewatch.judgement.programs import passes_if_visible, running
 from noisewatch.judgement.rules import LATENCY, STRICT
@@ -554,4 +554,4 @@ def _spare(case: Case, steered: Mapping[str, CpuSet]) -> Fix:
     spared = [
         Setting(path, format_cpu_mask(cpus - case.target), format_cpu_mask(cpus)) for path, cpus in steered.items()
     ]
-    return set_for_good(Write(tuple(spared)))
+    return write_for_good(Write(tuple(spared)))

@@ -11,7 +11,7 @@ from noisewatch.judgement.answer import MINIMUM, Answer, Limit, not_applicable, 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import write
-from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
+from noisewatch.judgement.fixes.fix import Fix, boot_without, write_for_good
 from noisewatch.judgement.grading import judge_knob, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Area, Severity, Status
@@ -94,8 +94,8 @@ def _watched_cpus(case: Case) -> CpuSet | None:
 def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> Fix:
     """Return the fix that moves the watchdog to the housekeeping CPUs, or switches it off if it cannot be moved."""
     if not housekeeping or not has_mask:
-        return set_for_good(write(Knob.WATCHDOG, 0, 1))
-    return set_for_good(write(Knob.WATCHDOG_CPUS, format_cpu_list(housekeeping), format_cpu_list(watched)))
+        return write_for_good(write(Knob.WATCHDOG, 0, 1))
+    return write_for_good(write(Knob.WATCHDOG_CPUS, format_cpu_list(housekeeping), format_cpu_list(watched)))
 
 
 @check(
@@ -386,7 +386,7 @@ def console_prints_everything(case: Case) -> Answer:
         return observed.fails(text, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
     text = f"messages up to level {shown} go to {', '.join(slow)}"
     if shown > case.bound(_LEVEL):
-        return graded.fails(text, fix=set_for_good(write(Knob.PRINTK, 4, " ".join(levels))))
+        return graded.fails(text, fix=write_for_good(write(Knob.PRINTK, 4, " ".join(levels))))
     return case.unread(COMMAND_LINE) if options is None else graded.passes(text)
 
 

@@ -10,7 +10,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import uncounted_reason
 from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
-from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
+from noisewatch.judgement.fixes.fix import ByHand, Fix, write_for_good
 from noisewatch.judgement.grading import by_cpu, setting_of, unread
 from noisewatch.judgement.programs import as_culprits, passes_if_visible, running, unseen_reason
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
@@ -295,7 +295,7 @@ def kernel_statistics_collected(case: Case) -> Answer:
     if collected:
         verb = "is" if len(collected) == 1 else "are"
         text = f"{', '.join(knob.rsplit('/', 1)[1] for knob in collected)} {verb} on"
-        fix = set_for_good(Write(tuple(setting_of(case, knob, 0) for knob in collected)))
+        fix = write_for_good(Write(tuple(setting_of(case, knob, 0) for knob in collected)))
         return graded.fails(text, fix=fix)
     unreadable = [knob for knob, value in values.items() if value is None]
     return unread(case, unreadable[0]) if unreadable else graded.passes("all are off")
