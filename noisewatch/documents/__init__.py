@@ -1,1 +1,1 @@
-"""The JSON documents of noisewatch: one set of types to write, read, check and publish them."""
+"""The types of noisewatch's JSON documents, by which they are written, read, checked and published."""

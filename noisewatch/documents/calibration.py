@@ -15,17 +15,17 @@ Core = Annotated[str, Meta(extra_json_schema={"enum": ["native", "python"]})]
 
 
 class HistogramPart(DocumentPart, frozen=True, kw_only=True):
-    """Counts of gaps by length; the last edge is the end of the last bucket."""
+    """The numbers of gaps by length. Bucket i is from edge i to edge i + 1, so there is one edge more than counts."""
 
     edges_ns: list[Count]
     counts: list[Count]
 
 
 class SpreadPart(DocumentPart, frozen=True, kw_only=True):
-    """The times of blocks of work. Shares are of the median.
+    """The times of blocks of work. Shares are relative to the median.
 
-    width_share: From the 5th to the 95th percentile.
-    pieces: Pieces of work per block; a slower CPU has fewer.
+    width_share: The distance of the 95th percentile from the 5th.
+    pieces: Pieces of work in a block; a slower CPU has fewer.
     """
 
     count: Count | None = None
@@ -59,7 +59,7 @@ class SourcePart(CulpritPart, frozen=True, kw_only=True):
 
 
 class ShareOfGapPart(DocumentPart, frozen=True, kw_only=True):
-    """What ran in a gap, and for how long."""
+    """A source that ran in a gap, and its time."""
 
     kind: str
     name: str
@@ -71,8 +71,8 @@ class ShareOfGapPart(DocumentPart, frozen=True, kw_only=True):
 class GapPart(DocumentPart, frozen=True, kw_only=True):
     """One gap.
 
-    at_ns: Time since the calibration began.
-    traced_ns: The part that the trace explains; null without a trace.
+    at_ns: The time since the calibration began.
+    traced_ns: The time that the trace explains; null without a trace.
     """
 
     at_ns: int
@@ -88,14 +88,14 @@ class CalibratedCpuPart(DocumentPart, frozen=True, kw_only=True):
 
     trouble: Why its measurement is incomplete; "none" if it is complete.
     waited_share: The share of time in which another thread ran.
-    gaps_without_room: Gaps that were only counted because the buffer was full.
-    effective_khz_spread_share: From the 5th to the 95th percentile, as a share of the median.
-    throughput_drift_share: How much longer the last third took than the first.
+    gaps_without_room: The number of gaps that were only counted, because the buffer was full.
+    effective_khz_spread_share: The distance of the 95th percentile from the 5th, as a share of the median.
+    throughput_drift_share: How much longer the last third of the work took than the first, as a share.
     interpreter: Work of an interpreter.
     throughput: Work with as many instructions per cycle as the core can execute.
     latency_work: Work of dependent steps.
     cache: Work on data in the last-level cache.
-    memory: Work on data that no cache holds; up to 0.2.0 the work on the cache (`main_memory` was this one).
+    memory: Work on data that no cache can hold. Up to 0.2.0 this key was the work of `cache`.
     work: The name of `interpreter` up to 0.2.0.
     native_work: The name of `throughput` up to 0.2.0.
     main_memory: The name of `memory` up to 0.2.0.
@@ -154,9 +154,10 @@ KEYS_OF_WORK = ("latency_work", "memory", *_NEW_KEYS, *_OLD_KEYS)
 
 
 def work_of(cpu: CalibratedCpuPart) -> dict[Work, SpreadPart | None]:
-    """Return the times by kind of work, from the current keys or those of 0.2.0.
+    """Return the times by kind of work, from the current keys or from the keys of 0.2.0.
 
-    With keys of both versions, or only common ones, the meaning of `memory` is unknown: only latency is returned.
+    If the version is unclear (keys of both versions, or only common ones), `memory` is ambiguous: all values except
+    latency are None.
     """
     is_new, is_old = (any(getattr(cpu, key) for key in keys) for keys in (_NEW_KEYS, _OLD_KEYS))
     if is_new == is_old:
@@ -185,8 +186,8 @@ class CalibrationPart(DocumentPart, frozen=True, kw_only=True):
 class FloorPart(DocumentPart, frozen=True, kw_only=True):
     """A noise floor: relative standard deviations and shares of the mean for samples of one length.
 
-    max_expected: The worst sample relative to the median; the median of predictions.
-    max_inflation: The worst sample relative to the median; the 95th percentile of predictions.
+    max_expected: The worst sample relative to the median sample, as the median of predictions.
+    max_inflation: The worst sample relative to the median sample, as the 95th percentile of predictions.
     smallest_change_share: null if no change could be detected.
     chance: The probability that such samples stay within the budget; null if the floor is extrapolated.
     """
@@ -209,7 +210,7 @@ class FloorPart(DocumentPart, frozen=True, kw_only=True):
 class DriftPart(DocumentPart, frozen=True, kw_only=True):
     """The factors by which intervals were widened to allow for changes between calibrations.
 
-    changes_seen: The number of observed changes behind the factors, at the sample length with the most.
+    changes_seen: The number of observed changes from which the factors follow, at the sample length with the most.
     """
 
     changes_seen: Count
@@ -219,7 +220,7 @@ class DriftPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class NeededPart(DocumentPart, frozen=True, kw_only=True):
-    """The number of samples needed of each of two versions to detect the change.
+    """The number of samples of each of two versions that is needed to detect the change.
 
     reason: Why the number is null.
     """
@@ -231,7 +232,7 @@ class NeededPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class DetectionPart(DocumentPart, frozen=True, kw_only=True):
-    """How many samples detect a change of `share`, by kind of work and length of samples; null without --detect.
+    """The number of samples that detects a change of `share`, by kind of work and sample length; null without --detect.
 
     reason: Why there are no rows.
     """
@@ -245,7 +246,7 @@ FloorsByWork = dict[Annotated[str, Meta(extra_json_schema={"pattern": "^[a-z]+$"
 
 
 class SummaryPart(DocumentPart, frozen=True, kw_only=True):
-    """A summary of times or gaps of a group of CPUs."""
+    """A summary of the work times or gaps of a group of CPUs."""
 
     median_ns: Amount
     deviation_ns: Amount

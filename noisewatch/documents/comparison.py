@@ -12,7 +12,7 @@ from noisewatch.judgement.terms import Severity, Status
 
 
 class KnownAlonePart(DocumentPart, frozen=True, kw_only=True):
-    """What only this side contains.
+    """The facts, findings and figures that only this side contains.
 
     parts: Whole parts: facts, checks or figures, or all figures of one condition such as `figures under load`.
     """
@@ -62,8 +62,8 @@ class DifferentFindingPart(DocumentPart, frozen=True, kw_only=True):
 class ComparedFigurePart(DocumentPart, frozen=True, kw_only=True):
     """A figure that was measured on both sides.
 
-    cpu: null is the mean of all target CPUs, or of the CPUs of `calibrate --against` if the figure's name says so.
-    differs: Whether the difference is larger than chance explains, and large enough to count.
+    cpu: null if the figure is the mean of all target CPUs or, with `(--against)` in its name, of those CPUs.
+    differs: Whether the figure differs by more than chance explains, and by enough to count.
     least_shown_ratio: The smallest change that would have been significant.
     """
 

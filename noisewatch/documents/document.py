@@ -1,7 +1,7 @@
-"""The common base of all documents: how they are filled, written and read.
+"""The common base of all documents, with functions to fill, write and read them.
 
-A Struct declares each key once. Keys with a default may be missing in documents of other versions; unknown keys are
-skipped. A line `key: text` in the docstring of a Struct describes the key in the published schema.
+Each key is declared once, as a field of a Struct. Keys with a default may be missing in documents of other versions;
+unknown keys are skipped. A line `key: text` in a Struct's docstring is the key's description in the published schema.
 """
 
 from __future__ import annotations
@@ -25,70 +25,72 @@ _Any = TypeVar("_Any")
 
 
 class DocumentPart(Struct, frozen=True):
-    """An object in a document. Values are checked when it is read, not when it is created."""
+    """An object in a document. Its values are checked only when it is read."""
 
 
 _Part = TypeVar("_Part", bound=DocumentPart)
 
 
-def filled(kind: type[_Part], source: object, /, **others: Any) -> _Part:
-    """Return the part filled from the attributes of `source` with the names of its keys; `others` are set directly.
+def fill_part(kind: type[_Part], source: object, /, **others: Any) -> _Part:
+    """Return a part whose keys are set from `others`, else from the attributes of `source` with the same names.
 
-    A record among the values is converted to its key's type of part in the same way.
+    If a key's type is a part, its value is filled in the same way.
     """
     values = {name: others[name] if name in others else getattr(source, name) for name in kind.__struct_fields__}
     for name, part in _part_by_key(kind).items():
         if not isinstance(values[name], DocumentPart | UnsetType | str | None):
-            values[name] = filled(part, values[name])
+            values[name] = fill_part(part, values[name])
     return kind(**values)
 
 
 @cache
 def _part_by_key(kind: type[DocumentPart]) -> dict[str, type[DocumentPart]]:
-    """Return the keys whose value is always another part, with its type."""
+    """Return the part types of keys whose values can only be parts of one type."""
     part_by_key = {}
     for field in msgspec.structs.fields(kind):
-        members = [member for member in _members(field.type) if isinstance(member, type)]
+        members = [member for member in _union_members(field.type) if isinstance(member, type)]
         parts = [member for member in members if issubclass(member, DocumentPart)]
         if len(parts) == 1:
             part_by_key[field.name] = parts[0]
     return part_by_key
 
 
-def plain(document: object) -> Any:
-    """Return the document, or a part of it, as dictionaries and lists."""
+def to_builtins(document: object) -> Any:
+    """Return the document, or a part of it, as dicts and lists."""
     return msgspec.to_builtins(document)
 
 
-def written(document: object, indent: int | None = None) -> str:
-    """Return the document as JSON; infinity and NaN, which JSON does not have, become null."""
-    described = plain(document)
+def to_json(document: object, indent: int | None = None) -> str:
+    """Return the document as JSON. Infinity and NaN, which JSON lacks, become null."""
+    described = to_builtins(document)
     try:
         return json.dumps(described, indent=indent, allow_nan=False) + "\n"
     except ValueError:
-        return json.dumps(_without_unknowns(described), indent=indent, allow_nan=False) + "\n"
+        return json.dumps(_null_if_infinite(described), indent=indent, allow_nan=False) + "\n"
 
 
-def _without_unknowns(value: Any) -> Any:
+def _null_if_infinite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _without_unknowns(item) for key, item in value.items()}
-    return [_without_unknowns(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _null_if_infinite(item) for key, item in value.items()}
+    return [_null_if_infinite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def read_part(kind: type[_Any], value: object) -> _Any:
-    """Return the parsed JSON as a part. Each malformed value becomes None, unknown like null in a document."""
+    """Return the parsed JSON as a part. A malformed value becomes None, which is unknown as null is."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        return next((part for member in _members(kind) if (part := _well_formed(member, value)) is not None), None)  # type: ignore[return-value]
+        return next(
+            (part for member in _union_members(kind) if (part := _valid_items(member, value)) is not None), None
+        )  # type: ignore[return-value]
 
 
 def view_of(kind: type[_Part], keys: Iterable[str]) -> type[_Part]:
-    """Return a type with only these keys of the part, those of inner parts after a dot: decoding skips all others.
+    """Return a type with only these keys of the part, so decoding skips all others.
 
-    A key with `?` may be missing; it is None then.
+    `key.inner` is the key of an inner part. `key?` may be missing; its value is then None.
     """
     inner_keys: dict[str, list[str]] = {}
     for key in keys:
@@ -104,7 +106,7 @@ def view_of(kind: type[_Part], keys: Iterable[str]) -> type[_Part]:
 
 
 def _view_of(kind: Any, keys: Sequence[str]) -> Any:
-    """Return the type with each contained part replaced by its view."""
+    """Return the type with each part in it replaced by its view."""
     if not keys:
         return kind
     if isinstance(kind, type) and issubclass(kind, DocumentPart):
@@ -118,19 +120,19 @@ def _view_of(kind: Any, keys: Sequence[str]) -> Any:
     return Union[tuple(_view_of(member, keys) for member in members)] if members else kind  # noqa: UP007
 
 
-def _members(kind: Any) -> Iterator[Any]:
+def _union_members(kind: Any) -> Iterator[Any]:
     """Yield the types of a union, without annotations."""
     if get_origin(kind) is Annotated:
-        yield from _members(kind.__origin__)
+        yield from _union_members(kind.__origin__)
     elif get_origin(kind) in (None, list, dict):
         yield kind
     else:
         for member in get_args(kind):
-            yield from _members(member)
+            yield from _union_members(member)
 
 
-def _well_formed(kind: Any, value: object) -> Any:
-    """Return the well-formed content of the object or list; None for any other value."""
+def _valid_items(kind: Any, value: object) -> Any:
+    """Return the valid items of the object or list, or None if the value does not fit the type at all."""
     if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, Struct):
         keys = {field.name: field for field in msgspec.structs.fields(kind)}
         return kind(

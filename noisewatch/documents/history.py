@@ -34,11 +34,11 @@ class AcceptancePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class EntryPart(DocumentPart, frozen=True, kw_only=True):
-    """A remembered calibration.
+    """A calibration in the history.
 
     at: Seconds since 1970.
     core: The measuring core, native or python.
-    figures: By name: works in ns, clocks in kHz, gaps per second, noise floors as CV.
+    figures: Values by name: work in ns, clocks in kHz, gaps per second, noise floors as CV.
     facts: The facts of the machine at that time, by class and name; null if unreadable.
     """
 

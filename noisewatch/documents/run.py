@@ -238,7 +238,7 @@ class ThreadPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class StackingPart(DocumentPart, frozen=True, kw_only=True):
-    """Threads that shared a target CPU while another one had none of them.
+    """Threads that shared a target CPU while another target CPU had none of them.
 
     share: The share of looks that found this.
     most_threads: The largest number of threads that shared one CPU.
@@ -314,11 +314,11 @@ class PlacementPart(DocumentPart, frozen=True, kw_only=True):
 class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
     """One repetition. Start and end are given in ns of CLOCK_MONOTONIC and in UTC.
 
-    is_cut_short: Whether the series was asked to end during it; it is then in no statistics.
+    is_cut_short: Whether the series was asked to end during this repetition, which is then in no statistics.
     reasons: The costliest first.
     own: Effects of the command itself, which do not affect the verdict.
     unknowns: What could not be observed, and why.
-    not_watched: What else the verdict does not cover, in addition to the header's `not_watched`.
+    not_watched: Further disturbances that the verdict does not cover, in addition to the header's `not_watched`.
     waited_ns: How long its first thread was ready and waited for a CPU.
     stopped_ns: How long it was stopped by a signal.
     frozen_ns: How long its control group was frozen: the kernel's count (Linux 6.18), otherwise the time between writes
@@ -386,8 +386,8 @@ class StatisticsPart(DocumentPart, frozen=True, kw_only=True):
     """Statistics of wall times.
 
     mean_interval_s: The 95% confidence interval.
-    doubt: How the order of the runs mattered.
-    far_runs: Positions, from 0.
+    doubt: How the run times depended on their order.
+    far_runs: The positions (from 0) of runs whose time is far from the median.
     """
 
     count: _FromOne

@@ -1,6 +1,6 @@
 """The published JSON Schema of each document, generated from its types.
 
-A line `key: text` in the docstring of a type is the description of that key.
+A line `key: text` in a type's docstring becomes the key's description.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from noisewatch.patterns import regex
 _KEY = regex(r"^(\w+): (.+(?:\n +.+)*)\n?", re.MULTILINE)
 _WORD = regex(r"(?<=[a-z])(?=[A-Z])")
 _PREFIX = "#/$defs/"
-_GIVES_REASON = {  # a finding that is no answer
+_GIVES_REASON = {  # for a finding without an answer
     "if": {"properties": {"status": {"enum": ["unknown", "not-applicable", "ignored"]}}, "required": ["status"]},
     "then": {"properties": {"reason": {"type": "string", "minLength": 1}}},
 }
 
 
 def schema_text(command: str) -> str:
-    """Return the schema of the JSON document of a command."""
+    """Return the schema of the command's JSON document."""
     name = "verdict" if command == "preflight" else command
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:noisewatch:{name}:1"}
     return json.dumps(head | _SCHEMAS[command](), indent=1, ensure_ascii=False) + "\n"
 
 
-def _verdict() -> dict[str, Any]:
-    """Return the schema of the whole verdict; of JSON Lines, `head` is the first line and `finding` any other line."""
+def _verdict_schema() -> dict[str, Any]:
+    """Return the schema of the verdict. In JSON Lines, `head` is the first line and `finding` each other line."""
     schema = _schema_of(VerdictDocument)
     schema["$defs"]["finding"] |= _GIVES_REASON
     schema["$defs"]["head"] = {"$ref": schema["$ref"]}
     return {**schema, "required": ["findings"]}
 
 
-def _run() -> dict[str, Any]:
+def _run_schema() -> dict[str, Any]:
     """Return the schema of a line of the receipt (header, repetition or footer), or of the whole receipt (series)."""
     schema = _schema_of(RunDocument)
     parts, head = schema["$defs"], {"$ref": schema["$ref"]}
@@ -58,25 +58,25 @@ def _run() -> dict[str, Any]:
     }
 
 
-def _whole(kind: type[DocumentPart]) -> dict[str, Any]:
+def _whole_document_schema(kind: type[DocumentPart]) -> dict[str, Any]:
     """Return the schema of a document that is always written as a whole."""
     schema = _schema_of(kind)
     return {**schema["$defs"].pop(_name_of(kind.__name__)), "$defs": schema["$defs"]}
 
 
 _SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
-    "preflight": _verdict,
-    "plan": partial(_whole, PlanDocument),
-    "compare": partial(_whole, CompareDocument),
-    "history": partial(_whole, HistoryDocument),
-    "run": _run,
+    "preflight": _verdict_schema,
+    "plan": partial(_whole_document_schema, PlanDocument),
+    "compare": partial(_whole_document_schema, CompareDocument),
+    "history": partial(_whole_document_schema, HistoryDocument),
+    "run": _run_schema,
 }
 
 
 def _schema_of(kind: object) -> dict[str, Any]:
     (schema,), parts = msgspec.json.schema_components([kind], ref_template=f"{_PREFIX}{{name}}")
-    described = {_name_of(name): _with_described_keys(part) for name, part in parts.items()}
-    return _shortened({**schema, "$defs": described})  # type: ignore[no-any-return]
+    described = {_name_of(name): _describe_keys(part) for name, part in parts.items()}
+    return _shorten({**schema, "$defs": described})  # type: ignore[no-any-return]
 
 
 def _name_of(kind: str) -> str:
@@ -84,8 +84,8 @@ def _name_of(kind: str) -> str:
     return _WORD.sub("_", kind.removesuffix("Part").removesuffix("Document")).lower()
 
 
-def _with_described_keys(part: dict[str, Any]) -> dict[str, Any]:
-    """Move the descriptions of keys from the description of the part to the keys."""
+def _describe_keys(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the part's schema with the keys' descriptions moved from its docstring to the keys."""
     text = cleandoc(part.get("description", ""))
     for key, words in _KEY.findall(text):
         part["properties"][key]["description"] = " ".join(words.split())
@@ -94,16 +94,17 @@ def _with_described_keys(part: dict[str, Any]) -> dict[str, Any]:
     return described | {key: value for key, value in part.items() if key not in ("title", "description")}
 
 
-def _shortened(schema: Any) -> Any:
-    """Return the schema with shorter references and nulls, and without defaults, which are what a missing key means.
+def _shorten(schema: Any) -> Any:
+    """Return the schema with shorter references and nulls, and without defaults and discriminators.
 
-    Discriminators are not of JSON Schema, and each type has its constant anyway.
+    A default only explains a missing key. Discriminators are not part of JSON Schema, and each type has its
+    constant anyway.
     """
     if isinstance(schema, list):
-        return [_shortened(item) for item in schema]
+        return [_shorten(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    short = {key: _shortened(value) for key, value in schema.items() if key not in ("default", "discriminator")}
+    short = {key: _shorten(value) for key, value in schema.items() if key not in ("default", "discriminator")}
     if isinstance(short.get("$ref"), str):
         short["$ref"] = _PREFIX + _name_of(short["$ref"].removeprefix(_PREFIX))
     match short.get("anyOf"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from noisewatch.documents.document import written
+from noisewatch.documents.document import to_json
 from noisewatch.faults import RAISED
 from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.case import Case
@@ -50,7 +50,7 @@ def test_a_check_that_raises_is_unknown_and_the_others_are_answered(contain_faul
     assert [(finding.check.id, finding.status) for finding in broken.findings if finding is not failed] == others
     assert broken.verdict == "unknown"
     assert "ZeroDivisionError" in render(broken, RenderOptions(0, 0.0))
-    assert "ZeroDivisionError" in written(describe_verdict(broken, None, 0))
+    assert "ZeroDivisionError" in to_json(describe_verdict(broken, None, 0))
 
 
 def test_no_profile_excuses_a_check_that_raises(contain_faults: None) -> None:

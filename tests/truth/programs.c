@@ -1,5 +1,5 @@
-/* Benchmarks of each kind of work that are none of noisewatch's own: `programs KIND SAMPLES LOOPS` prints the time of
- * each sample of so many loops, in ns, a line each; `programs KIND` that of one loop, the quickest of many. */
+/* Benchmarks for each kind of work, independent of noisewatch's own. `programs KIND SAMPLES LOOPS` prints the time (ns)
+ * of each sample of LOOPS loops, one per line. `programs KIND` prints the shortest time (ns) of one loop. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static int64_t now(void) {
 
 static volatile double sink;
 
-/* Latency: each step of a recurrence in floating point waits for the one before. */
+/* Latency: each step of a floating-point recurrence waits for the previous one. */
 static void recurrence(void) {
     double x = sink * 0 + 0.3;
     for (int step = 0; step < 20000; step++)
@@ -23,7 +23,7 @@ static void recurrence(void) {
     sink = x;
 }
 
-/* Throughput: small matrices, all of whose sums are independent. */
+/* Throughput: products of small matrices, whose sums are independent. */
 static void matrices(void) {
     static float a[32][32], b[32][32], c[32][32];
     a[1][1] = (float)sink;
@@ -35,7 +35,7 @@ static void matrices(void) {
     sink = c[3][3];
 }
 
-/* An interpreter of another language: byte codes, a stack, branches that depend on data. */
+/* Interpreter: byte codes of an invented language, a stack, and branches that depend on data. */
 static void bytecodes(void) {
     static const uint8_t code[] = {0, 1, 2, 3, 1, 4, 2, 5, 0, 3, 4, 1, 5, 2, 0, 4};
     static int64_t stack[64];
@@ -57,7 +57,7 @@ static void bytecodes(void) {
     sink = (double)stack[3];
 }
 
-/* The last-level cache, and memory: a random walk through 4 MB, and through 64. */
+/* Last-level cache and memory: a random walk through 4 MB and through 64 MB. */
 enum { IN_CACHE = 1 << 20, IN_MEMORY = 1 << 24 };
 static uint32_t *links;
 
@@ -69,7 +69,7 @@ static void walk(void) {
     at = place;
 }
 
-/* A single cycle through all words: Sattolo's shuffle. */
+/* Sattolo's shuffle: a single cycle through all words. */
 static int make_walk(uint32_t words) {
     uint64_t state = 88172645463325252ULL;
     links = malloc(sizeof *links * words);

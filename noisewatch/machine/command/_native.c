@@ -13,7 +13,8 @@
 
 #include "launch.h"
 
-/* Returns pointers to the bytes of a tuple, after `before` free ones and ending with NULL; NULL with an exception. */
+/* Returns `before` free pointers, pointers to the bytes objects of a tuple, and NULL. If it fails, it returns NULL and
+ * sets an exception. */
 static char **pointers_to(PyObject *texts, Py_ssize_t before) {
     Py_ssize_t count = PyTuple_Size(texts);
     char **pointers = count < 0 ? NULL : calloc((size_t)(before + count + 1), sizeof *pointers);
@@ -28,7 +29,7 @@ static char **pointers_to(PyObject *texts, Py_ssize_t before) {
     return pointers;
 }
 
-/* `/bin/sh PATH ARGUMENT …`, for a script without an interpreter line; run_first fills in the path. */
+/* Returns `/bin/sh PATH ARGUMENT …` for a script without an interpreter line; run_first fills in PATH. */
 static char **shell_argv_of(PyObject *argv) {
     char **pointers = pointers_to(argv, 1);
     if (pointers != NULL)
@@ -51,24 +52,24 @@ static PyObject *run_plan(struct plan *plan) {
     if (pid < 0)
         return PyErr_SetFromErrno(PyExc_OSError);
     if (plan->has_user && dumpable == 1)
-        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* the change of the user cleared it in the shared memory */
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* changing the child's user cleared it for the shared memory */
     if (outcome.stage != STARTED)
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             continue;
     return result_of(pid, &outcome);
 }
 
-/* Returns one number of a tuple; -1 with an exception unless it is below `limit`. */
+/* Returns a number of the tuple. If it is negative or not below `limit`, returns -1 and sets an exception. */
 static long long number_at(PyObject *numbers, Py_ssize_t at, long long limit) {
     long long number = PyLong_AsLongLong(PyTuple_GetItem(numbers, at));
     if (number >= 0 && number < limit)
         return number;
     if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "a number that no system call takes");
+        PyErr_SetString(PyExc_ValueError, "a number is out of range");
     return -1;
 }
 
-/* Non-zero with an exception. */
+/* Returns non-zero and sets an exception if a number is out of range. */
 static int set_bits(PyObject *numbers, unsigned long *words, long long limit) {
     for (Py_ssize_t at = 0; at < PyTuple_Size(numbers); at++) {
         long long number = number_at(numbers, at, limit);
@@ -89,8 +90,8 @@ static int set_groups(PyObject *numbers, struct plan *plan) {
     return 0;
 }
 
-/* Returns non-zero with an exception; the caller frees all allocations in any case. */
-static int take(struct plan *plan, PyObject *arguments) {
+/* Fills the plan; the caller frees all allocations in any case. Returns non-zero and sets an exception on failure. */
+static int parse_plan(struct plan *plan, PyObject *arguments) {
     PyObject *paths, *argv, *environment, *cpus, *nodes, *groups;
     PyTypeObject *tuple = &PyTuple_Type;
     if (!PyArg_ParseTuple(arguments, "O!O!O!O!pO!ipIIO!pKK", tuple, &paths, tuple, &argv, tuple, &environment, tuple,
@@ -111,13 +112,13 @@ static PyObject *native_launch(PyObject *module, PyObject *arguments) {
     struct plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
         return PyErr_NoMemory();
-    PyObject *found = take(plan, arguments) == 0 ? run_plan(plan) : NULL;
+    PyObject *result = parse_plan(plan, arguments) == 0 ? run_plan(plan) : NULL;
     free(plan->paths);
     free(plan->argv);
     free(plan->shell_argv);
     free(plan->environment);
     free(plan);
-    return found;
+    return result;
 }
 
 static PyObject *native_prctl(PyObject *module, PyObject *arguments) {

@@ -1,4 +1,4 @@
-/* Starting a command without a copy of this process: between vfork and execve the child makes system calls only. */
+/* Start a command without copying this process: between vfork and execve the child only makes system calls. */
 #define _GNU_SOURCE
 #include "launch.h"
 
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* glibc's own functions would change all threads of the process; the child may only change its own credentials. */
+/* glibc's functions would change the credentials of all threads of the process. The child must only change its own. */
 #ifdef SYS_setresuid32
 enum { SET_GROUPS = SYS_setgroups32, SET_GID = SYS_setresgid32, SET_UID = SYS_setresuid32 };
 #else
@@ -29,16 +29,16 @@ static int is_in(unsigned long long set, int number) {
     return (int)(set >> (number - 1)) & 1;
 }
 
-/* No Python handler may run in the child: it would write to the parent's memory. */
+/* No Python signal handler may run in the child, because it would write to the parent's memory. */
 static void set_signals(const struct plan *plan) {
-    struct sigaction wanted = {0};
+    struct sigaction action = {0};
     for (int number = 1; number <= LAST_SIGNAL; number++) {
-        wanted.sa_handler = is_in(plan->ignored, number) ? SIG_IGN : SIG_DFL;
-        sigaction(number, &wanted, NULL); /* fails for the signals of the kernel and the C library */
+        action.sa_handler = is_in(plan->ignored, number) ? SIG_IGN : SIG_DFL;
+        sigaction(number, &action, NULL); /* fails for SIGKILL, SIGSTOP and the C library's signals */
     }
 }
 
-static void unblock_signals(const struct plan *plan) {
+static void restore_signal_mask(const struct plan *plan) {
     sigset_t blocked;
     sigemptyset(&blocked);
     for (int number = 1; number <= LAST_SIGNAL; number++)
@@ -47,18 +47,18 @@ static void unblock_signals(const struct plan *plan) {
     sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-static int be_quiet(void) {
-    int nothing = open("/dev/null", O_RDWR);
-    if (nothing < 0)
+static int redirect_to_null(void) {
+    int descriptor = open("/dev/null", O_RDWR);
+    if (descriptor < 0)
         return -1;
     for (int number = 0; number <= STDERR_FILENO; number++)
-        if (dup2(nothing, number) < 0)
+        if (dup2(descriptor, number) < 0)
             return -1;
-    return nothing > STDERR_FILENO ? close(nothing) : 0;
+    return descriptor > STDERR_FILENO ? close(descriptor) : 0;
 }
 
 static int bind_memory(const unsigned long *nodes) {
-    return (int)syscall(SYS_set_mempolicy, BIND_MEMORY, nodes, MOST_NODES + 1UL); /* the kernel takes one bit less */
+    return (int)syscall(SYS_set_mempolicy, BIND_MEMORY, nodes, MOST_NODES + 1UL); /* the kernel subtracts 1 */
 }
 
 static int become_user(const struct plan *plan) {
@@ -80,14 +80,14 @@ static int pin(struct plan *plan) {
     return memcmp(plan->seen, plan->cpus, sizeof plan->cpus) == 0 ? 0 : -1;
 }
 
-/* Return whether a folder of PATH without search permission hides the candidate: it is then absent, as for a shell. */
+/* Returns whether a candidate is in a folder of PATH without search permission. A shell treats it as absent. */
 static int is_hidden(const struct plan *plan, const char *path) {
     return strchr(plan->argv[0], '/') == NULL && access(path, F_OK) != 0;
 }
 
-/* Return the error of the last candidate that exists, as execvp(3) does. */
+/* Runs the first candidate that can be executed. Returns the last existing candidate's error, as execvp(3) does. */
 static int run_first(const struct plan *plan) {
-    int found = ENOENT;
+    int error = ENOENT;
     for (char **path = plan->paths; *path != NULL; path++) {
         execve(*path, plan->argv, plan->environment);
         if (errno == ENOEXEC) {
@@ -95,18 +95,18 @@ static int run_first(const struct plan *plan) {
             execve(plan->shell_argv[0], plan->shell_argv, plan->environment);
         }
         if (errno == EACCES)
-            found = is_hidden(plan, *path) ? found : EACCES;
+            error = is_hidden(plan, *path) ? error : EACCES;
         else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV && errno != ETIMEDOUT)
             return errno;
         else if (path == plan->paths && path[1] == NULL)
             return errno;
     }
-    return found;
+    return error;
 }
 
 static int prepare(struct plan *plan, volatile struct outcome *outcome) {
     outcome->stage = QUIET;
-    if (plan->is_quiet && be_quiet() != 0)
+    if (plan->is_quiet && redirect_to_null() != 0)
         return errno;
     outcome->stage = CGROUP;
     if (plan->cgroup >= 0 && write(plan->cgroup, "0", 1) != 1)
@@ -117,18 +117,18 @@ static int prepare(struct plan *plan, volatile struct outcome *outcome) {
     outcome->stage = USER;
     if (plan->has_user && become_user(plan) != 0)
         return errno;
-    outcome->stage = AFFINITY; /* the child is on the target CPUs from here on */
+    outcome->stage = AFFINITY; /* last, so the child does nothing else on the target CPUs */
     return plan->cpu_count > 0 && pin(plan) != 0 ? errno : 0;
 }
 
-static void be_child(struct plan *plan, volatile struct outcome *outcome) {
+static void run_child(struct plan *plan, volatile struct outcome *outcome) {
     set_signals(plan);
     outcome->error = prepare(plan, outcome);
     if (outcome->error == 0) {
         getrusage(RUSAGE_SELF, (struct rusage *)&outcome->used);
         outcome->began_ns = now_ns();
         outcome->stage = STARTED;
-        unblock_signals(plan);
+        restore_signal_mask(plan);
         int error = run_first(plan);
         outcome->stage = EXEC;
         outcome->error = error;
@@ -136,14 +136,14 @@ static void be_child(struct plan *plan, volatile struct outcome *outcome) {
     _exit(127);
 }
 
-/* sigprocmask affects the calling thread, like pthread_sigmask, but its symbol does not require glibc 2.32. */
+/* sigprocmask affects only the calling thread, as pthread_sigmask does, but does not require glibc 2.32. */
 pid_t launch(struct plan *plan, volatile struct outcome *outcome) {
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
     pid_t pid = vfork();
     if (pid == 0)
-        be_child(plan, outcome);
+        run_child(plan, outcome);
     int error = errno;
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = error;

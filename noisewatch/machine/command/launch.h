@@ -25,7 +25,8 @@ struct outcome {
     struct rusage used;
 };
 
-/* Starts the child, which shares our memory until it runs the command, with signals blocked; returns -1 with errno. */
+/* Starts the child with signals blocked; it shares our memory until it runs the command. Returns its PID, or -1 and
+ * sets errno. */
 pid_t launch(struct plan *plan, volatile struct outcome *outcome);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading for Python: repeatedly read files in one call, and the changed rows of a table. */
+/* Reading for Python: reread many files in one call, find the changed lines of a table, and parse counts. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000 /* Python 3.11: one build serves all later ones */
 #include <Python.h>
@@ -62,11 +62,11 @@ static int read_at(const char *path, struct content *content, size_t largest) {
     return error;
 }
 
-static int is_nothing_there(int error) {
+static int is_absent(int error) {
     return error == ENOENT || error == ENOTDIR || error == ESRCH;
 }
 
-static int is_as_before(PyObject *before, const struct content *content) {
+static int is_unchanged(PyObject *before, const struct content *content) {
     if (!PyBytes_Check(before) || PyBytes_Size(before) != (Py_ssize_t)content->size)
         return 0;
     return memcmp(PyBytes_AsString(before), content->bytes, content->size) == 0;
@@ -78,7 +78,7 @@ static int add(PyObject *changed, PyObject *pair) {
     return failed;
 }
 
-/* Reads one file of the list; returns non-zero with an exception. */
+/* Reads one file of the list and adds it to `changed` if it differs. Returns non-zero if it sets an exception. */
 static int reread_one(PyObject *kept, Py_ssize_t at, struct content *content, size_t largest, PyObject *changed) {
     PyObject *file, *before;
     int error;
@@ -91,11 +91,11 @@ static int reread_one(PyObject *kept, Py_ssize_t at, struct content *content, si
     Py_BEGIN_ALLOW_THREADS
     error = path != NULL ? read_at(path, content, largest) : read_whole(descriptor, content, largest);
     Py_END_ALLOW_THREADS
-    if (error != 0 && before == Py_None && is_nothing_there(error))
+    if (error != 0 && before == Py_None && is_absent(error))
         return 0;
     if (error != 0)
         return add(changed, Py_BuildValue("ni", at, error));
-    if (is_as_before(before, content))
+    if (is_unchanged(before, content))
         return 0;
     return add(changed, Py_BuildValue("ny#", at, content->bytes, (Py_ssize_t)content->size));
 }
@@ -111,7 +111,7 @@ static PyObject *native_reread(PyObject *module, PyObject *arguments) {
     struct content content = {0};
     int failed = shared.len < (Py_ssize_t)(PROGRESS_WORDS * sizeof *progress);
     if (failed)
-        PyErr_SetString(PyExc_ValueError, "expected three words to tell the progress in");
+        PyErr_SetString(PyExc_ValueError, "expected a buffer of at least three words for the progress");
     PyObject *changed = failed ? NULL : PyList_New(0);
     for (Py_ssize_t at = 0; changed != NULL && at < PyList_Size(kept) && !progress[IS_GIVEN_UP]; at++) {
         progress[AT] = at;
@@ -124,10 +124,9 @@ static PyObject *native_reread(PyObject *module, PyObject *arguments) {
     return changed;
 }
 
-/* Returns the end of the line that begins at `at`. */
 static const char *end_of_line(const char *at, const char *end) {
-    const char *found = memchr(at, '\n', (size_t)(end - at));
-    return found != NULL ? found : end;
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    return newline != NULL ? newline : end;
 }
 
 static int add_line(PyObject *changed, Py_ssize_t number, Py_ssize_t begin, Py_ssize_t end) {
@@ -137,7 +136,7 @@ static int add_line(PyObject *changed, Py_ssize_t number, Py_ssize_t begin, Py_s
     return failed;
 }
 
-static PyObject *lines_that_changed(const Py_buffer *before, const Py_buffer *after) {
+static PyObject *changed_lines(const Py_buffer *before, const Py_buffer *after) {
     const char *old = before->buf, *old_end = old + before->len;
     const char *begin = after->buf, *new = begin, *new_end = begin + after->len;
     PyObject *changed = PyList_New(0);
@@ -163,7 +162,7 @@ static PyObject *native_changed_lines(PyObject *module, PyObject *arguments) {
     (void)module;
     if (!PyArg_ParseTuple(arguments, "y*y*", &before, &after))
         return NULL;
-    PyObject *changed = lines_that_changed(&before, &after);
+    PyObject *changed = changed_lines(&before, &after);
     PyBuffer_Release(&before);
     PyBuffer_Release(&after);
     return changed;
@@ -173,9 +172,9 @@ static int is_blank(char character) {
     return character == ' ' || (character >= '\t' && character <= '\r');
 }
 
-enum { MOST_DIGITS = 18 }; /* any such count fits into a signed 64-bit integer */
+enum { MOST_DIGITS = 18 }; /* any count with so few digits fits into a signed 64-bit integer */
 
-/* Returns the count at `*at` and moves `*at` past it; -1 if there is none. */
+/* Returns the count at `*at` and advances `*at` to its end; -1 if there is no count. */
 static int64_t next_count(const char **at, const char *end) {
     const char *begin = *at;
     while (begin < end && is_blank(*begin))
@@ -218,10 +217,10 @@ static PyObject *native_counts(PyObject *module, PyObject *arguments) {
     const char *bytes = text.buf;
     int fits = begin >= 0 && begin <= end && end <= text.len && count >= 0;
     if (!fits)
-        PyErr_SetString(PyExc_ValueError, "expected a part of the text");
-    PyObject *found = fits ? counts_in(bytes, bytes + begin, bytes + end, count) : NULL;
+        PyErr_SetString(PyExc_ValueError, "expected a range within the text");
+    PyObject *result = fits ? counts_in(bytes, bytes + begin, bytes + end, count) : NULL;
     PyBuffer_Release(&text);
-    return found;
+    return result;
 }
 
 static PyMethodDef methods[] = {

@@ -90,9 +90,9 @@ class ReportOutput:
         self._output.write(encoded(text, self._path))
 
     def write_json(self, described: object) -> None:
-        from noisewatch.documents.document import written  # imports the library of all documents
+        from noisewatch.documents.document import to_json  # imports the library of all documents
 
-        self.write(written(described, indent=1))
+        self.write(to_json(described, indent=1))
 
 
 @contextmanager

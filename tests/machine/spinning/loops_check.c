@@ -1,4 +1,4 @@
-/* The loops by themselves, for processors that Python does not run on here: built and run by .ci/run. */
+/* A test of the loops without Python, for processors that are only emulated here; built and run by .ci/run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 #define CHECK(condition)                                                                                              \
     do {                                                                                                              \
         if (!(condition)) {                                                                                           \
-            printf("line %d: not so: %s\n", __LINE__, #condition);                                                    \
+            printf("line %d: failed: %s\n", __LINE__, #condition);                                                    \
             exit(1);                                                                                                  \
         }                                                                                                             \
     } while (0)
@@ -56,7 +56,7 @@ static void a_ring_is_followed(void) {
     CHECK(chase(samples, 1000, &count, now() + 20 * MS, &ring, 1000) > 1);
     CHECK(ring.at < 1 << 12);
     for (size_t at = 0; at < sizeof links / sizeof *links; at++)
-        links[at] = UINT32_MAX; /* what leads out of it is followed inside */
+        links[at] = UINT32_MAX; /* links out of the ring must be followed within it */
     CHECK(chase(samples, 1000, &count, now() + 20 * MS, &ring, 1000) > 1);
 }
 

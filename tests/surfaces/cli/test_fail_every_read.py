@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.documents.document import written
+from noisewatch.documents.document import to_json
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.surfaces.reports.machine.json import describe_snapshot
 from noisewatch.surfaces.reports.machine.text import text_of_snapshot
@@ -26,11 +26,11 @@ def test_preflight_ends_with_its_verdict_and_show_has_text_and_json(fault: objec
     broken, sizes = [], []
     for number in range(1 + 3 * list[object](FAULTS).index(fault), len(sound.reads) + 1, 3 * len(FAULTS)):
         verdict = judged(FaultyMachine(*moments, fault=fault, fails_at=number))  # type: ignore[arg-type]  # from FAULTS
-        text, as_json = render(verdict, RenderOptions(0, 0.0, width=80)), written(describe_verdict(verdict, None, 0))
+        text, as_json = render(verdict, RenderOptions(0, 0.0, width=80)), to_json(describe_verdict(verdict, None, 0))
         if verdict.verdict.upper() not in text.splitlines()[-1] or verdict.verdict not in as_json:
             broken.append(number)
         snapshot = verdict.case.snapshot
-        sizes.append(min(len(text_of_snapshot(snapshot, 100)), len(written(describe_snapshot(snapshot)))))
+        sizes.append(min(len(text_of_snapshot(snapshot, 100)), len(to_json(describe_snapshot(snapshot)))))
     assert broken == []
     assert len(sizes) > 25
     assert min(sizes) > 300

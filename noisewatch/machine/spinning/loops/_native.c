@@ -1,4 +1,4 @@
-/* The loops for Python: they take buffers, and release the interpreter's lock while they run. */
+/* The loops for Python. They write to buffers, and release the interpreter's lock while they run. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000 /* Python 3.11: one build serves all later ones */
 #include <Python.h>
@@ -7,7 +7,7 @@
 
 #include "loops.h"
 
-/* Gets the buffer as 64-bit words; returns -1 with an exception if it is no buffer or shorter than `least` words. */
+/* Returns the buffer's length in 64-bit words. If it is less than `least`, returns -1 and sets an exception. */
 static int64_t words_of(const Py_buffer *view, int64_t least) {
     int64_t count = (int64_t)(view->len / (Py_ssize_t)sizeof(int64_t));
     if (count >= least)
@@ -72,12 +72,12 @@ static PyObject *native_chain(PyObject *module, PyObject *arguments) {
     return repeat(arguments, chain);
 }
 
-/* Returns the lines of the memory; 0 with an exception unless they are a power of two. */
+/* Returns the number of cache lines. If it is not a power of two, returns 0 and sets an exception. */
 static uint32_t lines_of(const Py_buffer *memory) {
     uint64_t line = LINK_WORDS * sizeof(uint32_t), lines = (uint64_t)memory->len / line;
     if (lines > 0 && lines <= UINT32_MAX && (lines & (lines - 1)) == 0 && lines * line == (uint64_t)memory->len)
         return (uint32_t)lines;
-    PyErr_SetString(PyExc_ValueError, "expected a power of two of lines");
+    PyErr_SetString(PyExc_ValueError, "expected a power of two of cache lines");
     return 0;
 }
 

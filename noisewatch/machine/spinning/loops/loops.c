@@ -8,7 +8,7 @@
 #define NS_PER_S 1000000000LL
 #define UNLIKELY(condition) __builtin_expect((condition), 0)
 
-/* The parent reads while we write: counted data must be written before the count. */
+/* The parent reads while we write, so data must be written before the count that includes it. */
 #define PUBLISH(place, value) __atomic_store_n((place), (value), __ATOMIC_RELEASE)
 
 static inline int64_t now(void) {
@@ -31,7 +31,7 @@ static int64_t switches_so_far(void) {
     return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-/* The second number of /proc/PID/schedstat: time spent runnable, waiting for a CPU. */
+/* Returns the second number of schedstat, the time spent waiting for a CPU, or -1 if it cannot be read. */
 static int64_t waited_so_far(int schedstat) {
     char text[96];
     ssize_t length = schedstat < 0 ? -1 : pread(schedstat, text, sizeof text, 0);
@@ -47,10 +47,10 @@ static int64_t waited_so_far(int schedstat) {
 }
 
 struct seen {
-    int64_t switches, waited;
+    int64_t switches, waited; /* at the previous gap */
 };
 
-/* There is no system call between two gaps; there may be one at a gap, because the clock is read again afterwards. */
+/* System calls are made only here, and the clock is read again afterwards, so they never look like a gap. */
 static void note_gap(struct spin *spin, struct seen *seen, int64_t start, int64_t length) {
     int64_t *totals = spin->totals;
     int64_t count = totals[SPIN_COUNT];
@@ -73,7 +73,7 @@ static void note_gap(struct spin *spin, struct seen *seen, int64_t start, int64_
     PUBLISH(&totals[SPIN_COUNT], count + 1);
 }
 
-/* Compiled twice: the measuring loop has no code for the test delays. */
+/* Compiled twice, so the measuring loop contains no code for delays. */
 static inline __attribute__((always_inline)) void
 spin_once(struct spin *spin, struct seen *seen, int64_t until, const int delays) {
     int64_t threshold = spin->threshold, iterations = 0, in_gaps = 0;
@@ -108,12 +108,12 @@ void spin(struct spin *spin) {
         spin_once(spin, &seen, spin->until, 0);
 }
 
-/* 16 KiB, half of the smallest first-level cache in use. */
+/* 16 KiB: half of the smallest common first-level cache. */
 #define WORDS 2048
 static uint64_t words[WORDS];
 
-/* Loads, stores and arithmetic that do not wait for each other: as many instructions per cycle as possible, so
- * that a busy sibling, which takes half of the slots, has an effect. A chain of dependent steps would hide it. */
+/* Loads, stores and arithmetic that do not wait for each other: as many instructions per cycle as possible, so a busy
+ * sibling, which takes half of the slots, has an effect. A chain of dependent steps would hide it. */
 static void one_round(void) {
     uint64_t a = 1, b = 2, c = 3, d = 5, odd = 0;
     for (size_t at = 0; at < WORDS; at += 4) {
@@ -130,7 +130,7 @@ static void one_round(void) {
     words[1] ^= (a ^ b ^ c ^ d ^ odd) << 1;
 }
 
-/* A sample begins where the previous one ended, so there is no time between them. */
+/* A sample begins when the previous one ends, so no time is lost between them. */
 #define REPEATED(samples, capacity, count, until, piece)                                                              \
     int64_t done = *(count), start = now();                                                                           \
     while (start < (until) && done < (capacity)) {                                                                    \
@@ -154,7 +154,7 @@ int64_t chain(int64_t *samples, int64_t capacity, int64_t *count, int64_t until,
     uint64_t value = 3, factor = 5;
     REPEATED(samples, capacity, count, until, {
         for (int64_t left = length; left > 0; left--) {
-            __asm__ volatile("" : "+r"(factor)); /* otherwise the compiler would optimize the chain */
+            __asm__ volatile("" : "+r"(factor)); /* keeps the compiler from shortening the chain */
             value *= factor;
             __asm__ volatile("" : "+r"(value));
         }
@@ -163,7 +163,7 @@ int64_t chain(int64_t *samples, int64_t capacity, int64_t *count, int64_t until,
 
 int64_t chase(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, struct ring *ring, int64_t steps) {
     const uint32_t *links = ring->links;
-    uint32_t last = ring->lines - 1; /* whatever the memory contains, nothing beyond it is read */
+    uint32_t last = ring->lines - 1; /* a mask: whatever the links contain, nothing outside the ring is read */
     REPEATED(samples, capacity, count, until, {
         uint32_t at = ring->at;
         for (int64_t step = 0; step < steps; step++)
@@ -172,8 +172,8 @@ int64_t chase(int64_t *samples, int64_t capacity, int64_t *count, int64_t until,
     });
 }
 
-/* A linear congruence visits every place once where the length is a power of two, the increment odd and the factor 1
- * modulo 4 (Hull and Dobell 1962, doi 10.1137/1004061). */
+/* A linear congruential generator visits every place once if the length is a power of two, the increment is odd and the
+ * factor is 1 modulo 4 (Hull and Dobell 1962, doi 10.1137/1004061). */
 void fill_ring(uint32_t *links, uint32_t lines) {
     uint32_t at = 0;
     for (uint32_t left = lines; left > 0; left--) {
@@ -183,7 +183,7 @@ void fill_ring(uint32_t *links, uint32_t lines) {
     }
 }
 
-/* Sixteen per iteration, so that the loop's counter costs nothing. */
+/* Sixteen instructions in each iteration, so the loop's counter costs nothing. */
 #define FOUR(instruction) instruction instruction instruction instruction
 #define SIXTEEN(instruction) FOUR(instruction) FOUR(instruction) FOUR(instruction) FOUR(instruction)
 

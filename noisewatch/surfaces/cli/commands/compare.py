@@ -21,7 +21,7 @@ def run(arguments: Namespace) -> int:
 
 def _judge_recording(path: str) -> tuple[Document, str | None]:
     """Return the verdict on a recording, as in `preflight --replay`, and the damage that ended the replay, if any."""
-    from noisewatch.documents.document import plain
+    from noisewatch.documents.document import to_builtins
     from noisewatch.operations.machines import MachineOptions, open_machine  # imports all checks, needed only here
     from noisewatch.operations.preflight import PreflightOptions, preflight
     from noisewatch.surfaces.cli.live import TerminalListener
@@ -29,7 +29,7 @@ def _judge_recording(path: str) -> tuple[Document, str | None]:
 
     machine = open_machine(MachineOptions(replay=path))
     verdict = preflight(machine, PreflightOptions(), TerminalListener()).verdict
-    return plain(describe_verdict(verdict, None, verdict.exit_status)), getattr(machine, "damage", None)
+    return to_builtins(describe_verdict(verdict, None, verdict.exit_status)), getattr(machine, "damage", None)
 
 
 def _render(comparison: SideComparison, form: str, in_unicode: bool) -> str:

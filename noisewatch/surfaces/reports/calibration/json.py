@@ -25,7 +25,7 @@ from noisewatch.documents.calibration import (
     SummaryPart,
     UnderLoadPart,
 )
-from noisewatch.documents.document import SCHEMA, filled
+from noisewatch.documents.document import SCHEMA, fill_part
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import chance_within_budget
@@ -69,7 +69,7 @@ def _cpu(
     figures: CpuFigures, cpu_samples: CpuSamples, threshold_ns: int, attribution: Attribution
 ) -> CalibratedCpuPart:
     edges, counts = figures.gap_histogram.edges_and_counts()
-    return filled(
+    return fill_part(
         CalibratedCpuPart,
         figures,
         trouble=figures.trouble or "none",
@@ -94,7 +94,7 @@ def _cpu(
 
 def describe_floors(calibrated: Calibrated, floors: Sequence[NoiseFloor]) -> list[FloorPart]:
     """Return `noise_floor` of the verdict: the worst CPU, for each length of samples."""
-    return [filled(FloorPart, floor, chance=calibrated.chance_of(floor), test=TEST) for floor in floors]
+    return [fill_part(FloorPart, floor, chance=calibrated.chance_of(floor), test=TEST) for floor in floors]
 
 
 def describe_noise(calibrated: Calibrated | None) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def describe_detection(calibrated: Calibrated | None, share: float | None) -> De
         return None
     if calibrated is None:
         return DetectionPart(share=share, rows=[], reason=NOT_CALIBRATED)
-    rows = [filled(NeededPart, needed) for needed in needed_samples(calibrated, share)]
+    rows = [fill_part(NeededPart, needed) for needed in needed_samples(calibrated, share)]
     return DetectionPart(share=share, rows=rows, reason=None)
 
 

@@ -11,7 +11,7 @@ from noisewatch.documents.comparison import (
     SidePart,
     StatePart,
 )
-from noisewatch.documents.document import SCHEMA, filled, written
+from noisewatch.documents.document import SCHEMA, fill_part, to_json
 from noisewatch.documents.history import ChangedFactPart
 from noisewatch.judgement.comparison import ComparedFigure, FindingDifference, OnlyOnOneSide, SideComparison
 from noisewatch.judgement.record import MachineRecord
@@ -20,7 +20,7 @@ from noisewatch.surfaces.reports.compare.text import answer_of
 
 def json_of_comparison(comparison: SideComparison) -> str:
     """Return the document of `compare --format json`."""
-    document = filled(
+    document = fill_part(
         CompareDocument,
         comparison,
         schema=SCHEMA,
@@ -29,22 +29,22 @@ def json_of_comparison(comparison: SideComparison) -> str:
         before=_side(comparison.before, comparison.only_before),
         after=_side(comparison.after, comparison.only_after),
         other_machines=comparison.are_other_machines,
-        facts=[filled(ChangedFactPart, fact) for fact in comparison.facts],
+        facts=[fill_part(ChangedFactPart, fact) for fact in comparison.facts],
         findings=[_finding(finding) for finding in comparison.findings],
         figures=[_figure(figure) for figure in comparison.figures],
         significance=comparison.significance if comparison.figures else None,
     )
-    return written(document, indent=1)
+    return to_json(document, indent=1)
 
 
 def _side(side: MachineRecord, alone: OnlyOnOneSide) -> SidePart:
-    return filled(
+    return fill_part(
         SidePart,
         side,
         file=side.source,
         target=None if side.target is None else sorted(side.target),
         against=None if side.against is None else sorted(side.against),
-        known_alone=filled(KnownAlonePart, alone, findings=alone.checks),
+        known_alone=fill_part(KnownAlonePart, alone, findings=alone.checks),
     )
 
 
@@ -52,14 +52,14 @@ def _finding(finding: FindingDifference) -> DifferentFindingPart:
     return DifferentFindingPart(
         id=finding.check_id,
         blocks=finding.blocks,
-        before=filled(StatePart, finding.before),
-        after=filled(StatePart, finding.after),
+        before=fill_part(StatePart, finding.before),
+        after=fill_part(StatePart, finding.after),
     )
 
 
 def _figure(figure: ComparedFigure) -> ComparedFigurePart:
     """Return the figure; ends of the interval that are infinite become null."""
-    return filled(
+    return fill_part(
         ComparedFigurePart,
         figure,
         figure=figure.name,

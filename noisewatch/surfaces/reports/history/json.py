@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from noisewatch.documents.document import SCHEMA, filled, written
+from noisewatch.documents.document import SCHEMA, fill_part, to_json
 from noisewatch.documents.history import (
     AcceptancePart,
     BimodalPart,
@@ -48,7 +48,7 @@ def json_of_history(view: HistoryView) -> str:
         else None,
         unjudged=list(development.unjudged) if is_judged else None,
     )
-    return written(document, indent=1)
+    return to_json(document, indent=1)
 
 
 def _acceptance_part(past: Past) -> AcceptancePart | None:
@@ -75,7 +75,7 @@ def _moves(moves: Iterable[FigureMove]) -> list[MovePart]:
             last_old_at=move.last_old.at_s,
             first_new_at=move.first_new.at_s,
             entries_since=move.after.count,
-            changed=[filled(ChangedFactPart, fact) for fact in move.changed] if move.has_facts else None,
+            changed=[fill_part(ChangedFactPart, fact) for fact in move.changed] if move.has_facts else None,
             unknown=list(move.unknown),
         )
         for move in moves

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.documents.calibration import GapPart, ShareOfGapPart, SourcePart
-from noisewatch.documents.document import filled
+from noisewatch.documents.document import fill_part
 from noisewatch.documents.machine import CulpritPart, FactsPart, FixPart, MachinePart
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -16,7 +16,7 @@ from noisewatch.model.trace.culprits import MeasuredCulprit
 
 def describe_machine(snapshot: Snapshot) -> MachinePart:
     """Return the key `machine`, which all reports share."""
-    return filled(
+    return fill_part(
         MachinePart,
         snapshot.platform,
         is_live=snapshot.is_live,
@@ -42,13 +42,13 @@ def describe_facts(snapshot: Snapshot, identifies: bool = False) -> FactsPart:
 
 def describe_culprit(culprit: Disturbance) -> CulpritPart:
     """Return one source of noise."""
-    return filled(CulpritPart, culprit, inferred=culprit.is_inferred)
+    return fill_part(CulpritPart, culprit, inferred=culprit.is_inferred)
 
 
 def describe_source(culprit: MeasuredCulprit) -> SourcePart:
     """Return one source of noise with its interruptions by length."""
     lengths = sorted(culprit.count_by_length.items())
-    return filled(
+    return fill_part(
         SourcePart,
         culprit.disturbance,
         inferred=culprit.disturbance.is_inferred,
@@ -63,7 +63,7 @@ def describe_source(culprit: MeasuredCulprit) -> SourcePart:
 
 def describe_gap(cause: GapCause) -> GapPart:
     """Return one gap."""
-    return filled(
+    return fill_part(
         GapPart,
         cause,
         at_ns=cause.start_ns,
@@ -76,9 +76,9 @@ def describe_share_of_gap(part: Part) -> ShareOfGapPart:
     """Return one part of a gap; a crowd of threads has no `tid`."""
     source = part.source
     tid = source.thread.tid if source.thread is not None and part.crowd is None else None
-    return filled(ShareOfGapPart, part, kind=source.kind, tid=tid, irq=source.irq)
+    return fill_part(ShareOfGapPart, part, kind=source.kind, tid=tid, irq=source.irq)
 
 
 def describe_fix(fix: Fix | None) -> FixPart | None:
     """Return the fix's commands, or None without any."""
-    return None if fix is None else filled(FixPart, fix)
+    return None if fix is None else fill_part(FixPart, fix)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch import __version__
-from noisewatch.documents.document import SCHEMA, filled, written
+from noisewatch.documents.document import SCHEMA, fill_part, to_json
 from noisewatch.documents.plan import CriterionPart, PlanDocument, StartPart, StepPart
 from noisewatch.judgement.plan.plan import Judged, Plan
 from noisewatch.surfaces.reports.parts.json import describe_machine
@@ -27,18 +27,18 @@ def render(plan: Plan) -> str:
         said=plan.headline,
         cost=plan.cost,
         criteria=[_criterion(judged) for judged in plan.criteria],
-        steps=[filled(StepPart, step.fix, check=step.check.id, about=step.about) for step in steps.all],
+        steps=[fill_part(StepPart, step.fix, check=step.check.id, about=step.about) for step in steps.all],
         kernel_arguments=steps.kernel_arguments,
         replaced_arguments=plan.given_options,
         unknown=dict(steps.unknown),
         left_out=dict(steps.left_out),
-        start=[filled(StartPart, line) for line in plan.start_lines],
+        start=[fill_part(StartPart, line) for line in plan.start_lines],
     )
-    return written(document, indent=1)
+    return to_json(document, indent=1)
 
 
 def _criterion(judged: Judged) -> CriterionPart:
-    return filled(
+    return fill_part(
         CriterionPart,
         judged.answer,
         id=judged.criterion.replace(" ", "-"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
-from noisewatch.documents.document import written
+from noisewatch.documents.document import to_json
 from noisewatch.errors import NothingUndisturbed
 from noisewatch.judgement.run.reasons import describe_run
 from noisewatch.operations.run.conclusion import conclude
@@ -45,7 +45,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     clauses = not_watched_clauses(series)
     if clauses:
         metadata[NOT_WATCHED] = printable("; ".join(clauses))
-    return written({"version": FORMAT_VERSION, "metadata": metadata, "benchmarks": benchmarks}, indent=1)
+    return to_json({"version": FORMAT_VERSION, "metadata": metadata, "benchmarks": benchmarks}, indent=1)
 
 
 def _run(judged: JudgedRepetition) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from noisewatch import __version__
 from noisewatch.documents import run as parts
-from noisewatch.documents.document import SCHEMA, DocumentPart, filled, written
+from noisewatch.documents.document import SCHEMA, DocumentPart, fill_part, to_json
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
@@ -59,7 +59,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
         repetitions=[repetition_of(judged) for judged in series.repetitions],
         footer=footer_of(series, options),
     )
-    return written(document, indent=1)
+    return to_json(document, indent=1)
 
 
 def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> parts.RunDocument:
@@ -116,7 +116,7 @@ def _counters(machine: Snapshot) -> Literal["ticks", "cpuacct", "schedstat"]:
 
 
 def _options(options: RunOptions) -> parts.RunOptionsPart:
-    return filled(
+    return fill_part(
         parts.RunOptionsPart,
         options,
         retry=options.most_retries,
@@ -137,7 +137,7 @@ def _calibration(calibrated: Calibrated) -> parts.RunCalibrationPart:
         core=samples.core,
         scheduler="fifo" if samples.is_realtime else "other",
         cpus=[
-            filled(parts.RunCpuPart, figures, trouble=figures.trouble or "none")
+            fill_part(parts.RunCpuPart, figures, trouble=figures.trouble or "none")
             for figures in calibrated.calibration.cpus
         ],
         noise_floor=describe_floors(calibrated, calibrated.floors),
@@ -153,7 +153,7 @@ def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
     repetition, use = judged.repetition, judged.repetition.use
     trace, freezing = repetition.trace, repetition.freezing
     left = repetition.name_by_left_pid
-    return filled(
+    return fill_part(
         parts.RepetitionPart,
         repetition,
         kind="repetition",
@@ -171,7 +171,7 @@ def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
         frozen_ns=None if freezing.unknown is not None and not freezing.ns else freezing.ns,
         held_ns=None if isinstance(trace, str) else trace.states.held_ns,
         blocked_ns=None if isinstance(trace, str) else trace.states.blocked_ns,
-        rusage=filled(
+        rusage=fill_part(
             parts.UsagePart,
             use,
             voluntary_switches=use.switches,
@@ -210,7 +210,7 @@ def _verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
 
 
 def _reason(reason: RunReason) -> parts.ReasonPart:
-    return filled(parts.ReasonPart, reason, name=printable(reason.name))
+    return fill_part(parts.ReasonPart, reason, name=printable(reason.name))
 
 
 def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
@@ -220,7 +220,7 @@ def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
     """
     conclusion = conclude(series)
     culprits = conclusion.culprits[:_MOST_CULPRITS]
-    return filled(
+    return fill_part(
         parts.FooterPart,
         conclusion,
         kind="footer",
@@ -246,7 +246,7 @@ def _end_of(series: RunSeries) -> parts.DonePart | parts.ByFailurePart | parts.B
 
 def _conclusion(command: CommandConclusion) -> parts.ConclusionPart:
     selected = command.selected
-    return filled(
+    return fill_part(
         parts.ConclusionPart,
         command,
         command=COMMANDS[command.command],
@@ -254,7 +254,7 @@ def _conclusion(command: CommandConclusion) -> parts.ConclusionPart:
         undisturbed=selected.of_undisturbed,
         counts=_counts([selected]),
         is_refused=selected.is_refused,
-        placement_advice=[filled(parts.PlacementAdvicePart, advice) for advice in command.advice],
+        placement_advice=[fill_part(parts.PlacementAdvicePart, advice) for advice in command.advice],
     )
 
 
@@ -273,7 +273,7 @@ def _counts(selected: Sequence[SelectedByCause]) -> parts.RunCountsPart:
 
 
 def _culprit(culprit: RunCulprit) -> parts.RunCulpritPart:
-    return filled(
+    return fill_part(
         parts.RunCulpritPart,
         culprit,
         name=printable(culprit.name),
@@ -291,7 +291,7 @@ def _results(results: MarkedResults, identifies: bool) -> parts.ResultsPart:
         file=printable(path) if identifies else clean(os.path.basename(path)),
         counts=parts.RunCountsPart(**{outcome: outcomes.count(outcome) for outcome in RunOutcome}),
         runs=[
-            filled(
+            fill_part(
                 parts.MarkedRunPart,
                 marked.run,
                 name=printable(marked.run.name),
@@ -347,7 +347,7 @@ def placement_of(placement: Placement) -> parts.PlacementPart:
 
 
 def _thread(thread: ThreadPlacement, has_kinds: bool) -> parts.ThreadPart:
-    return filled(
+    return fill_part(
         parts.ThreadPart,
         thread,
         name=printable(thread.name),
@@ -439,7 +439,7 @@ class ReceiptKeeper(RunListener):
         """Write the line; show a remark at the first failure only."""
         if self.is_incomplete:
             return
-        left = line = written(document).encode("utf-8", "replace")
+        left = line = to_json(document).encode("utf-8", "replace")
         try:
             while left:
                 left = left[os.write(self._descriptor, left) :]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from noisewatch.documents.document import SCHEMA, plain
+from noisewatch.documents.document import SCHEMA, to_builtins
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.kinds import Tracer
 from noisewatch.model.interval.disturbance import Disturbance
@@ -46,7 +46,8 @@ def _by_trace(traced: TracedCpu, followed: TraceRun) -> dict[str, Any]:
         "works": None if traced.main_thread is None else describe_source(traced.main_thread),
         "stolen_ns": traced.stolen_ns,
         "culprits": [
-            {**plain(describe_source(culprit)), **_remedy(culprit.disturbance, followed)} for culprit in traced.culprits
+            {**to_builtins(describe_source(culprit)), **_remedy(culprit.disturbance, followed)}
+            for culprit in traced.culprits
         ],
         "longest_stretches": [  # that other tasks or interrupts had without a break, in ns since the trace began
             {
@@ -78,4 +79,4 @@ def _remedy(disturbance: Disturbance, followed: TraceRun) -> dict[str, Any]:
 
 def _describe_counted(disturbance: Disturbance) -> dict[str, Any]:
     unknown = dict.fromkeys(("count", "p50_ns", "p99_ns", "max_ns"))
-    return {**plain(describe_culprit(disturbance)), **unknown, "lengths_ns": [], "counts": []}
+    return {**to_builtins(describe_culprit(disturbance)), **unknown, "lengths_ns": [], "counts": []}

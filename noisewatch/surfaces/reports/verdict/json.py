@@ -6,7 +6,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from noisewatch import __version__
-from noisewatch.documents.document import SCHEMA, filled, written
+from noisewatch.documents.document import SCHEMA, fill_part, to_json
 from noisewatch.documents.verdict import CausePart, FindingPart, VerdictDocument
 from noisewatch.judgement.causes import Cause, causes_of
 from noisewatch.judgement.finding_words import full_statement
@@ -18,13 +18,13 @@ from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
 def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the document of `preflight --format json`."""
-    return written(_verdict_document(verdict, options), indent=1)
+    return to_json(_verdict_document(verdict, options), indent=1)
 
 
 def render_lines(verdict: Verdict, options: RenderOptions) -> str:
     """Return the lines of `preflight --format jsonl`: a head with all other keys, then a line for each finding."""
     document = _verdict_document(verdict, options)
-    return "".join(map(written, [replace(document, findings=UNSET), *(document.findings or ())]))
+    return "".join(map(to_json, [replace(document, findings=UNSET), *(document.findings or ())]))
 
 
 def _verdict_document(verdict: Verdict, options: RenderOptions) -> VerdictDocument:
@@ -65,7 +65,7 @@ def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status:
 
 def _finding(finding: Finding) -> FindingPart:
     answer = finding.answer
-    return filled(
+    return fill_part(
         FindingPart,
         answer,
         id=finding.check.id,
@@ -82,7 +82,7 @@ def _finding(finding: Finding) -> FindingPart:
 
 
 def _cause(cause: Cause) -> CausePart:
-    return filled(
+    return fill_part(
         CausePart,
         cause,
         findings=[finding.check.id for finding in cause.findings],

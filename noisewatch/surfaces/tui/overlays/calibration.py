@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.documents.document import SCHEMA, written
+from noisewatch.documents.document import SCHEMA, to_json
 from noisewatch.judgement.case import Calibrated
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.machine.spinning.calibration.run import Progress
@@ -83,7 +83,7 @@ class CalibrationOverlay(Overlay[Calibrated]):
             **describe_noise(self.result),
         }
         sections = sections_of(CalibratedTarget(frozenset(self.target), None, self.result), WIDTH, UNICODE)
-        return {"json": written(figures, indent=1), "md": markdown_of_sections(sections)}
+        return {"json": to_json(figures, indent=1), "md": markdown_of_sections(sections)}
 
     def announcement(self) -> list[str]:
         if self.origin is not None:

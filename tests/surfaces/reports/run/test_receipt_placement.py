@@ -9,7 +9,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
-from noisewatch.documents.document import written
+from noisewatch.documents.document import to_json
 from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads
 from noisewatch.surfaces.reports.run.receipt import MOST_THREADS, placement_of
 from tests.judgement.run.test_placement_reasons import placed
@@ -22,7 +22,7 @@ from tests.surfaces.reports.verdicts import HOSTILE_NAMES
 
 def _describe(placement: Placement) -> dict[str, Any]:
     """Return the placement as a line of the receipt contains it, once the schema has accepted it."""
-    document: dict[str, Any] = json.loads(written(placement_of(placement)))
+    document: dict[str, Any] = json.loads(to_json(placement_of(placement)))
     whole = schema()
     part = {"$schema": whole["$schema"], "$ref": "#/$defs/placement", "$defs": whole["$defs"]}
     assert [error.message for error in Draft202012Validator(part).iter_errors(document)] == []
