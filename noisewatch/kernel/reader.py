@@ -64,7 +64,7 @@ class EarlierSnapshots:
         """Begin reading settings, and forget values that were not read since the last time: groups come and go."""
         self._older, self._parsed = self._parsed, {}
 
-    def take_in(self, content_by_path: Mapping[str, bytes]) -> None:
+    def keep_contents(self, content_by_path: Mapping[str, bytes]) -> None:
         """Keep a snapshot's contents.
 
         Files whose reading interrupts a CPU never recur, because they are only read when a run begins.
@@ -321,7 +321,7 @@ class Reader:
     def end(self) -> None:
         """Keep this snapshot's contents for the next one."""
         contents = self._content_by_path.items()
-        self.earlier.take_in({path: content for path, content in contents if isinstance(content, bytes)})
+        self.earlier.keep_contents({path: content for path, content in contents if isinstance(content, bytes)})
 
     def is_absent(self, path: str) -> bool:
         """Return whether the file certainly does not exist, rather than being hidden."""

@@ -83,7 +83,7 @@ def test_warnings_before_the_verdict_do_not_change_it(node: Node) -> None:
 
 @pytest.mark.parametrize(("output", "reason"), [
     (_TRACEBACK, "noisewatch: ModuleNotFoundError: No module named 'noisewatch'"),
-    ("", "noisewatch: noisewatch says nothing (status 1)"),
+    ("", "noisewatch: noisewatch printed nothing (status 1)"),
 ])  # fmt: skip
 def test_the_error_of_noisewatch_is_the_reason(node: Node, output: str, reason: str) -> None:
     node.set_verdict(1, output)

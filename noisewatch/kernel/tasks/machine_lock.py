@@ -1,10 +1,10 @@
-"""The machine's lock for a benchmark: a line in a file, valid while the process that it names is alive.
+"""The machine's lock for a benchmark: a line in a file that names its owner, valid while this process is alive.
 
     /run/lock/noisewatch.lock      4711 81234567 4026531836 nightly.sh     pid, start time in ticks, namespace, name
 
-Descendants of the named process hold the lock too: a script with the lock may call a script that locks. The start time
-distinguishes the process from a later one with its pid, and the pid namespace, pid_namespaces(7), from one in another
-container; its name may change (execve). An empty file is a released lock.
+The owner's descendants hold the lock too, so a script with the lock may call another script that takes it. The start
+time distinguishes the owner from a later process with its PID, and the PID namespace, pid_namespaces(7), from a process
+in another container. The name may change (execve), so it is not compared. An empty file is a released lock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINE = regex(r"(\d{1,10}) (\d{1,20}) (\d{1,20}) ([^\n]{0,100})\n?", re.ASCII)
 
 
 class Owner(Struct, frozen=True):
-    """The process that a lock names."""
+    """The process that owns the lock."""
 
     pid: int
     started_ticks: int
@@ -42,7 +42,7 @@ class Owner(Struct, frozen=True):
 class MachineLock(Struct, frozen=True):
     """The state of the lock: free, or held by an owner that is alive, gone (a stale lock) or unknown.
 
-    `is_ours`: the owner is an ancestor of this process, and so holds the lock for this run.
+    `is_ours`: whether the owner is an ancestor of this process, or None if unknown. This process then holds it too.
     """
 
     owner: Owner | None
@@ -51,12 +51,12 @@ class MachineLock(Struct, frozen=True):
 
     @property
     def is_free(self) -> bool:
-        """Whether the lock may be taken: it has no owner, or the owner is known to be gone."""
+        """Whether the lock can be taken: it has no owner, or its owner is known to be gone."""
         return self.owner is None or self.is_alive is False
 
 
 def parse_lock(text: str) -> Owner | None:
-    """Return the owner, or None for a released lock. Raise Malformed."""
+    """Parse the lock file. Return the owner, or None if the lock is released. Raise Malformed."""
     if not text.strip():
         return None
     match = require_match(_LINE.fullmatch(text), "`pid ticks namespace name`", text.strip())
@@ -64,7 +64,7 @@ def parse_lock(text: str) -> Owner | None:
 
 
 def read_owner(reader: Reader, pid: int) -> Owner:
-    """Return the process as an owner of the lock. Raise Unreadable if it does not exist, and Malformed."""
+    """Read what the lock file has to contain about the process. Raise Unreadable (it does not exist) or Malformed."""
     stat = _read_stat(reader, pid)
     namespace = _own_namespace(reader)
     if namespace is None:
@@ -79,7 +79,7 @@ def _own_namespace(reader: Reader) -> int | None:
 
 
 def read_machine_lock(reader: Reader) -> MachineLock | None:
-    """Return the lock now, or None if it cannot be read."""
+    """Return the current state of the lock, or None if it cannot be read."""
     try:
         return lock_of(reader, parse_lock(reader.text(PATH, expected=False)))
     except Absent:
@@ -98,7 +98,7 @@ def lock_of(reader: Reader, owner: Owner | None) -> MachineLock:
 
 
 def _has_started_us(reader: Reader, owner: Owner) -> bool | None:
-    """Return whether the live owner is an ancestor of this process; None if an ancestor is not visible."""
+    """Return whether the live owner is an ancestor of this process, or None if an ancestor is not visible."""
     pids, visited = set(reader.machine.own_pids), set[int]()
     while pids - visited:
         if owner.pid in pids:
@@ -116,9 +116,9 @@ def _read_stat(reader: Reader, pid: int) -> ThreadStat:
 
 
 def is_alive(reader: Reader, owner: Owner) -> bool | None:
-    """Return whether the process still runs; None if unknown, as for one in another container.
+    """Return whether the owner still runs, or None if unknown, as for a process in another container.
 
-    Where /proc hides other users' processes (hidepid), a signal that is not permitted shows that the process exists.
+    If /proc hides other users' processes (hidepid), kill(2) shows by its error whether the process exists.
     """
     if _own_namespace(reader) != owner.namespace:
         return None

@@ -1,23 +1,22 @@
-"""The state that a benchmark inherits from its starter, read from this process, which inherited the same.
+"""The state that a benchmark inherits from the process that starts it, read from noisewatch, which inherited the same.
 
     /proc/self/stat         4711 (python3) S 4700 … 20 0 1 …       field 19 is nice, 41 the policy
-    /proc/self/personality  00040000                              hexadecimal; this one is ADDR_NO_RANDOMIZE
+    /proc/self/personality  00040000                              hexadecimal; this flag is ADDR_NO_RANDOMIZE
     /proc/self/status       TracerPid:  0
                             CapEff:     000001ffffffffff
                             Seccomp:    2                     0: none, 1: strict, 2: filters
-    /proc/self/uid_map               0          0 4294967295   root is root; otherwise of a user namespace alone
+    /proc/self/uid_map               0          0 4294967295   the machine's own user namespace
     /proc/self/limits       Max cpu time              unlimited            unlimited            seconds
 
-https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html and the pages of the others. The files are those of the
-process's first thread, whichever thread reads them.
+https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html and the other files' pages. Whichever thread reads them, the
+files describe the process's first thread.
 
-Whether /proc shows other users' processes depends on how it is mounted:
+A mount option of /proc can hide other users' processes:
 
     proc /proc proc rw,nosuid,nodev,noexec,relatime,hidepid=invisible 0 0
 
-https://docs.kernel.org/filesystems/proc.html (mount options): hidepid=1 hides the content of their folders, 2
-(invisible) and 4 (ptraceable) the folders, except from processes that may trace all (CAP_SYS_PTRACE) and from the group
-gid=.
+https://docs.kernel.org/filesystems/proc.html (mount options): hidepid=1 hides the content of their folders; 2
+(invisible) and 4 (ptraceable) hide the folders. Processes with CAP_SYS_PTRACE and the group gid= still see them.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ NAMESPACE = "whether this process is in the machine's own user namespace"
 UNLIMITED = float("inf")
 NO_RANDOMISATION = 0x004_0000  # ADDR_NO_RANDOMIZE in linux/personality.h
 
-# Only names: a value may be a secret, and so may any other name.
+# Only the names of these variables are read: values and other names may be secret.
 _RELEVANT_VARIABLES = frozenset(
     {
         *("LD_PRELOAD", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES", "PYTHONMALLOC", "PYTHONHASHSEED"),
@@ -66,41 +65,41 @@ _CAPABILITIES = regex(r"^CapEff:\t([0-9a-f]{16})$", re.MULTILINE)
 
 
 class Scheduling(Struct, frozen=True):
-    """How a process is scheduled: its nice value, and its policy by the kernel's number."""
+    """A process's nice value and its scheduling policy (the kernel's number)."""
 
     nice: int
     policy: int
 
 
 class OwnParent(Struct, frozen=True):
-    """The process that started this one, usually the user's shell."""
+    """The parent of this process, usually the user's shell."""
 
     pid: int
     scheduling: Scheduling
 
 
 class OwnStatus(Struct, frozen=True):
-    """The tracer of this process (0: none), and its effective capabilities as a mask."""
+    """The PID of this process's tracer (0: none), and the mask of its effective capabilities."""
 
     tracer_pid: int
     capabilities: int
 
 
 class Environment(Struct, frozen=True):
-    """The variables of _RELEVANT_VARIABLES that are set, and the size of all variables in bytes."""
+    """The names of _RELEVANT_VARIABLES that are set, and the size (bytes) of all variables."""
 
     names: tuple[str, ...]
     size_bytes: int
 
 
 class OwnProcess(Struct, frozen=True):
-    """The state that this process has inherited. None is unknown in all fields."""
+    """The state that this process has inherited. A field of None is unknown."""
 
     scheduling: Scheduling | None
     parent: OwnParent | None
     personality: int | None
     status: OwnStatus | None
-    limits: Mapping[str, float] | None  # soft limits, by the kernel's name; infinite if unlimited
+    limits: Mapping[str, float] | None  # soft limits by the kernel's name; infinite if unlimited
     environment: Environment | None
     seccomp_mode: int | None
     is_in_user_namespace: bool | None  # whether its capabilities are valid only in a user namespace
@@ -123,7 +122,7 @@ UNKNOWN_PROCESS = OwnProcess(
 
 
 def parse_scheduling(stat: str) -> Scheduling:
-    """Return the nice value and policy in /proc/PID/stat. Raise Malformed."""
+    """Parse the nice value and policy in /proc/PID/stat. Raise Malformed."""
     fields = stat.rpartition(")")[2].split()
     words = [fields[number] for number in (16, 38)] if len(fields) > 38 else []
     if not words or not all(is_count(word.removeprefix("-")) for word in words):
@@ -132,7 +131,7 @@ def parse_scheduling(stat: str) -> Scheduling:
 
 
 def parse_personality(text: str) -> int:
-    """Return the personality flags. Raise Malformed."""
+    """Parse the personality flags. Raise Malformed."""
     word = text.strip()
     if _PERSONALITY.fullmatch(word) is None:
         raise Malformed("a hexadecimal number such as 00040000", word)
@@ -140,7 +139,7 @@ def parse_personality(text: str) -> int:
 
 
 def parse_own_status(text: str) -> OwnStatus:
-    """Return the tracer and the effective capabilities. Raise Malformed."""
+    """Parse the tracer and the effective capabilities. Raise Malformed."""
     tracer, capabilities = _TRACER.search(text), _CAPABILITIES.search(text)
     if tracer is None or capabilities is None:
         raise Malformed("lines `TracerPid: 0` and `CapEff: 0000000000000000`", text[-20:])
@@ -148,12 +147,12 @@ def parse_own_status(text: str) -> OwnStatus:
 
 
 def parse_seccomp_mode(text: str) -> int:
-    """Return the seccomp mode. Raise Malformed, also if the line is missing: kernels without seccomp are rare."""
+    """Parse the seccomp mode. Raise Malformed, even for the rare kernels without seccomp, which lack the line."""
     return int(require_match(_SECCOMP.search(text), "a line `Seccomp: 0`", text[-20:])[1])
 
 
 def parse_limits(text: str) -> Mapping[str, float]:
-    """Return the soft limits by name, infinite if unlimited. Raise Malformed."""
+    """Parse the soft limits by name, infinite if unlimited. Raise Malformed."""
     limits: dict[str, float] = {}
     for number, line in enumerate(lines_of(text)[1:], start=2):
         match = _LIMIT.fullmatch(line)
@@ -166,7 +165,7 @@ def parse_limits(text: str) -> Mapping[str, float]:
 
 
 def read_own_process(reader: Reader) -> OwnProcess:
-    """Return this process's inherited state, which its children and its shell's children inherit too."""
+    """Return the state that this process has inherited, as other children of its shell do."""
     return OwnProcess(
         scheduling=reader.parse(STAT, parse_scheduling),
         parent=_parent(reader.ask(PARENT, ask_parent)),
@@ -182,16 +181,16 @@ def read_own_process(reader: Reader) -> OwnProcess:
 
 
 def ask_parent() -> Json:
-    """Return pid, nice value and policy; null if the parent is outside the container. Raise OSError if it is gone.
+    """Return the parent's PID, nice value and policy; None if it is outside the container. Raise OSError if it is gone.
 
-    The parent's stat is read as an answer because the file is also read for the list of tasks.
+    This is a question, not a read of the parent's stat file, because that file is already read for the list of tasks.
     """
     pid = os.getppid()
     return [pid, os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid)] if pid > 0 else None
 
 
 def ask_is_machines_namespace() -> Json:
-    """Return whether all users are mapped to themselves, user_namespaces(7); true on a kernel without namespaces."""
+    """Return whether all users are mapped to themselves, user_namespaces(7); True on a kernel without namespaces."""
     try:
         return Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
     except FileNotFoundError:
@@ -233,19 +232,19 @@ _MAY_TRACE = 1 << 19  # CAP_SYS_PTRACE, in linux/capability.h
 
 
 def parse_hidepid(text: str) -> str | None:
-    """Return the option's value on the last mount of /proc, which covers the others; None if it hides no process.
+    """Parse the value of hidepid on the last mount of /proc, which covers the others; None if it hides no process.
 
-    Raise Malformed, also if /proc is not among the mounts.
+    Raise Malformed, also if /proc is not mounted.
     """
     options = [mount.options for mount in parse_mounts(text) if (mount.folder, mount.kind) == _PROC]
     if not options:
-        raise Malformed("how /proc is mounted", text[-20:])
+        raise Malformed("a mount of /proc", text[-20:])
     hides = _HIDES.search(options[-1])
     return hides[1] if hides is not None else None
 
 
 def read_hidepid_reason(reader: Reader) -> str | None:
-    """Return why some processes may be hidden although kernel threads are visible; None if none are."""
+    """Return why other users' processes may be hidden although kernel threads are visible, or None if all are shown."""
     path = OWN_MOUNTS if reader.text_or_none(OWN_MOUNTS, expected=False) is not None else MOUNTS
     try:
         value = parse_hidepid(reader.text(path, expected=False))

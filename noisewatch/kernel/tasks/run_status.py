@@ -4,10 +4,10 @@
      "programs": ["bench"], "wanted": 10, "number": 7, "command": 0, "since_ns": 81234567, "counts": [5, 1, 0, 0, 0],
      "repetitions": [[6, 6, 0, 80000000, 81000000, "disturbed", "stress-ng (pid 812) on CPU 3: 12 ms (1.2%)"]]}
 
-An entry of `repetitions` has the number of its first and of its last repetition, the command (null: both), begin and
-end on CLOCK_MONOTONIC, the outcome, and the reason. Consecutive short repetitions share an entry. `counts` has the
-numbers of undisturbed, disturbed, unknown, failed and cut short repetitions; the last two have no measurement. The
-content is a claim of the process that wrote it: it is shown as such, and no verdict is based on it.
+An entry of `repetitions` contains the numbers of its first and last repetition, the command (null: both), start and end
+on CLOCK_MONOTONIC (ns), the outcome, and the reason. Consecutive short repetitions share an entry. `counts` contains
+the numbers of undisturbed, disturbed, unknown, failed and cut short repetitions; the last two were not measured.
+Another process wrote this, so it is shown as that process's claim, and no verdict is based on it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from noisewatch.text import printable
 QUESTION = "benchmark runs"
 SCHEMA = 1
 OUTCOMES = ("undisturbed", "disturbed", "unknown", "failed", "cut short")
-_FEWEST_COUNTS = 3  # earlier versions have only the first three
+_FEWEST_COUNTS = 3  # earlier versions have only these three
 MOST_REPETITIONS = 64  # older entries are dropped
 LONGEST_TEXT = 240  # characters
 _MOST_RUNS = 16
@@ -50,7 +50,7 @@ class RunStage(StrEnum):
 
 
 class ReportedRepetition(Struct, frozen=True, kw_only=True):
-    """One repetition, or several short ones with the same outcome; `said` is the reason for the first one's outcome."""
+    """A repetition, or several short ones with the same outcome. `reason` explains the first one's outcome."""
 
     number: int
     last: int
@@ -58,13 +58,13 @@ class ReportedRepetition(Struct, frozen=True, kw_only=True):
     began_ns: int
     ended_ns: int
     outcome: str  # one of OUTCOMES
-    said: str
+    reason: str
 
 
 class RunStatus(Struct, frozen=True, kw_only=True):
     """The status of a run. Repetition `number` (None before the first) began at `since_ns`.
 
-    `is_alive` is whether the run's process still exists; None is unknown.
+    `is_alive`: whether the run's process still exists, or None if unknown.
     """
 
     owner: Owner
@@ -81,7 +81,7 @@ class RunStatus(Struct, frozen=True, kw_only=True):
 
 
 def parse_run_status(text: str) -> RunStatus:
-    """Return the status that a run published. Raise Malformed for any other content."""
+    """Parse the status that a run published. Raise Malformed."""
     try:
         return _status(json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -123,7 +123,7 @@ def _repetition(
         began_ns=_count(began_ns),
         ended_ns=_count(end_ns),
         outcome=outcome,
-        said=_text(reason, LONGEST_TEXT),
+        reason=_text(reason, LONGEST_TEXT),
     )
     if outcome not in OUTCOMES or repetition.last < repetition.number or repetition.ended_ns < repetition.began_ns:
         raise ValueError("a repetition")
@@ -143,9 +143,9 @@ def _text(value: Json, longest: int) -> str:
 
 
 def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunStatus, ...]:
-    """Return the status of each run on this machine; empty if none can be read, as from an older recording.
+    """Return the status of each run on this machine; empty if none can be read, as in an older recording.
 
-    `answer` returns the texts on this host. A run whose process is gone is left out unless its status is ended.
+    `answer` returns the texts on a live host. A run whose process is gone is left out unless it had ended.
     """
     try:
         texts = reader.machine.ask(QUESTION, answer)
@@ -155,7 +155,7 @@ def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunSt
     for text in texts[:_MOST_RUNS] if isinstance(texts, list) else ():
         try:
             status = parse_run_status(text)
-        except Malformed:  # a newer version's status, or something else
+        except Malformed:  # from a newer version, or not a status at all
             continue
         status = replace(status, is_alive=is_alive(reader, status.owner))
         if status.is_alive or status.stage == RunStage.ENDED:
@@ -164,9 +164,9 @@ def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunSt
 
 
 def cpus_by_watcher(runs: Iterable[RunStatus]) -> Mapping[int, CpuSet]:
-    """Return each watched command's own CPUs, by the pid of the process that watches it.
+    """Return the CPUs of each watched command by the PID of its watcher, the noisewatch that runs it.
 
-    CPUs that several commands use are left out, because there the commands disturb each other.
+    CPUs that several commands use are left out, because the commands disturb each other there.
     """
     alive = [run for run in runs if run.is_alive]
     times = Counter(cpu for run in alive for cpu in run.cpus)
@@ -174,7 +174,7 @@ def cpus_by_watcher(runs: Iterable[RunStatus]) -> Mapping[int, CpuSet]:
 
 
 def commands_in(runs: Iterable[RunStatus], tasks: Tasks | None) -> Mapping[int, CpuSet]:
-    """Return the CPUs of each process of a watched command, by pid, without the process that watches it."""
+    """Return the CPUs by PID of each process of a watched command, without its watcher."""
     watchers = cpus_by_watcher(runs)
     if not watchers or tasks is None:
         return {}

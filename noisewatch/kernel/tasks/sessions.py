@@ -1,6 +1,6 @@
-"""The numbers of login sessions and users, never the users' names.
+"""The numbers of login sessions and their users, without the users' names.
 
-psutil reads /run/utmp; where the distribution has dropped that file, /run/systemd/sessions has them:
+psutil reads /run/utmp. Distributions that no longer have this file list sessions in /run/systemd/sessions:
 
     UID=1000
     CLASS=user
@@ -22,19 +22,19 @@ from noisewatch.machine import Json
 QUESTION = "sessions of users"
 _UTMP = ("/run/utmp", "/var/run/utmp")
 _LOGIND = "/run/systemd/sessions"
-_SYSTEMD_RUNS = "/run/systemd/system"  # sd_booted(3); without it the folder of sessions may exist but stay empty
-_USERS_OWN = ("user", "user-early")  # not those of the greeter, or of services that systemd runs for a user
+_SYSTEMD_RUNS = "/run/systemd/system"  # sd_booted(3); without systemd the sessions folder may exist but stay empty
+_USER_CLASSES = ("user", "user-early")  # without the greeter's sessions, and those for a user's services
 
 
 class Sessions(Struct, frozen=True):
-    """The numbers of login sessions and users. None is unknown."""
+    """The numbers of login sessions and their users. None is unknown."""
 
     sessions: int | None
     users: int | None
 
 
 def read_sessions(reader: Reader) -> Sessions:
-    """Return the numbers of open sessions and of their users."""
+    """Return the numbers of open sessions and their users."""
     answer = reader.ask(QUESTION, _count)
     numbers = [answer.get(name) if isinstance(answer, dict) else None for name in ("sessions", "users")]
     return Sessions(*(number if type(number) is int and number >= 0 else None for number in numbers))
@@ -53,9 +53,9 @@ def _count() -> Json:
 
 
 def count_sessions(texts: list[str]) -> dict[str, int]:
-    """Count the sessions in logind's files, and their users."""
-    described = [dict(line.partition("=")[::2] for line in text.splitlines()) for text in texts]
-    open_ones = [
-        session for session in described if session.get("CLASS") in _USERS_OWN and session.get("STATE") != "closing"
+    """Count the open sessions in the texts of logind's files, and their users."""
+    sessions = [dict(line.partition("=")[::2] for line in text.splitlines()) for text in texts]
+    open_sessions = [
+        session for session in sessions if session.get("CLASS") in _USER_CLASSES and session.get("STATE") != "closing"
     ]
-    return {"sessions": len(open_ones), "users": len({session.get("UID") for session in open_ones})}
+    return {"sessions": len(open_sessions), "users": len({session.get("UID") for session in open_sessions})}

@@ -78,9 +78,9 @@ class TraceCollector:
             for tid in self._sends.tids:
                 self._remember_thread(tid)
         if sum(map(len, self._pending.values())) > _MOST_PENDING:
-            self._take_in()
+            self._parse_pending()
 
-    def _take_in(self) -> None:
+    def _parse_pending(self) -> None:
         for cpu, trace in self._traces.items():
             for page in self._pending[cpu]:
                 trace.feed(page)
@@ -93,7 +93,7 @@ class TraceCollector:
             self._end_ns = time.monotonic_ns()
             self._buffers.stop()
             self.drain()
-            self._take_in()
+            self._parse_pending()
             for trace in self._traces.values():
                 trace.finish(self._end_ns)
 

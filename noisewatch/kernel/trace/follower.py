@@ -84,7 +84,7 @@ class CommandTimes:
         return max(self._ended_ns.values()) if self.own.group <= self._ended_ns.keys() else None
 
     def find_ends(self, trace: CpuTrace) -> None:
-        """Note which threads of the command's first process ended on the CPU. Call it for all CPUs before `take_in`."""
+        """Note which threads of the command's first process ended on the CPU: for all CPUs before any `add_events`."""
         for at_ns, tid, state in trace.leaves:
             if tid in self.own.group and at_ns >= self.began_ns and self.own.is_own(tid, at_ns):
                 if is_end(state):
@@ -92,13 +92,13 @@ class CommandTimes:
                 elif at_ns > self._ended_ns.get(tid, at_ns):  # another thread has called execve
                     del self._ended_ns[tid]
 
-    def take_in(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
+    def add_events(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
         """Add a CPU's new events up to `until_ns` (None: all). Births up to then must have been added to `own`."""
         pieces, sources = trace.pieces, trace.sources
         if trace.lost_pieces:
             self.cut_cpus |= {trace.cpu}
         self._own_ns[trace.cpu] += 0
-        self._take_in_states(trace, until_ns)
+        self._add_states(trace, until_ns)
         for start_ns, end_ns, number in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
             begin_ns = max(start_ns, self.began_ns)
             stop_ns = end_ns if until_ns is None else min(end_ns, until_ns)
@@ -120,7 +120,7 @@ class CommandTimes:
                 key = trace.cpu, replace(source, number=0) if is_own else source, is_own
                 self._total_of(key, begin_ns, sends).add(begin_ns, stop_ns, doubt_ns)
 
-    def _take_in_states(self, trace: CpuTrace, until_ns: int | None) -> None:
+    def _add_states(self, trace: CpuTrace, until_ns: int | None) -> None:
         """Add the threads that left the CPU, and its idle times, in which a ready thread could have run."""
         for at_ns, tid, state in trace.leaves:
             if self.began_ns <= at_ns and (until_ns is None or at_ns < until_ns) and self.own.is_own(tid, at_ns):
@@ -280,18 +280,18 @@ class TraceFollower:
                 self._sends.feed(page)
         self._sends.sort()
         if sum(map(len, self._pending.values())) > _MOST_PENDING:
-            self._take_in(None)
+            self._parse_pending(None)
 
     def look(self) -> None:
         """Fetch and parse the new pages, while the threads still exist and have names."""
         self.drain()
-        self._take_in(None)
+        self._parse_pending(None)
         self._lose_if_off()
 
     def end(self, end_ns: int) -> TraceWindow | str:
         """Return the trace of the command, which ended by `end_ns`, or the reason why there is none."""
         self.drain()
-        self._take_in(end_ns)
+        self._parse_pending(end_ns)
         times = self._times
         if times is None:
             return _NOT_FOLLOWED
@@ -316,7 +316,7 @@ class TraceFollower:
         while (unended := self._find_unended(own, end_ns)) and time.monotonic_ns() < until_ns:
             time.sleep(0.001)
             self.drain()
-            self._take_in(end_ns)
+            self._parse_pending(end_ns)
         for trace in unended:
             trace.lose()
         return _END_MISSING.format(name_cpus([trace.cpu for trace in unended])) if unended else None
@@ -328,10 +328,10 @@ class TraceFollower:
             if own.is_own(trace.tid, end_ns) and not os.path.exists(f"/proc/{trace.tid}")
         ]
 
-    def _take_in(self, end_ns: int | None) -> None:
+    def _parse_pending(self, end_ns: int | None) -> None:
         births = self._births_until(self._read_ns)
         if self._times is not None:
-            self._times.own.take_in(births)
+            self._times.own.add_births(births)
         for cpu, trace in self._traces.items():
             for page in self._pending[cpu]:
                 trace.feed(page)
@@ -345,7 +345,7 @@ class TraceFollower:
             left_ns = min(left_ns, end_ns)
         for trace in self._traces.values():
             if self._times is not None:
-                self._times.take_in(trace, self._sends, end_ns if left_ns is None else left_ns)
+                self._times.add_events(trace, self._sends, end_ns if left_ns is None else left_ns)
             trace.forget()
         if self._times is not None:
             until_ns = _earliest(self._known_until_ns, end_ns, left_ns)

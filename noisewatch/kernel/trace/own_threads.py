@@ -39,7 +39,7 @@ class OwnThreads:
         self._then: dict[int, list[tuple[int, bool]]] = {}  # changes by tid: time, whether it is own from then on
         self.has_begun = False  # whether the birth of the first thread was traced
 
-    def take_in(self, births: Iterable[Birth]) -> None:
+    def add_births(self, births: Iterable[Birth]) -> None:
         """Add all births since the last call, foreign ones too. `is_own` cannot look back further than these."""
         self._then = {}
         for at_ns, tid, parent, is_thread in births:

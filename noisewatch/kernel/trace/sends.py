@@ -50,11 +50,11 @@ class Sends:
         try:
             if is_after_loss(page):
                 self.lost_ns = max(self.lost_ns or 0, begin_of(page))
-            self._take_in(page)
+            self._parse_page(page)
         except (IndexError, struct.error):  # the rest of an unparsable page
             self.is_damaged = True
 
-    def _take_in(self, page: bytes) -> None:
+    def _parse_page(self, page: bytes) -> None:
         for now, at, words in records(page):
             event = self._events.get(words[at] & 0xFFFF)
             if event is None or event.word is None or event.second is None:

@@ -106,11 +106,11 @@ class CpuTrace:
         try:
             if is_after_loss(page):
                 self.lose()
-            self._take_in(page)
+            self._parse_page(page)
         except (IndexError, struct.error):
             self.lose()
 
-    def _take_in(self, page: bytes) -> None:
+    def _parse_page(self, page: bytes) -> None:
         events = self._events
         for now, at, words in records(page):
             event = events.get(words[at] & 0xFFFF)

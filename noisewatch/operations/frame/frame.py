@@ -36,7 +36,7 @@ class RepetitionLine(Line, frozen=True):
     began_ns: int
     ended_ns: int
     outcome: str  # undisturbed, disturbed, unknown, failed or cut short
-    said: str  # why
+    reason: str  # empty if undisturbed
 
 
 class RunLine(Line, frozen=True):

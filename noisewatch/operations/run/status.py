@@ -32,7 +32,7 @@ class _Entry(Struct):
     began_ns: int
     ended_ns: int
     outcome: str
-    said: str
+    reason: str
     line: str = ""
 
     def takes(self, judged: JudgedRepetition) -> bool:
@@ -43,7 +43,7 @@ class _Entry(Struct):
 
     def encode(self) -> None:
         """Update the entry's line of the status."""
-        values = (self.number, self.last, self.command, self.began_ns, self.ended_ns, self.outcome, self.said)
+        values = (self.number, self.last, self.command, self.began_ns, self.ended_ns, self.outcome, self.reason)
         self.line = json.dumps(values, separators=(",", ":"))
 
 

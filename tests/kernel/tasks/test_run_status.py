@@ -60,7 +60,7 @@ def test_status_is_read_as_it_was_written() -> None:
     assert (status.is_alive, status.stage, status.number, status.wanted) == (True, RunStage.RUNNING, 7, 10)
     assert (status.cpus, status.programs, status.counts) == (frozenset({1, 2}), ("bench",), (5, 1, 0))
     (repetition,) = status.repetitions
-    assert (repetition.number, repetition.outcome, repetition.said) == (6, "disturbed", _REPETITION[-1])
+    assert (repetition.number, repetition.outcome, repetition.reason) == (6, "disturbed", _REPETITION[-1])
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_names_and_reasons_are_cleaned_for_terminals() -> None:
     hostile = "\x1b]0;owned\x07[bold]" + "x" * 1000
     (status,) = _read([json.dumps(_status(programs=[hostile], repetitions=[[*_REPETITION[:-1], hostile]]))])
     assert status.programs[0].isprintable()
-    assert status.repetitions[0].said.isprintable()
-    assert len(status.repetitions[0].said) <= LONGEST_TEXT
+    assert status.repetitions[0].reason.isprintable()
+    assert len(status.repetitions[0].reason) <= LONGEST_TEXT
 
 
 @pytest.mark.parametrize("texts", [None, {}, 5, "text", [None], [["x"]]])

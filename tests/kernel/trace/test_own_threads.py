@@ -15,7 +15,7 @@ from tests.kernel.trace.ring_buffer import record, switch
 
 def _own(*births: tuple[int, int, int]) -> OwnThreads:
     own = OwnThreads(100)
-    own.take_in([Birth(*birth) for birth in births])
+    own.add_births([Birth(*birth) for birth in births])
     return own
 
 
@@ -36,11 +36,11 @@ def test_reused_number_belongs_to_each_thread_in_its_time() -> None:
 
 def test_owner_of_a_number_is_remembered_until_the_next_look() -> None:
     own = _own((1, 100, 7), (10, 300, 100))
-    own.take_in([])
+    own.add_births([])
     assert own.is_own(300, 11)
-    own.take_in([Birth(20, 300, 7)])
+    own.add_births([Birth(20, 300, 7)])
     assert [own.is_own(300, at) for at in (15, 25)] == [True, False]
-    own.take_in([])
+    own.add_births([])
     assert not own.is_own(300, 30)
 
 

@@ -125,10 +125,10 @@ class MonitorApp(App[None]):
 
     async def _follow(self, sampler: SamplerProcess) -> None:
         """Show the sampler's frames until it ends, and then the reason; after an error, restart the sampler once."""
-        reason = await sampler.follow(self._take_in_contained, self._draw_pending)
+        reason = await sampler.follow(self._add_frame_contained, self._draw_pending)
         if reason is not None and not self.model.is_recorded:
             self._report_restart(reason)
-            reason = await sampler.follow(self._take_in_contained, self._draw_pending)
+            reason = await sampler.follow(self._add_frame_contained, self._draw_pending)
         if reason is not None:
             self.model.trouble, self.model.notice = f"the sampler ended: {reason}", None
             self.draw()
@@ -173,18 +173,18 @@ class MonitorApp(App[None]):
 
     def show_frame(self, frame: Frame) -> None:
         """Add a frame and draw it, unless the picture is frozen."""
-        self.take_in(frame)
+        self.add_frame(frame)
         self._draw_pending()
 
     def pass_over(self, frame: Frame) -> None:
         """Add a frame without drawing it, but treat its rows as drawn."""
-        self.take_in(frame)
+        self.add_frame(frame)
         self.model.note_drawn()
 
-    def _take_in_contained(self, frame: Frame, line: bytes) -> None:
-        contained(lambda: self.take_in(frame, line), lambda reason: self._show_fault(reason, "show the new frame"))
+    def _add_frame_contained(self, frame: Frame, line: bytes) -> None:
+        contained(lambda: self.add_frame(frame, line), lambda reason: self._show_fault(reason, "show the new frame"))
 
-    def take_in(self, frame: Frame, line: bytes | None = None) -> None:
+    def add_frame(self, frame: Frame, line: bytes | None = None) -> None:
         """Add a frame to the model, to be drawn later: of frames that arrive together, only the newest is drawn."""
         self._leave_target_cpus(frame)
         self.model.add(frame, line)

@@ -105,7 +105,7 @@ def describe_repetition(repetition: RepetitionLine) -> str:
         if repetition.number == repetition.last
         else f"runs {repetition.number}-{repetition.last}"
     )
-    return f"{which} {repetition.outcome}" + (f": {repetition.said}" if repetition.said else "")
+    return f"{which} {repetition.outcome}" + (f": {repetition.reason}" if repetition.reason else "")
 
 
 def describe_counts(line: RunLine) -> str:

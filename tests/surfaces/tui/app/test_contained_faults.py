@@ -186,10 +186,10 @@ def test_a_frame_that_cannot_be_handled_is_skipped(contained_faults: None) -> No
     bad = replace(frame(4), cpus=(None,) * 4)  # not a CPU's line
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app._take_in_contained(bad, b"")
+        app._add_frame_contained(bad, b"")
         await pilot.pause()
         assert "could not show the new frame: internal error: " in " ".join(lines_of(app))
-        app._take_in_contained(frame(4, (culprit("hog"),)), b"")
+        app._add_frame_contained(frame(4, (culprit("hog"),)), b"")
         app._draw_pending()
         assert "hog" in " ".join(lines_of(app))
 

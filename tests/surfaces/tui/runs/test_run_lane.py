@@ -24,7 +24,7 @@ def _repetition(number: int, begin_s: float, end_s: float, outcome: str = "undis
         began_ns=round(begin_s * SECOND_NS),
         ended_ns=round(end_s * SECOND_NS),
         outcome=outcome,
-        said="" if outcome == "undisturbed" else _WHY,
+        reason="" if outcome == "undisturbed" else _WHY,
     )
 
 
