@@ -18,7 +18,7 @@ from noisewatch.surfaces.cli.parsers import build_parsers
 from tests.surfaces.running import Run
 
 ALL = integrations()
-SECTIONS = ["What it does", "Where it goes", "On a noisy machine", "Take it out again", "Sources"]
+SECTIONS = ["What it does", "Installation", "On a noisy machine", "Removal", "Sources"]
 _CI = ("buildkite", "github", "gitlab", "jenkins")
 _SHELLS = ("#!/bin/sh", "#!/bin/bash", "#!/usr/bin/env bash")
 _ON_MACHINES = [
@@ -50,7 +50,7 @@ def test_the_commands_of_a_page_are_commands_of_noisewatch(integration: Integrat
 
 @pytest.mark.parametrize("integration", _ON_MACHINES, ids=_case_id)
 def test_the_removal_deletes_no_shared_folder(integration: Integration) -> None:
-    removal = integration.page.partition("## Take it out again")[2]
+    removal = integration.page.partition("## Removal")[2]
     deleted = re.findall(r"(?:^|sudo )rm (.*)$", removal, re.MULTILINE)
     assert deleted
     paths = {path for line in deleted for path in shlex.split(line, comments=True)}
@@ -91,7 +91,7 @@ def test_structured_files_are_read_by_their_parsers(integration: Integration, pa
 def test_ci_engines_on_one_machine_do_not_share_a_folder(integration: Integration) -> None:
     text = "\n".join([integration.page, *integration.texts.values()])
     assert set(re.findall(r"/etc/noisewatch(?:/(\w+)|\b)", text)) == {integration.name}
-    removal = integration.page.partition("## Take it out again")[2]
+    removal = integration.page.partition("## Removal")[2]
     assert re.findall("^sudo rm (.*)$", removal, re.MULTILINE) == [f"-r /etc/noisewatch/{integration.name}"]
 
 
