@@ -1,4 +1,4 @@
-"""Starts threads of noisewatch next to the main thread."""
+"""Holds back the signals of the main thread, while other threads start or while work must not be interrupted."""
 
 from __future__ import annotations
 
@@ -17,9 +17,18 @@ FOR_MAIN_THREAD = frozenset(
 
 @contextmanager
 def main_thread_signals_blocked() -> Iterator[None]:
-    """Block the main thread's signals in the context, so that threads started in it never receive them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_MAIN_THREAD)
+    """Block the main thread's signals in the context: threads started in it never receive them.
+
+    In the main thread itself they are handled at the end of the context.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, FOR_MAIN_THREAD)  # may handle a signal that has just arrived
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def signal_of_interrupt(error: KeyboardInterrupt) -> int:
+    """Return the signal that asked noisewatch to end: the exception's argument, or SIGINT from Python's own handler."""
+    return int(next(iter(error.args), signal.SIGINT))

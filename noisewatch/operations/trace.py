@@ -19,6 +19,7 @@ from noisewatch.kernel.trace.runs import Trace, failed_trace, read_trace
 from noisewatch.kinds import Kind, Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
+from noisewatch.machine.threads import main_thread_signals_blocked, signal_of_interrupt
 from noisewatch.model.calibration.gap_causes import Interruption, longest_interruptions
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval, interval_between
@@ -49,6 +50,7 @@ class TraceRun(Struct, frozen=True):
     trace: Trace | None
     cpus: tuple[TracedCpu, ...]
     reason: str | None
+    ended_by: int | None = None  # the signal that ended it early
 
     @property
     def case(self) -> Case:
@@ -131,8 +133,8 @@ def follow(
 ) -> TraceRun:
     """Trace the target CPUs from now on, or read the trace of the recording.
 
-    `kept` keeps the collector for another call; the caller closes it. Raise UsageError for a copied tree, and
-    CannotMeasure if there is nothing to trace.
+    `kept` keeps the collector for another call; the caller closes it. Ctrl-C and SIGTERM end the trace early.
+    Raise UsageError for a copied tree, and CannotMeasure if there is nothing to trace.
     """
     if not machine.is_live and not isinstance(machine, Recording):
         raise UsageError("a copied tree is a single snapshot: there is nothing to trace")
@@ -152,8 +154,9 @@ def follow(
             kept = KeptTrace()
             stack.callback(kept.close)
         stack.callback(listener.on_done)
-        trace = _trace(machine, before, options, listener, kept)
-    return _traced_run(before, read_snapshot(machine, read_options, task_reader, before), trace)
+        trace, ended_by = _trace(machine, before, options, listener, kept)
+    followed = _traced_run(before, read_snapshot(machine, read_options, task_reader, before), trace)
+    return replace(followed, ended_by=ended_by)
 
 
 def _traced_run(before: Snapshot, after: Snapshot, trace: Trace | str, between: Sequence[Snapshot] = ()) -> TraceRun:
@@ -176,23 +179,32 @@ def _traced_run(before: Snapshot, after: Snapshot, trace: Trace | str, between: 
 
 def _trace(
     machine: Machine, before: Snapshot, options: TraceOptions, listener: ProgressListener, kept: KeptTrace
-) -> Trace | str:
-    """Return the trace, or why there is none; both take `seconds`, because the counters need the time."""
+) -> tuple[Trace | str, int | None]:
+    """Return the trace, or why there is none, and the signal that ended it early.
+
+    Both take `seconds`, because the counters need the time.
+    """
     online = before.online.online or before.target.cpus
     try:
         collector = kept.begin(before.target.cpus & online, online, options.tracer)
     except CannotMeasure as error:
         kept.close()
         reason = str(error)
-        _wait(options.seconds, listener, lambda: None)
-        return read_trace(machine, lambda: failed_trace(reason))
-    _wait(options.seconds, listener, collector.drain)
-    return read_trace(machine, collector.result)
+        ended_by = _wait(options.seconds, listener, lambda: None)
+        return read_trace(machine, lambda: failed_trace(reason)), ended_by
+    ended_by = _wait(options.seconds, listener, collector.drain)
+    return read_trace(machine, collector.result), ended_by
 
 
-def _wait(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> None:
+def _wait(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> int | None:
+    """Wait while looking some times per second; return the signal that ended it early. No signal interrupts a look."""
     started = time.monotonic()
-    while (done_s := time.monotonic() - started) < seconds:
-        time.sleep(min(_LOOK_S, seconds - done_s))
-        look()
-        listener.on_sampling("tracing", min(time.monotonic() - started, seconds), seconds)
+    try:
+        while (done_s := time.monotonic() - started) < seconds:
+            time.sleep(min(_LOOK_S, seconds - done_s))
+            with main_thread_signals_blocked():
+                look()
+                listener.on_sampling("tracing", min(time.monotonic() - started, seconds), seconds)
+    except KeyboardInterrupt as error:
+        return signal_of_interrupt(error)
+    return None

@@ -6,7 +6,6 @@ A listener receives the state before the first repetition, and each repetition o
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -32,6 +31,7 @@ from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.command.start import InheritedState, inherited_state
 from noisewatch.machine.status_files import StatusFile
+from noisewatch.machine.threads import signal_of_interrupt
 from noisewatch.model.interval.disturbance import LOUD_SHARE, main_culprit_names, threads_of
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.mean_difference import draw_order
@@ -180,10 +180,10 @@ def _run_calibrated_series(
         closing, trouble = _calibrate(machine, watch.last_snapshot, options, listener)
         after = None if trouble is None else f"after the series: {trouble}"
         return replace(series, closing=closing, not_calibrated=after)
-    except KeyboardInterrupt as error:  # its argument is the signal unless it was SIGINT
+    except KeyboardInterrupt as error:
         if series is None:
             raise
-        return replace(series, ended_by=next(iter(error.args), signal.SIGINT))  # all repetitions are finished
+        return replace(series, ended_by=signal_of_interrupt(error))  # all repetitions are finished
 
 
 def _calibrate(

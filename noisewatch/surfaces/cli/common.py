@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from noisewatch.surfaces.output import encoded, open_output, takes_colour, takes
 if TYPE_CHECKING:
     from noisewatch.judgement.noise.budget import Budget
     from noisewatch.kernel.calibration import CalibrationOptions
+
+BY_SIGNAL = 128  # plus the signal is the exit status
 
 
 def machine_options(arguments: Namespace) -> MachineOptions:
@@ -113,6 +116,12 @@ def recording_to(path: str | None, machine: Machine) -> Iterator[Machine]:
 
     with open_output(path) as sink, recording_machine(machine, sink) as source:
         yield source
+
+
+def report_interrupt(number: int, program: str = "noisewatch") -> int:
+    """Print that the signal ended the measurement early, and return the exit status: 128 plus it, as in a shell."""
+    print(f"{program}: interrupted by {signal.Signals(number).name}: the report is partial", file=sys.stderr)
+    return BY_SIGNAL + number
 
 
 def report_damage(machine: Machine) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from noisewatch.machine import Json
-from tests.surfaces.running import Run, record
+from tests.live.noise import CPU
+from tests.surfaces.running import NOISEWATCH, Run, record
 from tests.written.quiet_machine import crowd, process, quiet_files, stat_file
 from tests.written.trace import written_trace
 
@@ -137,3 +142,21 @@ def test_a_copied_tree_cannot_be_traced(run: Run) -> None:
     result = run("trace", {})
     message = "noisewatch: a copied tree is a single snapshot: there is nothing to trace\n"
     assert (result.status, result.err) == (2, message)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_trace_is_reported(number: signal.Signals) -> None:
+    ours, theirs = pty.openpty()  # only a terminal shows when the trace begins
+    command = [*NOISEWATCH, "trace", "--cpus", str(CPU), "--duration", "60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
+        os.close(theirs)
+        errors = b""
+        while b"tracing" not in errors:
+            errors += os.read(ours, 1024)
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=30)
+    errors = os.read(ours, 65536)
+    os.close(ours)
+    assert process.returncode == 128 + number
+    assert output.startswith(f"noisewatch trace · CPU {CPU} · ")
+    assert f"noisewatch: interrupted by {number.name}: the report is partial" in errors.decode()

@@ -26,7 +26,7 @@ from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.results import MarkedResults, mark_results, refuse_same_file
 from noisewatch.operations.run.series import RunSeries, run_series
 from noisewatch.surfaces.cli.command_options import CALIBRATION_S, default_runs
-from noisewatch.surfaces.cli.common import machine_options, recording_to
+from noisewatch.surfaces.cli.common import BY_SIGNAL, machine_options, recording_to, report_interrupt
 from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.drawing.colours import paint_row
@@ -200,7 +200,6 @@ def _print(message: str) -> None:
 DISTURBED, UNKNOWN = 5, 3
 _GATE = {RunOutcome.UNDISTURBED: 0, RunOutcome.DISTURBED: DISTURBED, RunOutcome.UNKNOWN: UNKNOWN}
 _ON_UNKNOWN = {None: UNKNOWN, FAIL: DISTURBED, PASS: 0}
-_BY_SIGNAL = 128
 _MIN_OPEN_FILES = 32  # with fewer, parts of the machine cannot be read
 
 
@@ -319,9 +318,8 @@ def _report_early_end(series: RunSeries) -> int:
     """Print why the series ended early; return the failed command's status, or 128 plus the signal, like a shell."""
     if series.failed is None or series.ended_by is not None:  # the signal made the run fail
         number = series.ended_by or signal.SIGINT
-        _print(f"interrupted by {signal.Signals(number).name}: the report above is partial")
-        return _BY_SIGNAL + number
+        return report_interrupt(number, _PROGRAM)
     status = series.end.exit_status
     end = f"with status {status}" if status is not None else f"by signal {series.end.signal_number}"
     _print(f"run {series.failed} ended {end}: --show-output shows its output, --ignore-failure continues")
-    return status if status is not None else _BY_SIGNAL + (series.end.signal_number or 0)
+    return status if status is not None else BY_SIGNAL + (series.end.signal_number or 0)

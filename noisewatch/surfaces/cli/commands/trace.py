@@ -6,14 +6,14 @@ from argparse import Namespace
 
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.trace import TraceOptions, follow
-from noisewatch.surfaces.cli.common import machine_options, open_report, recording_to, report_damage
+from noisewatch.surfaces.cli.common import machine_options, open_report, recording_to, report_damage, report_interrupt
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.trace.text import text_of_followed
 
 
 def run(arguments: Namespace) -> int:
-    """Trace the target CPUs and write the report. Raise CannotMeasure if there are no target CPUs."""
+    """Trace the target CPUs, until Ctrl-C at most, and write the report. Raise CannotMeasure without target CPUs."""
     options = TraceOptions(machine=machine_options(arguments), seconds=arguments.duration, tracer=arguments.tracer)
     machine = open_machine(options.machine)
     with open_report(arguments) as report, recording_to(arguments.record, machine) as source:
@@ -25,4 +25,4 @@ def run(arguments: Namespace) -> int:
         else:
             report.write_text(text_of_followed(followed, width()))
     report_damage(machine)
-    return 0
+    return report_interrupt(followed.ended_by) if followed.ended_by is not None else 0
