@@ -35,6 +35,11 @@ class NoiseFloor(Struct, frozen=True):
     extrapolated: bool
     chance: float | None = None
 
+    @property
+    def detectable_share(self) -> float | None:
+        """The smallest change that the samples can show (infinite: none); None if the floor is extrapolated."""
+        return None if self.extrapolated else self.smallest_change_share
+
 
 class Budget(Struct, frozen=True):
     """The planned measurement, `samples` samples of `at_ns`, and its acceptable noise.

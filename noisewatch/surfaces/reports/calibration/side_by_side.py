@@ -134,14 +134,14 @@ def _floors_sentence(first: Side, second: Side, comparison: Comparison) -> str:
     changes = f"{_change(first_floor)} on {first.name}, {_change(second_floor)} on {second.name}"
     sentence = f"Smallest detectable change: {changes} ({samples} each)."
     if first_floor.extrapolated or second_floor.extrapolated:
-        sentence += " Extrapolated: calibrate longer (--duration)."
+        sentence += " Too little was measured for samples of this length: calibrate longer (--duration)."
     elif not comparison.are_floors_apart:
         sentence += " Their noise floors do not differ: the intervals overlap."
     return sentence
 
 
 def _change(floor: NoiseFloor) -> str:
-    return share_text(floor.smallest_change_share) if math.isfinite(floor.smallest_change_share) else "none"
+    return "unknown" if floor.detectable_share is None else share_text(floor.detectable_share)
 
 
 def _main_cause_sentence(side: Side) -> str:

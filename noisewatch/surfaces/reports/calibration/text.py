@@ -229,7 +229,7 @@ FLOOR_CELLS: Mapping[str, Callable[[NoiseFloor], str]] = {
     "90% interval": lambda floor: f"{share_text(floor.cv_low)} to {share_text(floor.cv_high)}",
     "chance": lambda floor: describe_chance(floor.chance),
     "worst sample": lambda floor: f"×{floor.max_inflation:.2f}{'' if floor.bounded else ' or more'}",
-    "MDE": lambda floor: share_text(floor.smallest_change_share),
+    "MDE": lambda floor: "?" if floor.detectable_share is None else share_text(floor.detectable_share),
 }  # the figures of a noise floor, as all tables show them
 
 

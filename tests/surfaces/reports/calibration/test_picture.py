@@ -14,6 +14,7 @@ from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.drawing.text_row import Row, length
 from noisewatch.surfaces.reports.calibration.conclusion import conclusion_of
+from noisewatch.surfaces.reports.calibration.detection import opening_sentence
 from noisewatch.surfaces.reports.calibration.gaps import (
     CAUSES,
     CauseTotal,
@@ -129,6 +130,13 @@ def test_no_noise_floor_makes_a_row_too_long(
     rows = ladder_rows(floors, Budget(max_cv=max_cv), width, glyphs)
     _assert_fits(rows, width, len(floors) + 1)
     assert glyphs is UNICODE or all(text_of(row).isascii() for row in rows)
+
+
+def test_no_table_has_a_detectable_change_that_the_opening_sentence_calls_unknown() -> None:
+    assert "is unknown: too little was measured for samples of this length" in opening_sentence(short())
+    rows = [line.strip("│ ") for line in _picture_lines(short(), 120, 40) if "100 ms*" in line or "latency*" in line]
+    assert len(rows) == 2
+    assert all(row.endswith(" ?") for row in rows)
 
 
 @pytest.mark.parametrize(("ns", "share"), [(10, 0.0), (1_000, 0.0), (10_000, 0.2), (100_000_000, 1.0), (10**12, 1.0)])

@@ -136,7 +136,9 @@ def test_text_on_target_cpus_without_isolation_omits_whether_it_holds(load_cpus:
 
 
 def test_short_calibration_is_marked_as_extrapolated() -> None:
-    assert "Extrapolated: calibrate longer" in " ".join(_text(_contrast(short(), short())).replace("│", " ").split())
+    text = " ".join(_text(_contrast(short(), short())).replace("│", " ").split())
+    assert "Smallest detectable change: unknown on CPUs 2-3, unknown on CPUs 0-1" in text
+    assert "Too little was measured for samples of this length: calibrate longer" in text
 
 
 def test_pieces_and_blocks_of_work_have_different_names() -> None:
