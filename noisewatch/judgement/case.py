@@ -94,8 +94,8 @@ class Calibrated(Struct, frozen=True):
         if missing:
             worst = min(missing, key=lambda figures: figures.measured_share or 0.0)
             return f"CPU {worst.cpu} was measured for only {worst.measured_share or 0.0:.0%} of the requested time"
-        full = [figures.cpu for figures in self.complete if figures.lost_gaps]
-        return f"not all gaps on CPU {full[0]} were kept (buffer full)" if full else None
+        full = [figures for figures in self.complete if figures.lost_gaps]
+        return f"not all gaps on CPU {full[0].cpu} were kept ({full_buffer_words(full[0])})" if full else None
 
     @property
     def unpredicted(self) -> CpuSet:
@@ -122,6 +122,18 @@ class Calibrated(Struct, frozen=True):
 
     def _at_budget(self, floors: Sequence[NoiseFloor]) -> NoiseFloor | None:
         return next((floor for floor in floors if floor.sample_ns == self.budget.at_ns), None)
+
+
+def full_buffer_words(figures: CpuFigures) -> str:
+    """Return why gaps of the CPU did not fit into the buffer, and what helps.
+
+    The buffer has room for a number of gaps per second, but in a long calibration only for a fixed number.
+    """
+    from noisewatch.machine.spinning.calibration.buffer import GAPS_PER_S  # few calibrations fill their buffer
+
+    if (figures.gaps_per_s or 0.0) > GAPS_PER_S:
+        return f"buffer full: more than {GAPS_PER_S:,} per second, so stop what interrupts the CPU"
+    return "buffer full: calibrate for a shorter time"
 
 
 def calibrated_with(

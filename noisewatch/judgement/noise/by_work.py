@@ -174,7 +174,7 @@ def chance_line(calibrated: Calibrated) -> str:
 def options_to_try(calibrated: Calibrated) -> tuple[str, ...]:
     """Return the options of preflight that may give a clear answer, with the chance that the calibration predicts."""
     if chance_within_budget(calibrated).value is None:
-        return (_LONGER,)
+        return (_LONGER,) if calibrated.doubt is None else ()
     by_work = floors_by_work_of(calibrated) if calibrated.is_of_any_work else None
     if by_work is not None:
         work = by_work.least_likely

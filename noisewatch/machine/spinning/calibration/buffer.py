@@ -142,7 +142,7 @@ HEADER_WORDS = _COUNTS + len(SERIES)
 STARTING, READY, RUNNING, DONE, REFUSED, NO_PRIORITY, MOVED, FAILED = range(8)
 STATE_NAMES = ("starting", "ready", "running", "done", "refused", "no-priority", "moved", "failed")
 
-_GAPS_PER_S = 15_000  # the noisiest known machine had 12,000 per second
+GAPS_PER_S = 15_000  # the noisiest known machine had 12,000 per second
 _MOST_GAPS = 60_000
 _SAMPLES_PER_S = {**dict.fromkeys(SERIES, 12_000), CACHE: 40_000, COMMAND: 2_000, CYCLES: 400, SPINS: 100}
 _GRAINED = frozenset(OF_WORK)  # kinds whose samples can be lengthened
@@ -163,7 +163,7 @@ def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
         kind: min(count // (grain if kind in _GRAINED else 1) + 64, _MOST_SAMPLES)
         for kind, count in count_by_kind.items()
     }
-    return {GAPS: min(_GAPS_PER_S * ns_by_kind.get(GAPS, 0) // 10**9 + 64, _MOST_GAPS), **room}
+    return {GAPS: min(GAPS_PER_S * ns_by_kind.get(GAPS, 0) // 10**9 + 64, _MOST_GAPS), **room}
 
 
 def _most_samples(ns_by_kind: dict[str, int]) -> dict[str, int]:

@@ -49,9 +49,8 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
         return _conclude_any_work(calibrated, by_work, gaps)
     floor = calibrated.floor
     if floor is None or calibrated.is_of_any_work:
-        why = incomplete_reason(calibrated) or calibrated.doubt or "too little was measured"
-        sentence = f"Cannot tell what can be measured here: {why}."
-        return Conclusion(Status.UNKNOWN, sentence, helps="Calibrate longer (--duration).")
+        why = incomplete_reason(calibrated) or calibrated.doubt or f"too little was measured; {_LONGER}"
+        return Conclusion(Status.UNKNOWN, f"Cannot tell what can be measured here: {why}.")
     status, judged = _judge(calibrated, floor)
     helps = " ".join(
         filter(None, (_what_helps(calibrated, floor, gaps, calibrated.budget.work), _longer_samples(calibrated)))

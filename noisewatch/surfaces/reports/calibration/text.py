@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
-from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.case import Calibrated, full_buffer_words
 from noisewatch.judgement.noise.budget import ALONE, NoiseFloor
 from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of
 from noisewatch.judgement.noise.smallest_change import TEST
@@ -114,17 +114,16 @@ def _memory(calibration: Calibration) -> str:
     return f", {locked_kb / 1024:.1f} of {resident_kb / 1024:.1f} MB of memory locked (more needs CAP_IPC_LOCK)"
 
 
-_FEWER_GAPS = "the noise floor is unknown: calibrate for a shorter time (--duration)"
-
-
 def cpu_lines(calibration: Calibration, width: int) -> list[str]:
     """Return the table of CPUs, then trouble, lost gaps, and the spread of work on its worst CPU."""
     whole = [figures for figures in calibration.cpus if figures.trouble is None]
     lines = cpu_table(whole, width) if whole else []
     lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
-    lost = {figures.cpu: figures.lost_gaps for figures in calibration.cpus if figures.lost_gaps}
     lines += [
-        f"CPU {cpu}: buffer full: {count} gaps counted without details; {_FEWER_GAPS}" for cpu, count in lost.items()
+        f"CPU {figures.cpu}: {figures.lost_gaps} gaps counted without details, the noise floor is unknown "
+        f"({full_buffer_words(figures)})"
+        for figures in calibration.cpus
+        if figures.lost_gaps
     ]
     for name, what in _WORKS.items():
         spreads = [(figures.cpu, spread) for figures in whole if (spread := getattr(figures, name)) is not None]

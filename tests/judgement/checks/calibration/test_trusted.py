@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.noise.by_work import options_to_try
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.spinning.calibration.buffer import OF_WORK
@@ -102,6 +103,14 @@ def test_a_spinner_that_was_stopped_for_a_while_is_unknown() -> None:
     assert (result.status, "measured for only" in (result.answer.reason or "")) == ("unknown", True)
 
 
-def test_lost_gaps_make_the_floor_unknown() -> None:
-    lost = {3: {"lost_gaps": 5, "lost_gaps_ns": 10_000, "lost_gaps_max_ns": 3_000}}
-    assert finding(verdict_of(changes=lost), "noise-floor-above-budget").status == "unknown"
+@pytest.mark.parametrize(
+    ("count", "advice"), [(5, "calibrate for a shorter time"), (1_000_000, "stop what interrupts the CPU")]
+)
+def test_lost_gaps_make_the_floor_unknown(count: int, advice: str) -> None:
+    """A longer calibration never helps; a shorter one does, unless a second has more gaps than there is room for."""
+    lost = {3: {"lost_gaps": count, "lost_gaps_ns": 10_000, "lost_gaps_max_ns": 3_000}}
+    verdict = verdict_of(changes=lost)
+    result = finding(verdict, "noise-floor-above-budget")
+    assert (result.status, advice in (result.answer.reason or "")) == ("unknown", True)
+    assert verdict.case.calibrated is not None
+    assert options_to_try(verdict.case.calibrated) == ()
