@@ -19,10 +19,11 @@ _MOST_SUMMARY_BYTES = 1024 * 1024  # of a step's file; GitHub rejects longer fil
 
 
 @contextmanager
-def open_output(path: str | None) -> Iterator[BinaryIO]:
+def open_output(path: str | None, is_quiet: bool = False) -> Iterator[BinaryIO]:
     """Yield a writable file for standard output (None, `-`) or for `path`, which appears there only on success.
 
-    Pipes and devices, such as /dev/stderr, are written directly. Raise UsageError if the file cannot be written.
+    Pipes and devices, such as /dev/stderr, are written directly. Unless `is_quiet`, a message names the written file.
+    Raise UsageError if the file cannot be written.
     """
     if path == "":
         raise UsageError("--output '': no file name")
@@ -42,6 +43,23 @@ def open_output(path: str | None) -> Iterator[BinaryIO]:
     else:
         with _report_errors(path):
             yield from _open_replacement(path)
+        if not is_quiet:
+            announce(path)
+
+
+def announce(path: str) -> None:
+    """Print to standard error that the file was written, unless it is a pipe or a device."""
+    if not _is_special(path):
+        print_message(f"noisewatch: wrote {path}")
+
+
+def print_message(message: str) -> None:
+    """Print a message to standard error; if that fails, keep the exit status and print nothing."""
+    try:
+        if sys.stderr is not None:
+            sys.stderr.write(f"{message}\n")
+    except OSError:
+        drop_unwritable(sys.stderr)
 
 
 def drop_unwritable(stream: TextIO | None) -> None:

@@ -10,7 +10,7 @@ from types import TracebackType
 from noisewatch.errors import CannotMeasure, CannotStart, NoisewatchError, UsageErrors
 from noisewatch.faults import describe_fault
 from noisewatch.surfaces.cli.arguments import RUN, command_named_in, command_of, parse_arguments
-from noisewatch.surfaces.output import drop_unwritable, print_answer
+from noisewatch.surfaces.output import drop_unwritable, print_answer, print_message
 from noisewatch.surfaces.reports.verdict.formats import Format, format_named_in
 
 _USAGE_ERROR = _INTERNAL_ERROR = 2
@@ -32,12 +32,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = arguments.command
         return command_of(arguments)(arguments)
     except CannotStart as error:
-        _print_error(f"noisewatch run: {' '.join(str(error).split())}")
+        print_message(f"noisewatch run: {' '.join(str(error).split())}")
         return error.status
     except NoisewatchError as error:
         message = " ".join(str(error).split())
         for reason in error.messages if isinstance(error, UsageErrors) else [message]:
-            _print_error(f"noisewatch{' run' * (command == RUN)}: {' '.join(reason.split())}")
+            print_message(f"noisewatch{' run' * (command == RUN)}: {' '.join(reason.split())}")
         if command == RUN:
             return CannotStart.OURS
         status = _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR
@@ -55,16 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _report_interrupt(command: str | None) -> int:
     if command in _MEASURING:
-        _print_error("noisewatch: interrupted: no result")
+        print_message("noisewatch: interrupted: no result")
     return _INTERRUPTED
-
-
-def _print_error(message: str) -> None:
-    """Print a message to standard error; if that fails, keep the exit status and print nothing."""
-    try:
-        print(message, file=sys.stderr)
-    except OSError:
-        drop_unwritable(sys.stderr)
 
 
 def report_internal_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -75,7 +67,7 @@ def report_internal_error(kind: type[BaseException], error: BaseException, trace
     message = describe_fault(error)
     words = sys.argv[1:]
     command = command_named_in(words)
-    _print_error(f"noisewatch{' run' * (command == RUN)}: {message}; please report it")
+    print_message(f"noisewatch{' run' * (command == RUN)}: {message}; please report it")
     if command == RUN:
         raise SystemExit(CannotStart.OURS)
     raise SystemExit(_report_trouble(message, _INTERNAL_ERROR, format_named_in(words)))

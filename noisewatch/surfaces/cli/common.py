@@ -98,23 +98,29 @@ class ReportOutput:
         self.write(to_json(described, indent=1))
 
 
+def is_quiet(arguments: Namespace) -> bool:
+    """Return whether --quiet is given; not every command has it."""
+    return getattr(arguments, "quiet", False)
+
+
 @contextmanager
 def open_report(arguments: Namespace) -> Iterator[ReportOutput]:
     """Yield the report's destination, opened before the measurement. Raise UsageError if it cannot be written."""
-    with open_output(arguments.output) as output:
+    with open_output(arguments.output, is_quiet(arguments)) as output:
         yield ReportOutput(output, arguments.output, arguments.color)
 
 
 @contextmanager
-def recording_to(path: str | None, machine: Machine) -> Iterator[Machine]:
-    """Yield the machine and, if `path` is given, record all its reads there. Raise UsageError if it is not writable."""
+def recording_to(arguments: Namespace, machine: Machine) -> Iterator[Machine]:
+    """Yield the machine and, with --record, record all its reads. Raise UsageError if the file is not writable."""
+    path = arguments.record
     if path is None:
         yield machine
         return
     require_free(path)
     from noisewatch.operations.record import recording_machine  # imports the sampler, needed only here
 
-    with open_output(path) as sink, recording_machine(machine, sink) as source:
+    with open_output(path, is_quiet(arguments)) as sink, recording_machine(machine, sink) as source:
         yield source
 
 

@@ -21,8 +21,21 @@ def test_the_file_contains_what_would_have_been_printed(
     root, file = unchanged_tree, tmp_path / "answer"
     printed = run(*command, "--sysroot", root)
     written = run(*command, "--sysroot", root, "--output", file)
-    assert (written.status, written.out, written.err) == (0, "", "")
+    assert (written.status, written.out, written.err) == (0, "", f"noisewatch: wrote {file}\n")
     assert file.read_text() == printed.out
+
+
+def test_each_written_file_is_named_unless_quiet(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
+    command = ("preflight", "--sample", "0", "--no-calibration", "--sysroot", unchanged_tree)
+    options = [
+        ("--output", tmp_path / "report"),
+        ("--fix-script", tmp_path / "fix"),
+        ("--undo-script", tmp_path / "undo"),
+    ]
+    words = [word for option in options for word in option]
+    assert sorted(run(*command, *words).err.splitlines()) == sorted(f"noisewatch: wrote {path}" for _, path in options)
+    assert run(*command, *words, "--quiet").err == ""
+    assert run(*command, "--output", "/dev/null").err == ""
 
 
 def test_a_file_that_was_there_is_replaced_and_keeps_its_mode(run: Run, tmp_path: Path) -> None:

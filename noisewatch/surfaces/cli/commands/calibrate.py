@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> int:
     if arguments.format == "png":
         png_of(svg_of([], 1, ""))  # raises UsageError for a missing library or font, before the measurement
     machine = open_machine(options.machine)
-    with open_report(arguments) as report, recording_to(arguments.record, machine) as source:
+    with open_report(arguments) as report, recording_to(arguments, machine) as source:
         try:
             result = calibrate(source, options, listener_of(arguments))
         except CannotMeasure as error:

@@ -71,7 +71,7 @@ def _write_file(target: Path, text: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{target.parent}: {system_reason(error)}") from error
-    with open_output(str(target)) as output:
+    with open_output(str(target), is_quiet=True) as output:
         output.write(text.encode())
     if text.startswith(_SCRIPT):
         mode = target.stat().st_mode

@@ -50,7 +50,7 @@ def run(arguments: Namespace) -> int:
         scripts = stack.enter_context(_open_scripts(arguments))
         is_printed = any(script.is_printed for script in scripts)
         report = None if is_printed else stack.enter_context(open_report(arguments))
-        source = stack.enter_context(recording_to(arguments.record, machine))
+        source = stack.enter_context(recording_to(arguments, machine))
         lock = stack.enter_context(lock_context(machine, arguments.lock, listener))
         result = preflight(source, options, listener, lock)
         verdict, chosen_format = result.verdict, FORMATS[arguments.format]
@@ -155,7 +155,7 @@ def _open_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
         raise UsageError("--output: a printed script replaces the report; give the script a FILE")
     with ExitStack() as stack:
         yield [
-            _Script(stack.enter_context(open_output(None if path == _PRINTED else path)), path == _PRINTED, name)
+            _Script(stack.enter_context(open_output(path, arguments.quiet)), path == _PRINTED, name)
             for path, name in requested
         ]
 

@@ -172,7 +172,7 @@ def _read_results(path: str, series: RunSeries) -> MarkedResults | None:
         return None
 
 
-def _print_results(marked: MarkedResults, filtered: str | None) -> bool:
+def _print_results(marked: MarkedResults, filtered: str | None, is_quiet: bool) -> bool:
     """Print the runs' verdicts to standard error; return False if --filtered could not be written."""
     from noisewatch.surfaces.reports.run.document import text_of_results  # most runs do not need it
 
@@ -181,7 +181,7 @@ def _print_results(marked: MarkedResults, filtered: str | None) -> bool:
         return True
     try:
         refuse_same_file(marked.file.path, filtered)
-        with open_output(filtered) as output:
+        with open_output(filtered, is_quiet) as output:
             if filtered.endswith(".gz"):
                 with gzip.open(output, "wb") as packed:
                     marked.write_undisturbed(cast(BinaryIO, packed))
@@ -280,7 +280,13 @@ def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace,
     """Run the series and write its reports; after the command has run, report errors are printed, not raised."""
     series, results, is_complete, is_empty = None, None, True, False
     report_options = ReportOptions(
-        arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate, arguments.color
+        arguments.format,
+        arguments.output,
+        not is_series,
+        arguments.identify,
+        arguments.gate,
+        arguments.color,
+        arguments.quiet,
     )
     progress: RunProgress | SingleRunReport | SilentListener = SingleRunReport()
     if arguments.quiet:
@@ -288,7 +294,7 @@ def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace,
     elif is_series:
         progress = RunProgress(options.runs * len(options.commands), arguments.color)
     try:
-        with recording_to(arguments.record, machine) as recorder, open_run_report(report_options, progress) as report:
+        with recording_to(arguments, machine) as recorder, open_run_report(report_options, progress) as report:
             try:
                 series = run_series(machine, options, report.listener, recorder)
             finally:
@@ -310,7 +316,9 @@ def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace,
             _print("interrupted before the first run: nothing was measured")
         raise
     if arguments.results is not None:
-        is_complete = results is not None and _print_results(results, arguments.filtered) and is_complete
+        is_complete = (
+            results is not None and _print_results(results, arguments.filtered, arguments.quiet) and is_complete
+        )
     return _SeriesResult(series, results, is_complete, is_empty)
 
 

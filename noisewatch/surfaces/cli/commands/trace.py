@@ -16,7 +16,7 @@ def run(arguments: Namespace) -> int:
     """Trace the target CPUs, until Ctrl-C at most, and write the report. Raise CannotMeasure without target CPUs."""
     options = TraceOptions(machine=machine_options(arguments), seconds=arguments.duration, tracer=arguments.tracer)
     machine = open_machine(options.machine)
-    with open_report(arguments) as report, recording_to(arguments.record, machine) as source:
+    with open_report(arguments) as report, recording_to(arguments, machine) as source:
         followed = follow(source, options, listener_of(arguments))
         if arguments.format == "json":
             from noisewatch.surfaces.reports.trace.json import describe_followed  # imports the library of documents

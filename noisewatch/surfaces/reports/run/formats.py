@@ -17,7 +17,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from noisewatch.errors import UsageError
-from noisewatch.surfaces.output import ALWAYS, AUTO, append_step_summary, encoding_of, open_output, takes_colour
+from noisewatch.surfaces.output import (
+    ALWAYS,
+    AUTO,
+    announce,
+    append_step_summary,
+    encoding_of,
+    open_output,
+    takes_colour,
+)
 from noisewatch.surfaces.reports.run.options import PRINTED, SeriesOptions
 
 if TYPE_CHECKING:
@@ -61,6 +69,7 @@ class ReportOptions(Struct, frozen=True):
     identifies: bool = False
     is_gated: bool = False
     color: str = AUTO
+    is_quiet: bool = False
 
     @property
     def effective_form(self) -> str:
@@ -143,6 +152,8 @@ def open_run_report(options: ReportOptions, shown: RunListener) -> Iterator[RunR
 
             keeper = stack.enter_context(open_receipt(options.output, shown, options.identifies))
             yield RunReport(options, shown, keeper, None, summary)
+            if options.output not in PRINTED and not (options.is_quiet or keeper.is_incomplete):
+                announce(options.output)
         else:
-            output = None if options.is_silent else stack.enter_context(open_output(options.output))
+            output = None if options.is_silent else stack.enter_context(open_output(options.output, options.is_quiet))
             yield RunReport(options, shown, None, output, summary)

@@ -188,7 +188,9 @@ def test_single_run_is_reported_in_the_file_only(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     result = ran("--format", "json", "--output", file, "--", "echo", "its own")
     assert result.stdout == "its own\n"
-    assert result.stderr.count("\n") == 1
+    verdict, written = result.stderr.splitlines()
+    assert verdict.startswith("noisewatch run: ")
+    assert written == f"noisewatch: wrote {file}"
     assert [repetition["number"] for repetition in read(file.read_text())["repetitions"]] == [1]
 
 
