@@ -34,7 +34,6 @@ _OF_THE_HOST = (
     "The host or the firmware causes it: nothing inside this system helps. Use a dedicated host, or measure at "
     "another time."
 )
-TO_HOUSEKEEPING = "Move {} to the housekeeping CPUs; isolated CPUs only run pinned tasks."
 _NO_HOUSEKEEPING = "No CPU is left to move it to: stop it, or choose fewer target CPUs."
 _NOT_MOVED = "The kernel does not allow moving it: stop it, or the work that it does."
 _OF_ONE_CPU = regex(r"(ksoftirqd|ktimers|migration|cpuhp|idle_inject|irq_work|kworker)/\d+\b")
@@ -48,6 +47,12 @@ class Remedy(Struct, frozen=True):
 
     said: str
     fix: Fix | None = None
+
+    @property
+    def advice(self) -> str:
+        """The advice, with the reason if its commands cannot be undone."""
+        why = self.fix.why_no_undo if self.fix is not None else None
+        return self.said if why is None else f"{self.said} No undo: {why}."
 
 
 def remedy_of(culprit: Culprit, case: Case, at_work: Collection[int] = ()) -> Remedy:
@@ -73,6 +78,15 @@ def common_remedy(culprits: Sequence[Culprit], case: Case, at_work: Collection[i
     return Remedy(remedy.said, replace(process, lasting=moved.lasting) if process and moved else moved)
 
 
+def to_housekeeping(case: Case, whom: str = "it") -> str:
+    """Return the advice to move a process, with the reason why it runs on target CPUs."""
+    isolated = case.snapshot.isolation.isolated or frozenset()
+    why = "the scheduler runs tasks on any CPU that they may use"
+    if case.target <= isolated:
+        why = "an isolated CPU only runs tasks that are pinned to it"
+    return f"Move {whom} to the housekeeping CPUs: {why}."
+
+
 def _irq(number: int | None, case: Case) -> Remedy:
     irq_record = case.irqs_by_number.get(number) if number is not None else None
     if irq_record is None:
@@ -90,7 +104,7 @@ def _irq(number: int | None, case: Case) -> Remedy:
 
 def _thread(culprit: Culprit, case: Case) -> Remedy:
     fix = move_threads(case, (culprit,))
-    return Remedy(_advice_if_unmovable(culprit, case) if fix is None else TO_HOUSEKEEPING.format("it"), fix)
+    return Remedy(_advice_if_unmovable(culprit, case) if fix is None else to_housekeeping(case), fix)
 
 
 def _advice_if_unmovable(culprit: Culprit, case: Case) -> str:
@@ -104,7 +118,7 @@ def _advice_if_unmovable(culprit: Culprit, case: Case) -> str:
             f"(taskset -c {elsewhere} COMMAND; with systemd, AllowedCPUs={elsewhere} in the unit)."
         )
     task = case.tasks_by_tid.get(culprit.tid) if culprit.tid is not None else None
-    return _NOT_MOVED if task is not None and task.is_bound else TO_HOUSEKEEPING.format("it")
+    return _NOT_MOVED if task is not None and task.is_bound else to_housekeeping(case)
 
 
 def _kernel_thread(culprit: Culprit, case: Case) -> Remedy:

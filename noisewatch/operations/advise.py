@@ -71,7 +71,7 @@ def advise(
     if about.tid is not None and (task is None or task.name != about.name):
         return _advice_for_next_time(about, snapshot, Case(snapshot).housekeeping)
     commands, by_hand = commands_of(remedy.fix), manual_step(remedy.fix)
-    lines = [*_describe(about, snapshot.irqs), remedy.said]
+    lines = [*_describe(about, snapshot.irqs), remedy.advice]
     if commands and not machine.is_live:
         lines.append(_ELSEWHERE)
     lines += [f"{name}: {command}" for name, command in commands]

@@ -44,6 +44,14 @@ class Fix(Struct, frozen=True):
         return _join_commands([action.undo for action in reversed(self.actions)], "; ")
 
     @property
+    def why_no_undo(self) -> str | None:
+        """The reason why `now` has no `undo`, or None if it has one, or if there is no command."""
+        if self.now is None or self.undo is not None:
+            return None
+        are_reversible = all(action.undo is not None or not isinstance(action, Run) for action in self.actions)
+        return "not all earlier values could be read" if are_reversible else "a command of it cannot be reversed"
+
+    @property
     def persist(self) -> str | None:
         """The persistent part of the fix, a command or prose, or None."""
         return _join_commands([action.do for action in self.lasting], " && " if self.persist_is_command else "; ")

@@ -9,9 +9,10 @@ from msgspec import Struct
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.checks.cpus.isolation import INIT
 from noisewatch.judgement.fixes.actions import Move, MoveProcesses
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.remedies import TO_HOUSEKEEPING, Remedy, common_remedy, keep_away
+from noisewatch.judgement.remedies import Remedy, common_remedy, keep_away, to_housekeeping
 from noisewatch.judgement.run.foreign_time import LEFT_RUNNING
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunReason
 from noisewatch.kernel.tasks.task import Task, Tasks
@@ -169,11 +170,23 @@ def _of_processes(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Ta
     remedy = common_remedy([_of_task(culprit, noise, task) for task in living[first]], case)
     if len(moves) < 2 or remedy.fix is None:
         return remedy
-    text = TO_HOUSEKEEPING.format("them") if noise == Kind.THREAD else remedy.said
-    left, fixed = len(moves) - _MAX_MOVED, len(living) - len(moves)
-    text += f" {left} more of them still run{'s' * (left == 1)}." if left > 0 else ""
-    text += f" {fixed} of them cannot be moved." if fixed else ""
+    text = to_housekeeping(case, "them") if noise == Kind.THREAD else remedy.said
+    left = len(moves) - _MAX_MOVED
+    fixed = [_why_fixed(threads) for pid, threads in living.items() if pid not in moves]
+    text += f" {left} more of them still run{'s' * (left == 1)}: the command moves the costliest." if left > 0 else ""
+    text += f" {len(fixed)} of them cannot be moved ({', '.join(dict.fromkeys(fixed))})." if fixed else ""
     return Remedy(text, Fix((MoveProcesses(tuple(moves.values())[:_MAX_MOVED]),), remedy.fix.lasting))
+
+
+def _why_fixed(threads: Sequence[Task]) -> str:
+    """Return why `keep_away` moves none of the process's threads."""
+    if all(task.is_bound for task in threads):
+        return "bound by the kernel"
+    if any(task.is_kernel for task in threads):
+        return "of the kernel"
+    if any(task.has_deadline for task in threads):
+        return "scheduled by deadline"
+    return "inherited by all other processes" if threads[0].pid in INIT else "of noisewatch"
 
 
 def _of_ourselves(case: Case) -> Remedy:

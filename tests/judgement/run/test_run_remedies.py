@@ -67,12 +67,13 @@ def test_the_first_of_many_processes_are_moved_and_the_others_are_counted() -> N
     remedy = _remedy(_culprit(*pids), _machine_with(*map(_task, pids)))
     now = dict(commands_of(remedy.fix))["now"]
     assert [str(pid) in now for pid in pids] == [True] * 4 + [False] * 2
-    assert "2 more of them still run." in remedy.said
+    assert "2 more of them still run: the command moves the costliest." in remedy.said
 
 
 def test_an_unread_affinity_leaves_the_fix_without_an_undo() -> None:
     remedy = _remedy(_culprit(900, 930), _machine_with(_task(900), replace(_task(930), allowed=None)))
     assert "undo" not in dict(commands_of(remedy.fix))
+    assert remedy.advice == f"{remedy.said} No undo: not all earlier values could be read."
 
 
 def test_pid_1_is_not_moved_and_has_other_advice() -> None:
@@ -83,10 +84,24 @@ def test_pid_1_is_not_moved_and_has_other_advice() -> None:
 
 
 def test_an_immovable_process_next_to_movable_ones_is_counted() -> None:
-    tasks = (_task(900), _task(901), replace(_task(902), is_bound=True))
-    remedy = _remedy(_culprit(900, 901, 902), _machine_with(*tasks))
+    tasks = (_task(900), _task(901), replace(_task(902), is_bound=True), _task(1))
+    remedy = _remedy(_culprit(900, 901, 902, 1), _machine_with(*tasks))
     assert "902" not in dict(commands_of(remedy.fix))["now"]
-    assert "1 of them cannot be moved." in remedy.said
+    assert "2 of them cannot be moved (bound by the kernel, inherited by all other processes)." in remedy.said
+
+
+@pytest.mark.parametrize(
+    ("isolated", "why"),
+    [
+        (frozenset(), "the scheduler runs tasks on any CPU that they may use."),
+        (frozenset({2}), "an isolated CPU only runs tasks that are pinned to it."),
+    ],
+)
+def test_the_advice_to_move_a_process_explains_why_it_runs_there(isolated: frozenset[int], why: str) -> None:
+    machine = _machine_with(_task(900))
+    target, isolation = replace(machine.target, cpus=frozenset({2})), replace(machine.isolation, boot=isolated)
+    machine = replace(machine, target=target, isolation=isolation)
+    assert _remedy(_culprit(900), machine).said == f"Move it to the housekeeping CPUs: {why}"
 
 
 def test_noisewatch_itself_is_not_moved() -> None:

@@ -145,7 +145,7 @@ def _fixes(series: RunSeries, conclusion: RunConclusion, identifies: bool) -> li
         if len(culprit_by_remedy) < _MOST_REMEDIES and (remedy := remedy_in(series, culprit)) is not None:
             culprit_by_remedy.setdefault(remedy, culprit)
     return placements + [
-        (printable(f"{name_of_culprit(culprit)}: {remedy.said}"), commands_of(remedy.fix))
+        (printable(f"{name_of_culprit(culprit)}: {remedy.advice}"), commands_of(remedy.fix))
         for remedy, culprit in culprit_by_remedy.items()
     ]
 

@@ -58,7 +58,7 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
     for together in _group_by_remedy(disturbances):
         culprits_by_remedy.setdefault(common_remedy(together, followed.case, followed.at_work), _name_all(together))
     steps = [
-        (f"{culprits}: {remedy.said}", commands_of(remedy.fix))
+        (f"{culprits}: {remedy.advice}", commands_of(remedy.fix))
         for remedy, culprits in list(culprits_by_remedy.items())[:_MOST_REMEDIES]
     ]
     return ["", *text_of_section(Section("fixes", steps=steps), width)] if steps else []
