@@ -51,7 +51,7 @@ class Remedy(Struct, frozen=True):
     @property
     def advice(self) -> str:
         """The advice, with the reason if its commands cannot be undone."""
-        why = self.fix.why_no_undo if self.fix is not None else None
+        why = self.fix.no_undo_reason if self.fix is not None else None
         return self.said if why is None else f"{self.said} No undo: {why}."
 
 

@@ -44,7 +44,7 @@ class Fix(Struct, frozen=True):
         return _join_commands([action.undo for action in reversed(self.actions)], "; ")
 
     @property
-    def why_no_undo(self) -> str | None:
+    def no_undo_reason(self) -> str | None:
         """The reason why `now` has no `undo`, or None if it has one, or if there is no command."""
         if self.now is None or self.undo is not None:
             return None

@@ -172,13 +172,13 @@ def _of_processes(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Ta
         return remedy
     text = to_housekeeping(case, "them") if noise == Kind.THREAD else remedy.said
     left = len(moves) - _MAX_MOVED
-    fixed = [_why_fixed(threads) for pid, threads in living.items() if pid not in moves]
+    fixed = [_pinned_reason(threads) for pid, threads in living.items() if pid not in moves]
     text += f" {left} more of them still run{'s' * (left == 1)}: the command moves the costliest." if left > 0 else ""
     text += f" {len(fixed)} of them cannot be moved ({', '.join(dict.fromkeys(fixed))})." if fixed else ""
     return Remedy(text, Fix((MoveProcesses(tuple(moves.values())[:_MAX_MOVED]),), remedy.fix.lasting))
 
 
-def _why_fixed(threads: Sequence[Task]) -> str:
+def _pinned_reason(threads: Sequence[Task]) -> str:
     """Return why `keep_away` moves none of the process's threads."""
     if all(task.is_bound for task in threads):
         return "bound by the kernel"
