@@ -73,7 +73,8 @@ def test_a_limit_shows_its_effect_and_its_part_of_the_budget(run: Run) -> None:
         "passes: share of a target CPU that one task may take: warns above 0.2% (a fifth of the budget of 1%)" in words
     )
     assert (
-        "fails: share of a target CPU that one task may take: fails above 0.5% (half of the budget of 1%: two" in words
+        "fails: share of a target CPU that one task may take: fails above 0.5% (half of the budget of 1%: sessions"
+        in words
     )
     words = run("explain", "target-cpu-busy").words
     assert "fails above 5% (for a budget of 1%; proportionally less below it, half of the budget above 10%; a" in words
