@@ -1,13 +1,30 @@
-"""Run the fixes of a report, and read the settings that they may change."""
+"""Run the fixes of a report, read the settings that they may change, and make settings noisy."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from tests.lab.expected import finding
 from tests.lab.lab import Lab
 
+# By check that must fail: the file, and the noisy value.
+NOISE = {
+    "lockup-watchdog-on-target": ("/proc/sys/kernel/watchdog_cpumask", "0-7"),
+    "kernel-statistics-collected": ("/proc/sys/kernel/sched_schedstats", "1"),
+    "console-prints-everything": ("/proc/sys/kernel/printk", "8 4 1 7"),
+    "ksm-scans": ("/sys/kernel/mm/ksm/run", "1"),
+    "zone-reclaim-enabled": ("/proc/sys/vm/zone_reclaim_mode", "1"),
+    "workqueues-on-target": ("/sys/devices/virtual/workqueue/cpumask", "ff"),
+    "kernel-traced": ("/sys/kernel/tracing/set_event", "sched:sched_switch"),
+    "layout-not-random": ("/proc/sys/kernel/randomize_va_space", "0"),
+}
+NOISE_STATUSES = {check_id: "warn" if check_id == "layout-not-random" else "fail" for check_id in NOISE}
+_PREFLIGHT = "noisewatch preflight --profile micro --no-config --sample 0 --no-calibration --format json " + " ".join(
+    f"--severity {check_id}=warning" for check_id in NOISE
+)
 _SETTINGS = (
     "/proc/irq/default_smp_affinity",
     "/proc/irq/*/smp_affinity_list",
@@ -38,6 +55,27 @@ def fixes(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the fixes of failed checks and warnings that can be applied now."""
     candidates = [finding["fix"] for finding in report["findings"] if finding["status"] in ("fail", "warn")]
     return [fix for fix in candidates if fix is not None and fix["now"] is not None]
+
+
+@contextmanager
+def noisy_settings(lab: Lab) -> Iterator[None]:
+    """Make all settings of NOISE noisy, and write their earlier values at the end."""
+    before = {path: lab.read(path) for path, _ in NOISE.values()}
+    try:
+        _write(lab, dict(NOISE.values()))
+        yield
+    finally:
+        _write(lab, before)
+
+
+def _write(lab: Lab, values: Mapping[str, str]) -> None:
+    lab.do("\n".join(["set -e", *(f"printf '%s\\n' '{value}' > {path}" for path, value in values.items())]))
+
+
+def noise_statuses(lab: Lab, options: str = "") -> dict[str, str]:
+    """Return the status of each check of NOISE."""
+    report = json.loads(lab.run(f"{_PREFLIGHT} {options}").out)
+    return {check_id: finding(report, check_id)["status"] for check_id in NOISE}
 
 
 @contextmanager
