@@ -102,16 +102,16 @@ def fleet_of(
     counts = Counter(kind for kind in kinds.values() if kind is not None)
     outliers = _outliers(kinds, sound)
     hosts = [
-        _host(
+        _reported_host(
             own,
             own.earlier if baseline is None else baseline.get(name),
-            _judged(own, max_age_s, now_s),
+            _judge_host(own, max_age_s, now_s),
             outliers.get(name, ()),
         )
         for name, own in reports.items()
     ]
     awaited = set((baseline or ()) if expected is None else expected)
-    missing = [_missing(name, (baseline or {}).get(name)) for name in sorted(awaited - set(reports))]
+    missing = [_missing_host(name, (baseline or {}).get(name)) for name in sorted(awaited - set(reports))]
     return Fleet(
         hosts=tuple(sorted([*hosts, *missing], key=_order)),
         unexpected=tuple(sorted(set(reports) - set(expected))) if expected is not None else (),
@@ -149,12 +149,14 @@ def _order(host: FleetHost) -> tuple[int, bool, float, str]:
     return rank_of(host.outcome), not host.outliers, -noise, host.name
 
 
-def _missing(name: str, before: Report | None) -> FleetHost:
+def _missing_host(name: str, before: Report | None) -> FleetHost:
     why = "has not reported" + ("" if before is None else f", was {before.outcome} in the baseline")
     return FleetHost(name=name, standing=Standing.MISSING, outcome=Outcome.UNKNOWN, why=why, earlier=before)
 
 
-def _host(reports: HostReports, before: Report | None, judged: _Judged, outliers: Collection[OutOfLine]) -> FleetHost:
+def _reported_host(
+    reports: HostReports, before: Report | None, judged: _Judged, outliers: Collection[OutOfLine]
+) -> FleetHost:
     report, (standing, outcome, why) = reports.newest, judged
     is_comparable = before is not None and report.trouble is None and standing is not Standing.AMBIGUOUS
     return FleetHost(
@@ -169,12 +171,14 @@ def _host(reports: HostReports, before: Report | None, judged: _Judged, outliers
     )
 
 
-def _judged(reports: HostReports, max_age_s: float | None, now_s: float) -> _Judged:
+def _judge_host(reports: HostReports, max_age_s: float | None, now_s: float) -> _Judged:
     """Judge the host by its newest report or, if several machines have its name, by the worst of them."""
     report, before = reports.newest, reports.earlier
-    own = _by_itself(report, before, max_age_s, now_s)
+    own = _judge_alone(report, before, max_age_s, now_s)
     if others := reports.of_other_machines:
-        return _of_several([(report, own), *((other, _by_itself(other, None, max_age_s, now_s)) for other in others)])
+        return _judge_namesakes(
+            [(report, own), *((other, _judge_alone(other, None, max_age_s, now_s)) for other in others)]
+        )
     if before is not None and reports.may_be_of_two_machines and report.latest_s - before.latest_s < _TOGETHER_S:
         reports_text = ", ".join(_describe(candidate, Standing.REPORTED) for candidate in (before, report))
         duration = long_duration(_TOGETHER_S)
@@ -183,12 +187,12 @@ def _judged(reports: HostReports, max_age_s: float | None, now_s: float) -> _Jud
     return own
 
 
-def _by_itself(report: Report, before: Report | None, max_age_s: float | None, now_s: float) -> _Judged:
+def _judge_alone(report: Report, before: Report | None, max_age_s: float | None, now_s: float) -> _Judged:
     standing, why = _standing(report, before, max_age_s, now_s)
     return _Judged(standing, report.outcome if standing is Standing.REPORTED else Outcome.UNKNOWN, why)
 
 
-def _of_several(judged: Sequence[tuple[Report, _Judged]]) -> _Judged:
+def _judge_namesakes(judged: Sequence[tuple[Report, _Judged]]) -> _Judged:
     """Judge several machines with one name by the worst; `judged` has each one's newest report, the newest first."""
     worst_first = sorted(judged, key=lambda pair: rank_of(pair[1].outcome))
     facts = _distinguishing_facts([report for report, _ in judged])

@@ -52,6 +52,6 @@ def _device(machine: Machine, name: str) -> DevicePlace:
     devices = find_device(machine, name)
     if isinstance(devices, DevicePlace):
         return devices
-    there = ", ".join(devices[:_MOST_NAMED]) + (", …" if len(devices) > _MOST_NAMED else "")
-    hint = f"available: {there}, and PCI addresses such as 0000:3b:00.0" if devices else "no device is visible here"
+    names = ", ".join(devices[:_MOST_NAMED]) + (", …" if len(devices) > _MOST_NAMED else "")
+    hint = f"available: {names}, and PCI addresses such as 0000:3b:00.0" if devices else "no device is visible here"
     raise UsageError(f"--near {clean(name)!r}: no such network interface, disk or PCI device; {hint}")

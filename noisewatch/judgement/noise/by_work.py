@@ -147,7 +147,7 @@ def chance_within_budget(calibrated: Calibrated) -> Chance:
 _ALL_KINDS = "all kinds of work"
 
 
-def judged_by_work(calibrated: Calibrated, by_work: FloorsByWork) -> tuple[Status, str | None]:
+def judge_by_work(calibrated: Calibrated, by_work: FloorsByWork) -> tuple[Status, str | None]:
     """Return the status, with the reason if it is unknown."""
     if by_work.status == Status.FAIL:
         return Status.FAIL, None

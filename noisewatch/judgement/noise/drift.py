@@ -86,7 +86,7 @@ class Drift(Struct, frozen=True):
         outside = t_outside(distance, _FREEDOM)
         return 1 - outside / 2 if distance > 0 else outside / 2
 
-    def widened(self, low: float, high: float, length_ns: int) -> tuple[float, float]:
+    def widen(self, low: float, high: float, length_ns: int) -> tuple[float, float]:
         """Return the ends of the interval of the CV at this length, moved apart."""
         margin = self.margin_at(length_ns)
         return low / margin, max(high, _MIN_CV) * margin

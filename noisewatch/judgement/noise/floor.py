@@ -130,7 +130,7 @@ def _is_enough(timelines: Timelines, length_ns: int) -> bool:
 def _predict(timelines: Timelines, cpu: int, length_ns: int, budget: Budget, drift: Drift, draws: int) -> NoiseFloor:
     samples = budget.samples
     cvs, maxima = _draw(timelines, length_ns, samples, draws)
-    low, high = drift.widened(*shortest_interval(cvs, CONFIDENCE), length_ns)
+    low, high = drift.widen(*shortest_interval(cvs, CONFIDENCE), length_ns)
     return NoiseFloor(
         sample_ns=length_ns,
         cpu=cpu,

@@ -83,7 +83,7 @@ def judge_proposal(proposal: Proposal) -> tuple[Judged, ...]:
     )
 
 
-def _usable(proposal: Proposal) -> Answer:
+def _judge_usable(proposal: Proposal) -> Answer:
     """Return whether the CPUs are online and within the caller's cpuset, or in an isolated partition.
 
     The benchmark enters the partition itself.
@@ -96,7 +96,7 @@ def _usable(proposal: Proposal) -> Answer:
     return replace(answer, fix=None)
 
 
-def _whole_cores(proposal: Proposal) -> Answer:
+def _judge_whole_cores(proposal: Proposal) -> Answer:
     case = proposal.case
     topology = case.snapshot.topology
     siblings = {cpu: topology[cpu].siblings if cpu in topology else None for cpu in sorted(proposal.run)}
@@ -118,7 +118,7 @@ def _whole_cores(proposal: Proposal) -> Answer:
     return graded.passes(f"{describe_count(len(proposal.cores), 'core')}{idle}")
 
 
-def _housekeeping(proposal: Proposal) -> Answer:
+def _judge_housekeeping(proposal: Proposal) -> Answer:
     case, left = proposal.case, proposal.housekeeping
     graded = case.graded(evidence={"housekeeping": sorted(left), "online_by": case.snapshot.online.source})
     if case.snapshot.online.online is None:
@@ -219,11 +219,11 @@ def _memory(proposal: Proposal) -> Answer:
     if not empty:
         return graded.passes(f"{_nodes(own)} {'has' if len(own) == 1 else 'have'} memory")
     nearest = f"; the nearest with memory is {_nodes(proposal.memory_nodes)}" * bool(proposal.memory_nodes)
-    text = f"no memory at {_nodes(empty)}{nearest}"
+    text = f"no memory on {_nodes(empty)}{nearest}"
     return graded.fails(text, cpus=proposal.run)
 
 
-def _near_device(proposal: Proposal) -> Answer:
+def _judge_near_device(proposal: Proposal) -> Answer:
     device = proposal.readings.device
     assert device is not None  # criteria on a device are left out without one
     case, near = proposal.case, proposal.near
@@ -238,15 +238,15 @@ def _near_device(proposal: Proposal) -> Answer:
         reason = "numa_node is -1" if device.path is not None else "its bus has no numa_node"
         return graded.unknown(f"this machine does not report the node of {device.name}: {reason}")
     if near is None:
-        return graded.unknown(f"{device.name} is at node {device.node}, and no CPU is known to be at that node")
+        return graded.unknown(f"{device.name} is on node {device.node}, which has no known CPUs")
     far = proposal.run - near
     if far:
-        text = f"{device.name} is at node {device.node}; {name_cpus(far)} are not (near it: {format_cpu_list(near)})"
+        text = f"{device.name} is on node {device.node}; {name_cpus(far)} are not (near it: {format_cpu_list(near)})"
         return graded.warns(text, cpus=far)
-    return graded.passes(f"{device.name} is at node {device.node} as well")
+    return graded.passes(f"{device.name} is on node {device.node} as well")
 
 
-def _isolated(proposal: Proposal) -> Answer:
+def _judge_isolated(proposal: Proposal) -> Answer:
     case = proposal.case
     isolated = case.snapshot.isolation.isolated
     if isolated is None:
@@ -269,16 +269,16 @@ def _nodes(nodes: Collection[int]) -> str:
 
 _PLACES = f"{CPUS}/cpuN"
 _CRITERIA: Mapping[Criterion, tuple[Callable[[Proposal], Answer], tuple[str, ...]]] = {
-    Criterion.USABLE: (_usable, target_cpu_unusable.reads),
-    Criterion.CORES: (_whole_cores, (f"{_PLACES}/topology/thread_siblings_list",)),
-    Criterion.HOUSEKEEPING: (_housekeeping, (f"{CPUS}/online", f"{_PLACES}/topology/thread_siblings_list")),
+    Criterion.USABLE: (_judge_usable, target_cpu_unusable.reads),
+    Criterion.CORES: (_judge_whole_cores, (f"{_PLACES}/topology/thread_siblings_list",)),
+    Criterion.HOUSEKEEPING: (_judge_housekeeping, (f"{CPUS}/online", f"{_PLACES}/topology/thread_siblings_list")),
     Criterion.KIND: (_fastest_kind, (*target_cores_differ.reads[:-1], f"{_PLACES}/acpi_cppc/highest_perf")),
     Criterion.CACHE: (_one_cache, (f"{_PLACES}/cache/indexN/shared_cpu_list",)),
     Criterion.NODE: (_one_node, (f"{NODES}/nodeN/cpulist",)),
     Criterion.MEMORY: (_memory, (HAS_MEMORY, f"{NODES}/nodeN/meminfo", f"{NODES}/nodeN/distance")),
-    Criterion.DEVICE: (_near_device, ("numa_node", "local_cpulist")),
+    Criterion.DEVICE: (_judge_near_device, ("numa_node", "local_cpulist")),
     Criterion.INTERRUPTS: (lambda proposal: judge_fixed_irqs(proposal.case, proposal.reserved), IRQ_FILES),
-    Criterion.ISOLATED: (_isolated, (f"{CPUS}/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated")),
+    Criterion.ISOLATED: (_judge_isolated, (f"{CPUS}/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated")),
 }
 
 

@@ -67,7 +67,7 @@ def mark_run(run: BenchmarkRun, watched: WatchedCommand) -> MarkedRun:
             began_ns = ended_ns - run.length_ns
             if repetition.began_ns <= began_ns and ended_ns <= repetition.ended_ns:
                 marked = _mark(run, repetition, began_ns, ended_ns, watched)
-                return _with_placement(marked, placement, run.length_ns)
+                return _judge_placement(marked, placement, run.length_ns)
     return _unknown(run, _NOT_WATCHED)
 
 
@@ -86,11 +86,11 @@ def _mark(
     allowance = allowance_for(part.length_ns, watched.floors)
     verdict = judge_repetition(part, watched.siblings, allowance, watched.khz_by_cpu)
     if hooked is not None:
-        verdict = _with_own_waits(verdict, hooked, part, allowance)
+        verdict = _apply_own_waits(verdict, hooked, part, allowance)
     return MarkedRun(run, verdict, began_ns, ended_ns)
 
 
-def _with_placement(marked: MarkedRun, placement: Placement, length_ns: int) -> MarkedRun:
+def _judge_placement(marked: MarkedRun, placement: Placement, length_ns: int) -> MarkedRun:
     """Return the run judged by the placement of the whole repetition: it is unknown in which part a thread moved."""
     unknown = _unknown_moves_reason(placement, length_ns)
     if unknown is None:
@@ -109,7 +109,7 @@ def _unknown_moves_reason(placement: Placement, length_ns: int) -> str | None:
     return unknown_placement_reason(placement)
 
 
-def _with_own_waits(
+def _apply_own_waits(
     verdict: RepetitionVerdict, hooked: HookedRun, part: Repetition, allowance: Allowance
 ) -> RepetitionVerdict:
     """Return the verdict combined with the run's own measurement of its waits.

@@ -84,7 +84,7 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: Ow
     unknown = _unknown_time_reason(repetition, allowed_ns, named_ns)
     waited_ns = (waited_ns_of(repetition) or 0) - own_ns - repetition.quota.ns
     if waited_ns > allowed_ns and not reasons and waited_for_none_ns(repetition) <= allowed_ns:
-        reasons = _waited_for(repetition, waited_ns, foreign)
+        reasons = _wait_reasons(repetition, waited_ns, foreign)
     return ForeignTime(reasons, [reason for reason in foreign if reason not in reasons], own, unknown)
 
 
@@ -92,7 +92,7 @@ def _sum(reasons: Iterable[RunReason]) -> int:
     return sum(reason.ns or 0 for reason in reasons)
 
 
-def _waited_for(repetition: Repetition, waited_ns: int, foreign: list[RunReason]) -> list[RunReason]:
+def _wait_reasons(repetition: Repetition, waited_ns: int, foreign: list[RunReason]) -> list[RunReason]:
     """Return the tasks that were, or may have been, running while the command waited."""
     likely = foreign_threads(repetition, repetition.target, ReasonKind.FOREIGN)
     named = reasons_of(share_out((replace(sighting, certain_ns=0) for sighting in likely), waited_ns), repetition)
@@ -135,7 +135,7 @@ def _sightings(repetition: Repetition) -> list[Sighting]:
     sightings = foreign_threads(repetition, repetition.target, ReasonKind.FOREIGN)
     late = {cpu for cpu in repetition.target if late_ns(repetition, cpu, sightings)}
     if books.is_exact and books.foreign_ns is not None:
-        sightings = within_books(sightings, books.foreign_ns + books.doubt_ns)
+        sightings = fit_into_books(sightings, books.foreign_ns + books.doubt_ns)
     return [
         replace(sighting, certain_ns=max(sighting.certain_ns, sighting.likely_ns))
         if sighting.reason.cpu in late
@@ -222,7 +222,7 @@ def time_elsewhere_ns(repetition: Repetition) -> int:
     )
 
 
-def within_books(sightings: Iterable[Sighting], most_ns: int) -> list[Sighting]:
+def fit_into_books(sightings: Iterable[Sighting], most_ns: int) -> list[Sighting]:
     """Return the sightings with estimates reduced until all together fit in the books."""
     listed = list(sightings)
     measured_ns = sum(sighting.certain_ns for sighting in listed if not sighting.reason.is_estimate)

@@ -48,9 +48,9 @@ def hard_reasons(repetition: Repetition) -> list[RunReason]:
     Events in a window that exceeds the repetition count: they may have hit it.
     """
     reasons: dict[tuple[ReasonKind, str, int | None], RunReason] = {}
-    for reason in [*_of_clocks(repetition), *_of_pauses(repetition), *_of_windows(repetition)]:
+    for reason in [*_clock_reasons(repetition), *_pause_reasons(repetition), *_windows_reasons(repetition)]:
         key = reason.kind, reason.name, reason.cpu
-        reasons[key] = _merge(reasons[key], reason) if key in reasons else reason
+        reasons[key] = _merge_events(reasons[key], reason) if key in reasons else reason
     return list(reasons.values())
 
 
@@ -162,7 +162,7 @@ def _may_have_been_stopped_too(repetition: Repetition) -> bool:
     return held_up_ns >= _HELD_UP_NS and unused_ns(repetition) >= held_up_ns / 2
 
 
-def _of_pauses(repetition: Repetition) -> Iterator[RunReason]:
+def _pause_reasons(repetition: Repetition) -> Iterator[RunReason]:
     if _has_stood_still(repetition):
         ns = _held_up_ns(repetition)
         yield RunReason(
@@ -193,19 +193,19 @@ def _counts_heat(window: Interval) -> bool:
     return any(count is not None for look in looks for count in look.count_by_core_cpu.values())
 
 
-def _merge(first: RunReason, last: RunReason) -> RunReason:
+def _merge_events(first: RunReason, last: RunReason) -> RunReason:
     """Return the reasons as one event that goes on from window to window."""
     ns = None if first.ns is None or last.ns is None else first.ns + last.ns
     return replace(first, ns=ns, end_ns=last.end_ns, is_estimate=first.is_estimate or last.is_estimate)
 
 
-def _of_windows(repetition: Repetition) -> Iterator[RunReason]:
+def _windows_reasons(repetition: Repetition) -> Iterator[RunReason]:
     for window in repetition.windows:
         if repetition.within(window):
-            yield from _of_window(window, repetition)
+            yield from _window_reasons(window, repetition)
 
 
-def _of_clocks(repetition: Repetition) -> Iterator[RunReason]:
+def _clock_reasons(repetition: Repetition) -> Iterator[RunReason]:
     shift, stopped_ns = repetition.shift, repetition.use.stopped_ns
     if shift.is_step:
         yield RunReason(kind=ReasonKind.CLOCK_STEPPED, name="the time of day was set", ns=abs(shift.stepped_ns))
@@ -218,11 +218,11 @@ def _of_clocks(repetition: Repetition) -> Iterator[RunReason]:
             ns=stopped_ns,
             share=repetition.share_of(stopped_ns),
         )
-    yield from _of_group(repetition, repetition.freezing, ReasonKind.FROZEN, "its control group {} was frozen")
-    yield from _of_group(repetition, repetition.quota, ReasonKind.QUOTA, "CPU quota of {}")
+    yield from _group_reasons(repetition, repetition.freezing, ReasonKind.FROZEN, "its control group {} was frozen")
+    yield from _group_reasons(repetition, repetition.quota, ReasonKind.QUOTA, "CPU quota of {}")
 
 
-def _of_group(repetition: Repetition, freezing: Freezing, kind: ReasonKind, name: str) -> Iterator[RunReason]:
+def _group_reasons(repetition: Repetition, freezing: Freezing, kind: ReasonKind, name: str) -> Iterator[RunReason]:
     """Yield the reason for a group that was frozen, or used up its quota, even if the command itself requested it."""
     if freezing.ns:
         yield RunReason(
@@ -234,7 +234,7 @@ def _of_group(repetition: Repetition, freezing: Freezing, kind: ReasonKind, name
         )
 
 
-def _of_window(window: Interval, repetition: Repetition) -> Iterator[RunReason]:
+def _window_reasons(window: Interval, repetition: Repetition) -> Iterator[RunReason]:
     begin_ns = max(window.before.taken_at_ns - repetition.began_ns, 0)
     end_ns = min(window.after.taken_at_ns, repetition.ended_ns) - repetition.began_ns
     is_estimate = repetition.outside(window) > 0

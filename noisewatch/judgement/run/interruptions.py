@@ -86,13 +86,13 @@ def _interruptions_on(repetition: Repetition, cpu: int) -> Iterable[MetInterrupt
     """Return the interruptions on the CPU by the trace, or else by the counters."""
     window = repetition.trace
     return (
-        _from_counters(repetition, cpu)
+        _counted_interruptions(repetition, cpu)
         if isinstance(window, str) or not window.covers_all_interrupts
-        else _from_trace(repetition, window, cpu)
+        else _traced_interruptions(repetition, window, cpu)
     )
 
 
-def _from_counters(repetition: Repetition, cpu: int) -> Iterator[MetInterruption]:
+def _counted_interruptions(repetition: Repetition, cpu: int) -> Iterator[MetInterruption]:
     factors = _excess_factors(repetition, cpu)
     part = repetition.length_ns / max(repetition.span.length_ns, 1)  # as if they came evenly, before and after it too
     for disturbance in disturbances_of(repetition.span, cpu):
@@ -109,7 +109,7 @@ def _from_counters(repetition: Repetition, cpu: int) -> Iterator[MetInterruption
             )
 
 
-def _from_trace(repetition: Repetition, window: TraceWindow, cpu: int) -> Iterator[MetInterruption]:
+def _traced_interruptions(repetition: Repetition, window: TraceWindow, cpu: int) -> Iterator[MetInterruption]:
     met = interruptions_in(window, cpu, repetition.span.after.irqs)
     ticks = sum(interruption.count for interruption in met if interruption.kind == Kind.TICK)
     for interruption in met:

@@ -79,12 +79,12 @@ def _about_cpu(around: ValuesAround) -> Iterator[ValueVerdict]:
     if around.interrupted_ns is not None and around.interrupted_ns > allowed_ns:
         yield _disturbed(f"interrupts took about {describe_ns(around.interrupted_ns)} of all values")
     if around.steal_ns:
-        yield from _in_ticks(around.steal_ns, allowed_ns, "the hypervisor took {} of all values")
+        yield from _judge_ticks(around.steal_ns, allowed_ns, "the hypervisor took {} of all values")
     for cpu, ns in (around.busy_ns_by_sibling or {}).items():
-        yield from _in_ticks(ns, allowed_ns, f"sibling CPU {cpu} was busy for {{}} meanwhile")
+        yield from _judge_ticks(ns, allowed_ns, f"sibling CPU {cpu} was busy for {{}} meanwhile")
 
 
-def _in_ticks(ns: int, allowed_ns: float, words: str) -> Iterator[ValueVerdict]:
+def _judge_ticks(ns: int, allowed_ns: float, words: str) -> Iterator[ValueVerdict]:
     """Yield the verdict on a counter with steps of 10 ms: most of one step may be outside of the value."""
     if ns - TICK_NS > allowed_ns:
         yield _disturbed(words.format(describe_ns(ns)))

@@ -148,21 +148,21 @@ def _better_prefixes(
     if any(thread.node_moves for thread in weighty):
         node = _key_with_most_time(placement.ns_by_node(), cpus_by_node)
         if node is not None:
-            yield PlacementFault.NODES, _on_nodes(cpus_by_node[node], frozenset({node}), topology, isolated)
+            yield PlacementFault.NODES, _numactl_prefix(cpus_by_node[node], frozenset({node}), topology, isolated)
     elif _is_elsewhere(placement) and set().union(*cpus_by_node.values()) == target:
-        yield PlacementFault.MEMORY, _on_nodes(target, frozenset(cpus_by_node), topology, isolated)
+        yield PlacementFault.MEMORY, _numactl_prefix(target, frozenset(cpus_by_node), topology, isolated)
     if any(thread.kind_moves for thread in weighty):
         cpus_by_kind = _cpus_by(target, {cpu: place.kind for cpu, place in topology.items()})
         kind = _FASTEST if _FASTEST in cpus_by_kind else _key_with_most_time(placement.ns_by_kind(), cpus_by_kind)
         if kind is not None:
-            yield PlacementFault.CORES, _on_cpus(cpus_by_kind[kind])
+            yield PlacementFault.CORES, _taskset_prefix(cpus_by_kind[kind])
     if is_stacked(placement, length_ns):
         yield PlacementFault.STACKED, (NAME, "run", "--cpus", cpu_list_argument(target), "--spread", "--")
     alone = _moving_alone(weighty, placement, length_ns)
     if alone is not None:
         cpu = _key_with_most_time(alone.ns_by_cpu, dict.fromkeys(target, target))
         if cpu is not None:
-            yield PlacementFault.MOVING, _on_cpus(frozenset({cpu}))
+            yield PlacementFault.MOVING, _taskset_prefix(frozenset({cpu}))
 
 
 def _cpus_by(target: CpuSet, key_by_cpu: Mapping[int, _Key | None]) -> dict[_Key, CpuSet]:
@@ -183,11 +183,11 @@ def _key_with_most_time(
     return max(candidates, key=lambda candidate: candidate[1])[0] if candidates else None
 
 
-def _on_cpus(cpus: CpuSet) -> tuple[str, ...]:
+def _taskset_prefix(cpus: CpuSet) -> tuple[str, ...]:
     return "taskset", "-c", cpu_list_argument(cpus, format_taskset_list)
 
 
-def _on_nodes(
+def _numactl_prefix(
     cpus: CpuSet, nodes: frozenset[int], topology: Mapping[int, CpuPlace], isolated: CpuSet
 ) -> tuple[str, ...]:
     """Return the prefix that binds to the CPUs and nodes.
@@ -198,7 +198,7 @@ def _on_nodes(
     is_whole = cpus == {cpu for cpu, place in topology.items() if place.node in nodes} and not cpus & isolated
     if is_whole:
         return "numactl", f"--cpunodebind={listed}", f"--membind={listed}"
-    return *_on_cpus(cpus), "numactl", f"--membind={listed}"
+    return *_taskset_prefix(cpus), "numactl", f"--membind={listed}"
 
 
 def _is_elsewhere(placement: Placement) -> bool:

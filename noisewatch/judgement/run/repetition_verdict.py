@@ -15,12 +15,12 @@ from noisewatch.judgement.run.foreign_time import (
     ForeignTime,
     find_foreign_time,
     find_traced_siblings,
+    fit_into_books,
     foreign_threads,
     late_ns,
     reasons_of,
     share_out,
     waited_for_none_ns,
-    within_books,
 )
 from noisewatch.judgement.run.hard_events import hard_reasons, unknown_end_reason, unknown_events_reason, unused_ns
 from noisewatch.judgement.run.interruptions import interruption_reasons, unknown_interruptions_reason
@@ -96,7 +96,7 @@ def judge_repetition(
     unknowns = tuple(reason for reason in questions if reason is not None)
     return RepetitionVerdict(
         _outcome(reasons, unknowns),
-        tuple(_without_trifles(reasons)),
+        tuple(_drop_trifles(reasons)),
         (*foreign_time.own, *own, *slow_by_itself),
         unknowns,
         () if unwatched is None else (unwatched,),
@@ -133,7 +133,7 @@ def _outcome(reasons: Collection[RunReason], unknowns: Collection[str]) -> RunOu
     return RunOutcome.DISTURBED if reasons else RunOutcome.UNKNOWN if unknowns else RunOutcome.UNDISTURBED
 
 
-def _without_trifles(reasons: Sequence[RunReason]) -> list[RunReason]:
+def _drop_trifles(reasons: Sequence[RunReason]) -> list[RunReason]:
     """Return the reasons, the costliest first, without those whose time is negligible next to the largest."""
     ordered = sorted(reasons, key=lambda reason: -(reason.ns or 0))
     least_ns = _TRIFLE * max((reason.ns or 0 for reason in ordered), default=0)
@@ -145,7 +145,7 @@ def sibling_reasons(repetition: Repetition, siblings: CpuSet, allowance: Allowan
     traced = find_traced_siblings(repetition, siblings, allowance)
     if traced is not None:
         return traced
-    return [reason for cpu in sorted(siblings) for reason in _on_sibling(repetition, cpu, allowance)]
+    return [reason for cpu in sorted(siblings) for reason in _reasons_on_sibling(repetition, cpu, allowance)]
 
 
 def unknown_siblings_reason(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
@@ -166,7 +166,7 @@ def unknown_siblings_reason(repetition: Repetition, siblings: CpuSet, allowance:
     return None
 
 
-def _on_sibling(repetition: Repetition, cpu: int, allowance: Allowance) -> list[RunReason]:
+def _reasons_on_sibling(repetition: Repetition, cpu: int, allowance: Allowance) -> list[RunReason]:
     allowed_ns = allowance.ns(repetition.length_ns)
     ran = ran_between(repetition.span.before, repetition.span.after, cpu)
     if ran is None:
@@ -176,7 +176,7 @@ def _on_sibling(repetition: Repetition, cpu: int, allowance: Allowance) -> list[
     if least_ns <= allowed_ns:
         return []
     ns = min(max(ran.ns, least_ns), repetition.length_ns)
-    sightings = within_books(sightings, ns)
+    sightings = fit_into_books(sightings, ns)
     reasons = reasons_of(share_out(sightings, ns - sum(sighting.certain_ns for sighting in sightings)), repetition)
     rest_ns = ns - sum(reason.ns or 0 for reason in reasons)
     if rest_ns > allowed_ns or not reasons:

@@ -131,14 +131,14 @@ def remedy_of_run(culprit: RunCulprit, then: Tasks | None, case: Case) -> Remedy
     if culprit.name.endswith(LEFT_RUNNING):
         return Remedy(_LEFT_RUNNING)
     if noise in THREADS and culprit.pids and case.snapshot.own_pids.issuperset(culprit.pids):
-        return _of_ourselves(case)
+        return _own_remedy(case)
     looks = {pid: _living_threads(pid, then, case.snapshot.tasks) for pid in culprit.pids}
     living = {pid: threads for pid, threads in looks.items() if threads}
     if living and (noise in THREADS or noise == Kind.IPI):
-        return _of_processes(culprit, noise, living, case)
+        return _processes_remedy(culprit, noise, living, case)
     if noise not in THREADS or culprit.name.startswith(_WORKER):
         cpus = sorted(culprit.cpus or case.target)
-        return common_remedy([_on_cpu(culprit, noise, cpu) for cpu in cpus], case) if cpus else None
+        return common_remedy([_cpu_disturbance(culprit, noise, cpu) for cpu in cpus], case) if cpus else None
     return _next_time_remedy(culprit, case, any(threads is None for threads in looks.values()))
 
 
@@ -157,7 +157,7 @@ def _living_threads(pid: int, then: Tasks | None, now: Tasks | None) -> list[Tas
     return [first, *(task for task in now.by_tid.values() if task.pid == pid and task.tid != pid)]
 
 
-def _of_processes(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Task]], case: Case) -> Remedy:
+def _processes_remedy(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Task]], case: Case) -> Remedy:
     """Return the remedy that moves all processes that can be moved, in one command."""
     fixes = {pid: keep_away(case, pid) for pid, threads in living.items() if not all(task.is_bound for task in threads)}
     moves = {
@@ -167,7 +167,7 @@ def _of_processes(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Ta
         if isinstance(action, Move)
     }
     first = next(iter(moves or living))
-    remedy = common_remedy([_of_task(culprit, noise, task) for task in living[first]], case)
+    remedy = common_remedy([_task_disturbance(culprit, noise, task) for task in living[first]], case)
     if len(moves) < 2 or remedy.fix is None:
         return remedy
     text = to_housekeeping(case, "them") if noise == Kind.THREAD else remedy.said
@@ -189,7 +189,7 @@ def _pinned_reason(threads: Sequence[Task]) -> str:
     return "inherited by all other processes" if threads[0].pid in INIT else "of noisewatch"
 
 
-def _of_ourselves(case: Case) -> Remedy:
+def _own_remedy(case: Case) -> Remedy:
     if not case.housekeeping:
         return Remedy("It is noisewatch itself, which needs a CPU: choose fewer target CPUs.")
     return Remedy(f"It is noisewatch itself, which keeps to {name_cpus(case.housekeeping)} once the series has begun.")
@@ -210,7 +210,7 @@ def _next_time_remedy(culprit: RunCulprit, case: Case, may_run: bool) -> Remedy:
     )
 
 
-def _on_cpu(culprit: RunCulprit, noise: Kind, cpu: int) -> Disturbance:
+def _cpu_disturbance(culprit: RunCulprit, noise: Kind, cpu: int) -> Disturbance:
     return Disturbance(
         noise,
         culprit.name,
@@ -223,7 +223,7 @@ def _on_cpu(culprit: RunCulprit, noise: Kind, cpu: int) -> Disturbance:
     )
 
 
-def _of_task(culprit: RunCulprit, noise: Kind, task: Task) -> Disturbance:
+def _task_disturbance(culprit: RunCulprit, noise: Kind, task: Task) -> Disturbance:
     return Disturbance(
         noise, culprit.name, task.cpu, culprit.ns, share=None, rate_per_s=None, pid=task.pid, tid=task.tid
     )

@@ -165,7 +165,7 @@ def parse_limits(text: str) -> Mapping[str, float]:
 
 
 def read_own_process(reader: Reader) -> OwnProcess:
-    """Return the state that this process has inherited, as other children of its shell do."""
+    """Return the state that this process has inherited, as a benchmark started by the same shell does."""
     return OwnProcess(
         scheduling=reader.parse(STAT, parse_scheduling),
         parent=_parent(reader.ask(PARENT, ask_parent)),

@@ -19,9 +19,9 @@ _CODE = frozenset("tTwW")
 
 
 class KernelFunctions:
-    """The kernel's current functions. There are none without permission to read addresses, which are then 0.
+    """The kernel's functions by address, which take 0.1 s to read.
 
-    Reading them takes a tenth of a second.
+    There are none without permission to read addresses: the kernel then shows each address as 0.
     """
 
     def __init__(self, path: str = _PATH) -> None:

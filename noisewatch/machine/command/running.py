@@ -229,8 +229,8 @@ _INEXACT_KB = 1024  # the kernel's counting error of a process's memory
 class Commands:
     """A context manager for the main thread, which starts commands and handles signals.
 
-    Our threads and processes that are started in the context have these signals blocked, so start a sampler before. A
-    command still running at the end of the context continues until this process ends.
+    Threads and processes of noisewatch that are started in the context have these signals blocked, so a sampler must be
+    started before it. A command still running at the end of the context continues until this process ends.
     """
 
     def __init__(self, inherited: InheritedState | None = None, core: ModuleType | None = None) -> None:

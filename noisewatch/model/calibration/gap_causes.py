@@ -249,7 +249,7 @@ def longest_interruptions(
 ) -> tuple[Interruption, ...]:
     """Return the longest interruptions of the main thread, the longest first.
 
-    All sources except the thread count. An interruption ends when the thread runs or the CPU is idle.
+    Any source other than this thread interrupts it. An interruption ends when the thread runs or the CPU is idle.
     """
     longest = heapq.nlargest(most, _interruptions(pieces, main_thread_tid), key=lambda span: span[1] - span[0])
     crowds = crowds_in(pieces, irqs)

@@ -193,7 +193,7 @@ def _disturbance(
 
 
 def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
-    """Return how often per second the CPU's timer interrupted it, the tick included, or None if unknown."""
+    """Return the CPU's timer interrupts per second, including the tick, or None if unknown."""
     if interval is None or not interval.interrupts.is_known(cpu):
         return None
     return counts_of(interval, Kind.TICK).get(cpu, 0) / interval.seconds

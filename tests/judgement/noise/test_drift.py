@@ -92,4 +92,4 @@ def test_an_interval_without_noise_has_a_small_upper_bound() -> None:
 
 def test_intervals_stay_finite_after_huge_changes() -> None:
     drift = drift_of([(_cvs(0.0), _cvs(100.0))] * 200)
-    assert math.isfinite(drift.widened(0.1, 100.0, _MS)[1])
+    assert math.isfinite(drift.widen(0.1, 100.0, _MS)[1])

@@ -130,7 +130,7 @@ def test_memory_is_bound_to_the_nearest_node_with_memory() -> None:
     files = files_of(cores(8, sockets=2), memory_nodes=[2, 3], nodes_without_memory=[0, 1])
     plan = planned(files, 2)
     assert (plan.proposal.nodes, plan.membind) == (frozenset({1}), "2")
-    assert answer(plan, Criterion.MEMORY).said == "no memory at node 1; the nearest with memory is node 2"
+    assert answer(plan, Criterion.MEMORY).said == "no memory on node 1; the nearest with memory is node 2"
 
 
 def test_a_node_without_cpus_is_not_proposed() -> None:

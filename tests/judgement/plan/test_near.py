@@ -22,7 +22,7 @@ def _device_files(node: int) -> dict[str, str]:
 def test_proposed_cpus_are_of_the_devices_node(node: int, run: list[int]) -> None:
     plan = planned(_TWO_NODES | _device_files(node), 2, near="eth0")
     assert run_on(plan) == run
-    assert answer(plan, Criterion.DEVICE).said == f"eth0 is at node {node} as well"
+    assert answer(plan, Criterion.DEVICE).said == f"eth0 is on node {node} as well"
 
 
 def test_cpus_beyond_the_devices_node_are_warned_of() -> None:

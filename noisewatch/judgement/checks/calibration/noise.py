@@ -20,7 +20,7 @@ from noisewatch.judgement.grading import (
     not_calibrated,
 )
 from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, NoiseFloor
-from noisewatch.judgement.noise.by_work import FloorsByWork, chance_line, floors_by_work_of, judged_by_work
+from noisewatch.judgement.noise.by_work import FloorsByWork, chance_line, floors_by_work_of, judge_by_work
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, MEMORY, STRICT
@@ -137,7 +137,7 @@ def _judge_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -
             if floor is not None
         }
     }
-    status, reason = judged_by_work(calibrated, by_work)
+    status, reason = judge_by_work(calibrated, by_work)
     if status == Status.FAIL:
         over = by_work.above or (ALONE,)
         cpus = frozenset().union(*(by_work.cpus_above[name] for name in over))

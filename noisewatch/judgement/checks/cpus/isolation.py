@@ -378,7 +378,7 @@ def isolation_options_wrong(case: Case) -> Answer:
     used = [f"{name}={clean(value)}" for name in _OPTIONS for value in options.get(name, ())]
     if not used:
         return not_applicable("the kernel was booted without options for isolation")
-    faults = [*_without_effect(case), *_contradictions(case)]
+    faults = [*_ineffective_options(case), *_contradictions(case)]
     graded = case.graded(evidence={"options": used})
     if faults:
         remedies = tuple(dict.fromkeys(fault.remedy for fault in faults))
@@ -393,7 +393,7 @@ def isolation_options_wrong(case: Case) -> Answer:
     return graded.passes(f"in effect: {' '.join(used)}")
 
 
-def _without_effect(case: Case) -> Iterator[_Fault]:
+def _ineffective_options(case: Case) -> Iterator[_Fault]:
     """Yield options that the kernel ignores (housekeeping_setup in kernel/sched/isolation.c of Linux 6.8)."""
     isolation, requested = case.snapshot.isolation, case.snapshot.isolation.requested or {}
     config = case.snapshot.platform.config

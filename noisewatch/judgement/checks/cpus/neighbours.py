@@ -83,7 +83,7 @@ def busy_sibling(case: Case) -> Answer:
     foreign = [cpu for cpu in sorted(case.target) if cpu not in (case.snapshot.topology[cpu].siblings or ())]
     if foreign:
         return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not list CPU {foreign[0]} itself")
-    answer = _graver_answer(case, case.siblings, _with_siblings) if case.siblings else _without_siblings(case)
+    answer = _graver_answer(case, case.siblings, _judge_siblings) if case.siblings else _judge_without_siblings(case)
     if answer.status != Status.FAIL and case.doubtful_siblings:
         doubtful = name_cpus(case.doubtful_siblings)
         paths = f"{CPUS}/online, {CPUS}/offline"
@@ -91,7 +91,7 @@ def busy_sibling(case: Case) -> Answer:
     return answer
 
 
-def _without_siblings(case: Case) -> Answer:
+def _judge_without_siblings(case: Case) -> Answer:
     cores = {cpu: case.snapshot.topology[cpu].siblings or frozenset() for cpu in case.target}
     pairs = [cpu for cpu, core in cores.items() if (core - {cpu}) & case.target]
     if pairs:
@@ -102,7 +102,7 @@ def _without_siblings(case: Case) -> Answer:
     return case.graded().warns(f"no sibling is visible, but {case.guest_words} {CANNOT_SEE}")
 
 
-def _with_siblings(case: Case) -> Answer:
+def _judge_siblings(case: Case) -> Answer:
     listed = name_cpus(case.siblings)
     removable = case.siblings - {0}  # the boot CPU stays
     offline, online = dict.fromkeys(removable, 0), dict.fromkeys(removable, 1)

@@ -221,7 +221,7 @@ def services_on_target(case: Case) -> Answer:
         return case.unread("/sys/fs/cgroup", "/proc/self/mounts")
     if services.init_allowed is None:
         return case.unread(INIT_STATUS)
-    allowed = {group: _allowed_to(group, services.init_allowed) for group in services.groups}
+    allowed = {group: _default_cpus(group, services.init_allowed) for group in services.groups}
     graded = case.graded(
         evidence={
             "systemd": sorted(services.init_allowed),
@@ -242,7 +242,7 @@ def services_on_target(case: Case) -> Answer:
     return graded.passes("systemd starts everything on other CPUs")
 
 
-def _allowed_to(group: ServiceGroup, inherited: CpuSet) -> CpuSet | None:
+def _default_cpus(group: ServiceGroup, inherited: CpuSet) -> CpuSet | None:
     """Return the CPUs on which processes started in the group run by default, or None if unknown."""
     if not group.has_limit:
         return inherited

@@ -246,7 +246,7 @@ def _compare_targets(case: Case) -> Answer:
     graded = case.graded(evidence=evidence)  # compared strengths are added below
     for what, kind_by_cpu in (("kinds", kinds), ("designs", designs)):
         if len(set(kind_by_cpu.values())) > 1:
-            text = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _by_kind(kind_by_cpu).items())
+            text = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _group_by_kind(kind_by_cpu).items())
             return graded.fails(f"cores of several {what}: {text}", cpus=case.target)
     for what, strength_by_cpu in strengths.items():
         lowest, highest = min(strength_by_cpu.values()), max(strength_by_cpu.values())
@@ -340,11 +340,11 @@ def _partly_exported(case: Case, known: Mapping[str, Mapping[int, object]]) -> s
 
 def _no_base_clock_reason(case: Case, cpus: Collection[int]) -> str | None:
     """Return why the base frequency of one of the CPUs is unknown, or None. It matters without turbo."""
-    lacking = sorted(cpu for cpu in _without_base(case) if cpu in cpus)
+    lacking = sorted(cpu for cpu in _cpus_without_base(case) if cpu in cpus)
     return case.unread_reason(f"{CPUS}/cpu{lacking[0]}/cpufreq/base_frequency") if lacking else None
 
 
-def _without_base(case: Case) -> CpuSet:
+def _cpus_without_base(case: Case) -> CpuSet:
     """Return the CPUs whose base frequency is unknown and may differ from the others'.
 
     intel_pstate exports it for all CPUs with HWP, since Linux 4.20 (hwp_cpufreq_attrs); it differs with SST-BF.
@@ -375,7 +375,7 @@ def highest_clocks(case: Case) -> Mapping[int, int]:
 
 
 def _highest_clocks(case: Case) -> Mapping[int, int]:
-    frequency, lacking = case.snapshot.frequency, _without_base(case)
+    frequency, lacking = case.snapshot.frequency, _cpus_without_base(case)
     highest = {}
     for cpu, clock in frequency.cpus.items():
         limits = [khz for khz in (clock.hardware_max_khz, clock.max_khz) if khz]
@@ -391,7 +391,7 @@ def _ranks(case: Case) -> dict[int, int]:
     return ranks if case.snapshot.frequency.turbo != "off" else {}
 
 
-def _by_kind(kinds: Mapping[int, str]) -> dict[str, CpuSet]:
+def _group_by_kind(kinds: Mapping[int, str]) -> dict[str, CpuSet]:
     return {kind: frozenset(cpu for cpu in kinds if kinds[cpu] == kind) for kind in sorted(set(kinds.values()))}
 
 

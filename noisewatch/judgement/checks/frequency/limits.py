@@ -103,7 +103,7 @@ def clock_capped(case: Case) -> Answer:
     graded = case.graded(evidence={**evidence, "clock_khz_by_cpu": clocks_khz})
     held = {cpu: reading for cpu, reading in readings.items() if reading.is_under_load and _is_held(case, reading)}
     if held:
-        return _held_down(case, held, graded)
+        return _judge_held_clock(case, held, graded)
     unreadable = [cpu for cpu, clock in clocks.items() if clock.driver is None]
     if unreadable or not clocks:
         return unknown(unread_clock_reason(case, min(unreadable, default=0), "scaling_driver"))
@@ -215,10 +215,10 @@ def _lowered_clock_reason(case: Case, reading: _Reading) -> str | None:
     return f"CPU {reading.cpu} shows {clock} of {promised}: it is idle or held down; a calibration measures its clock"
 
 
-def _held_down(case: Case, held: Mapping[int, _Reading], graded: Graded) -> Answer:
+def _judge_held_clock(case: Case, held: Mapping[int, _Reading], graded: Graded) -> Answer:
     worst = min(held.values(), key=_share)
     verb = "runs" if len(held) == 1 else "run"
-    by, fix = _holder(case)
+    by, fix = _find_holder(case)
     text = (
         f"{name_cpus(held)} {verb} at {describe_clock(worst.khz)}, {_share(worst):.0%} of the "
         f"{describe_clock(worst.promised_khz)} that cpufreq promises: {by}"
@@ -226,7 +226,7 @@ def _held_down(case: Case, held: Mapping[int, _Reading], graded: Graded) -> Answ
     return graded.by(_HELD, _share(worst)).fails(text, cpus=frozenset(held), fix=fix)
 
 
-def _holder(case: Case) -> tuple[str, Fix | None]:
+def _find_holder(case: Case) -> tuple[str, Fix | None]:
     """Return what holds the clock down, as far as known, and a fix unless another check has it."""
     if any(voltage.is_low or voltage.was_low for voltage in supply_voltages(case)):
         return "the firmware lowers it for under-voltage", BETTER_SUPPLY

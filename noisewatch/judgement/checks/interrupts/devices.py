@@ -65,7 +65,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     unlisted = counts_by_irq.keys() - irqs.by_number.keys()
     used = [irqs.by_number[number] for number in counts_by_irq if number not in unlisted]
     delivered = _sort_by_count([irq for irq in used if delivery_cpus(irq) & case.target], counts_by_irq)
-    fired = _fired_on_target(case)
+    fired = _irqs_fired_on_target(case)
     leaving = [irq for irq in delivered if fired is not None and irq.irq not in fired and _is_sent_away(case, irq)]
     routed = [irq for irq in delivered if irq not in leaving]
     # Kernel-managed IRQs stay where they are, except for hot-plug, if their CPUs are known.
@@ -146,7 +146,7 @@ def _unnumbered_reason(case: Case, interrupts: Interrupts) -> str | None:
     return None
 
 
-def _fired_on_target(case: Case) -> frozenset[int | None] | None:
+def _irqs_fired_on_target(case: Case) -> frozenset[int | None] | None:
     """Return the IRQs that interrupted a target CPU in the sample, or None if unknown."""
     counts = case.interval.interrupts if case.interval is not None else None
     if counts is None or counts.rows is None:

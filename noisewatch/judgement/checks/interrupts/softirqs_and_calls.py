@@ -88,7 +88,7 @@ def _softirqs(case: Case) -> Answer:
         calm=_calm_text(case, rates),
         evidence=evidence,
         unknown_reason=uncounted_softirqs_reason(case, interval) or untimed,
-        culprits=lambda over: _of_kind(interval, over, Kind.SOFTIRQ),
+        culprits=lambda over: _disturbances_of_kind(interval, over, Kind.SOFTIRQ),
     )
     if by_time.status == Status.FAIL:
         return replace(by_time, measured=max(share_by_cpu[cpu] for cpu in by_time.cpus))
@@ -105,7 +105,9 @@ def _too_often(
     if not often:
         return None
     worst = max(unexplained[cpu].total() for cpu in often) / interval.seconds
-    culprits = _of_kind(interval, often, Kind.SOFTIRQ, frozenset().union(*(unexplained[cpu] for cpu in often)))
+    culprits = _disturbances_of_kind(
+        interval, often, Kind.SOFTIRQ, frozenset().union(*(unexplained[cpu] for cpu in often))
+    )
     text = f"{culprits[0].name}: up to {describe_rate(worst)} on {name_cpus(often)}"
     graded = case.graded(cpus=often, evidence=evidence, culprits=culprits).by(_WORK_PASSES, worst)
     return graded.warns(f"{text}, more than its device interrupts explain", reason=untimed)
@@ -132,7 +134,7 @@ def _unexplained_share(interval: Interval, cpu: int, share: float) -> float:
     return max(0.0, share - explained_ns(interval, cpu, round(share * interval.length_ns)) / interval.length_ns)
 
 
-def _of_kind(
+def _disturbances_of_kind(
     interval: Interval, cpus: CpuSet, kind: Kind, names: frozenset[str] | None = None
 ) -> tuple[Disturbance, ...]:
     culprits = [
@@ -191,14 +193,14 @@ def ipis_on_target(case: Case) -> Answer:
         rates,
         _CALLS_FAIL,
         _CALLS_PASS,
-        describe=lambda over: _calls_text(worst, over, _of_kind(interval, over, Kind.IPI)),
+        describe=lambda over: _calls_text(worst, over, _disturbances_of_kind(interval, over, Kind.IPI)),
         calm=f"{describe_rate(worst)} at most",
         evidence={
             "rate_per_s_by_cpu": by_cpu(rates),
             "rate_per_s_by_row": {row.label: _highest_count(row, case.target) / interval.seconds for row in calls},
         },
         unknown_reason=reason if worst <= case.bound(_CALLS_PASS) else None,
-        culprits=lambda over: _of_kind(interval, over, Kind.IPI),
+        culprits=lambda over: _disturbances_of_kind(interval, over, Kind.IPI),
     )
 
 

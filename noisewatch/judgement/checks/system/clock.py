@@ -80,7 +80,7 @@ def slow_clock_source(case: Case) -> Answer:
     if clock.current in _SLOW:
         text = f"{clock.current} is slow to read"
         if available and not better and isinstance(case.snapshot.platform.tsc_flags, frozenset):
-            reason, advice = _without_tsc(case, case.snapshot.platform.tsc_flags)
+            reason, advice = _explain_missing_tsc(case, case.snapshot.platform.tsc_flags)
             text, fix = f"{text}; {reason}", Fix(lasting=(ByHand(advice, needs_reboot=True),), needs_root=False)
         return graded.fails(text, fix=fix)
     if clock.current in _PARAVIRTUAL and better:
@@ -90,7 +90,7 @@ def slow_clock_source(case: Case) -> Answer:
     return graded.passes(clock.current)
 
 
-def _without_tsc(case: Case, flags: frozenset[str]) -> tuple[str, str]:
+def _explain_missing_tsc(case: Case, flags: frozenset[str]) -> tuple[str, str]:
     """Return why tsc is not available, and what to do about it.
 
     The kernel does not list an unstable clock source: __clocksource_unstable clears CLOCK_SOURCE_VALID_FOR_HRES, and

@@ -156,10 +156,10 @@ def memory_statistics_updated_often(case: Case) -> Answer:
     least_s = case.bound(_STATISTICS_INTERVAL)
     text = "updated every {value} s"
     answer = judge_knob(case, Knob.STAT_INTERVAL, text, quiet=120, is_quiet=lambda value: value >= least_s)
-    return _with_minimum(answer, least_s)
+    return _set_minimum(answer, least_s)
 
 
-def _with_minimum(answer: Answer, least_s: float) -> Answer:
+def _set_minimum(answer: Answer, least_s: float) -> Answer:
     is_read = answer.status in (Status.PASS, Status.FAIL)
     return replace(answer, limit=least_s, unit="s", limit_role=MINIMUM) if is_read else answer
 
@@ -200,7 +200,7 @@ def machine_checks_polled_often(case: Case) -> Answer:
         quiet=_POLLED_DAILY_S,
         is_quiet=lambda value: value == 0 or value >= least_s,
     )
-    return answer if answer.measured == 0 else _with_minimum(answer, least_s)  # 0 switches polling off
+    return answer if answer.measured == 0 else _set_minimum(answer, least_s)  # 0 switches polling off
 
 
 _ALWAYS_SLOW = {

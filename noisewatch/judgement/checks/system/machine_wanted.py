@@ -75,10 +75,10 @@ def not_the_machine_wanted(case: Case) -> Answer:
     unread_facts = [fact for fact in facts if fact.is_met is None]
     if different:
         text = f"not the machine in {wanted.file} ({len(different)} of {len(facts)} facts differ)"
-        items = (*map(str, different), *(f"unknown: {line}" for line in _with_reasons(unread_facts)))
+        items = (*map(str, different), *(f"unknown: {line}" for line in _names_with_reasons(unread_facts)))
         return graded.fails(text, measured=len(different), items=items)
     if unread_facts:
-        reasons = "; ".join(_with_reasons(unread_facts))
+        reasons = "; ".join(_names_with_reasons(unread_facts))
         return graded.unknown(f"cannot tell whether this machine matches {wanted.file}: {reasons}")
     matching = f"all {len(facts)} facts match" if len(facts) > 1 else "the fact matches"
     return graded.passes(f"the machine in {wanted.file}: {matching}", measured=0)
@@ -96,7 +96,7 @@ def _compare(case: Case, facts: Sequence[WantedFact]) -> Iterator[_Comparison]:
         yield _Comparison(wanted, actual, is_met, reason)
 
 
-def _with_reasons(facts: Sequence[_Comparison]) -> list[str]:
+def _names_with_reasons(facts: Sequence[_Comparison]) -> list[str]:
     """Return the unread facts grouped by reason: `governor, turbo (…: permission denied)`."""
     names_by_reason: dict[str | None, list[str]] = {}
     for fact in facts:

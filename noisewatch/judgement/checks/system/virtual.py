@@ -164,7 +164,7 @@ def privileges_limited(case: Case) -> Answer:
     own = case.snapshot.settings.own
     status = own.status
     lockdown = _lockdown(case)
-    missing = None if status is None else _missing(status.capabilities)
+    missing = None if status is None else _missing_capabilities(status.capabilities)
     graded = case.graded(evidence={"missing_capabilities": missing, "lockdown": lockdown})
     limits = [f"without {', '.join(missing)}" if len(missing) < len(_NEEDED) else "not root"] if missing else []
     if own.is_in_user_namespace and not missing:
@@ -183,7 +183,7 @@ def privileges_limited(case: Case) -> Answer:
     return graded.passes("all privileges, no lockdown")
 
 
-def _missing(capabilities: int) -> list[str]:
+def _missing_capabilities(capabilities: int) -> list[str]:
     """Return the missing capabilities. CAP_SYS_ADMIN stands in for CAP_PERFMON, which Linux 5.8 introduced."""
     held = {number for number in _NEEDED if capabilities >> number & 1}
     if _SYS_ADMIN in held:

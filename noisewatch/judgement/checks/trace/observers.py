@@ -43,7 +43,7 @@ _SAMPLES = Limit(
 )
 
 
-def _are_running(tasks: list[Task]) -> str:
+def _running_text(tasks: list[Task]) -> str:
     names = describe_names([f"{task.name} (pid {task.pid})" for task in tasks], _MAX_NAMED)
     return f"{names} {'runs' if len(tasks) == 1 else 'run'}"
 
@@ -69,7 +69,7 @@ def profiler_runs(case: Case) -> Answer:
     sampled: CpuSet = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_SAMPLES))
     if sampled or profilers:
         rates = [f"CPU {cpu} is sampled {rate_by_cpu[cpu]:.0f} times a second" for cpu in sorted(sampled)]
-        text = "; ".join([*rates, *([_are_running(profilers)] if profilers else [])])
+        text = "; ".join([*rates, *([_running_text(profilers)] if profilers else [])])
         return graded.fails(text, cpus=sampled, culprits=as_culprits(profilers))
     reason = unseen_reason(case)
     if reason is not None:
@@ -127,7 +127,7 @@ def security_agent_runs(case: Case) -> Answer:
     agents = running(case, _AGENTS)
     if agents:
         graded = case.graded(evidence={"pid_by_name": {task.name: task.pid for task in agents}})
-        return graded.fails(_are_running(agents), culprits=as_culprits(agents))
+        return graded.fails(_running_text(agents), culprits=as_culprits(agents))
     return passes_if_visible(case, "no agent with a known name runs")
 
 

@@ -11,7 +11,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.checks.calibration.noise import undecided_reason
 from noisewatch.judgement.grading import incomplete_reason
 from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
-from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of, judged_by_work
+from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of, judge_by_work
 from noisewatch.judgement.noise.dominance import QUOTA, dominating_cause, is_of_quota
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
@@ -82,7 +82,7 @@ def _conclude_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: Gaps
         f"{words.format(limit=limit, length=length)}: {', '.join(kinds)}" for words, kinds in groups.items() if kinds
     ]
     summary = f"{budget.samples} samples of {length}, by kind of work: {'; '.join(parts)}"
-    status, _ = judged_by_work(calibrated, by_work)
+    status, _ = judge_by_work(calibrated, by_work)
     doubt = incomplete_reason(calibrated) or calibrated.doubt
     helps = "" if status == Status.PASS else _difference(calibrated, by_work, gaps)
     return Conclusion(status, f"{summary}{f'; but {doubt}' if doubt is not None else ''}.", helps=helps)

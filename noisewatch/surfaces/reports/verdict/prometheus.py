@@ -130,7 +130,7 @@ def _finding_samples(finding: Finding) -> Iterator[_Sample]:
     if finding.status in (Status.FAIL, Status.WARN) and costliest is not None:
         # without its PID, which would make a new series for each process
         who = {"cpu": str(costliest.cpu), "culprit": costliest.kind.with_name(costliest.name)}
-        help_text = "Share of the time of a CPU that the costliest culprit of a failure or warning took."
+        help_text = "Share of a CPU's time that the costliest culprit of a failure or warning took."
         yield _Sample("finding_culprit_ratio", help_text, costliest.share, {"check": check.id, **who})
 
 

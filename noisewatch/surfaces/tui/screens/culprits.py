@@ -27,7 +27,7 @@ from noisewatch.surfaces.tui.screens.event_list import latest_section
 from noisewatch.surfaces.tui.screens.irq_panel import NAME, fact_row, irq_title, place_rows
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.filters import (
-    asked_cpus,
+    cpus_in_filter,
     describe_culprit_count,
     listed_filter,
     mistakes,
@@ -347,5 +347,5 @@ def _absent(model: ScreenModel) -> list[str]:
     """Return a message for CPUs in the filter that the machine does not have."""
     if model.frame is None:
         return []
-    absent = (asked_cpus(listed_filter(model)) or frozenset()) - {line.cpu for line in model.cpus}
+    absent = (cpus_in_filter(listed_filter(model)) or frozenset()) - {line.cpu for line in model.cpus}
     return [f"this machine has no {name_cpus(absent)}"] if absent else []

@@ -44,7 +44,7 @@ def mistakes(text: str) -> list[str]:
     return [message for word in text.split() if (message := _mistake(word.removeprefix("!"))) is not None]
 
 
-def asked_cpus(text: str) -> CpuSet | None:
+def cpus_in_filter(text: str) -> CpuSet | None:
     """Return the CPUs that match all `cpu:LIST` words of the filter, or None if there is no such word."""
     words = [word.removeprefix("cpu:") for word in text.split() if word.startswith("cpu:")]
     lists = [cpus for word in words if (cpus := _cpus(word)) is not None]
@@ -185,7 +185,7 @@ def listed_cpus(model: ScreenModel) -> CpuSet | None:
 
 def is_covered(model: ScreenModel, line: CpuLine) -> bool:
     """Return whether the CPU is online, and the screen lists its culprits and does not filter it out."""
-    cpus = (listed_cpus(model), asked_cpus(listed_filter(model)))
+    cpus = (listed_cpus(model), cpus_in_filter(listed_filter(model)))
     return line.role != Role.OFFLINE and all(listed is None or line.cpu in listed for listed in cpus)
 
 

@@ -322,7 +322,7 @@ class CpuPlaces:
         self.by_cpu = {**(self.by_cpu or {}), **{place.cpu: place for place in places}}
         self._keys = _keys(self.by_cpu)
 
-    def ordered(self, cpus: Iterable[int]) -> list[int]:
+    def sort(self, cpus: Iterable[int]) -> list[int]:
         """Return the CPUs by node, package, cache, core and sibling; CPUs without a known place are last, by number."""
         return sorted(cpus, key=lambda cpu: (cpu not in self._keys, self._keys.get(cpu, ()), cpu))
 

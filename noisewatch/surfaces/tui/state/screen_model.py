@@ -585,4 +585,4 @@ class ScreenModel(Struct):
 
     def in_order(self, cpus: Iterable[int]) -> list[int]:
         """Return the CPUs by node, last-level cache, core and sibling, or by number if places are unknown."""
-        return self.cpu_places.ordered(cpus)
+        return self.cpu_places.sort(cpus)
