@@ -175,7 +175,7 @@ class JournalFile:
             os.ftruncate(self._file, content.rfind(b"\n") + 1)
 
     def publish(self, text: bytes | None) -> None:
-        """Replace the file beside the journal that all users may read, or remove it if None. Raise UsageError."""
+        """Replace the file next to the journal that all users may read, or remove it if None. Raise UsageError."""
         target = self._path.with_name(_PUBLIC)
         temporary = target.with_name(f".{_PUBLIC}")
         try:

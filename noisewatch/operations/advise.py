@@ -51,11 +51,11 @@ class Advice(Struct, frozen=True):
 
 
 def advise(
-    open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLine, beside: Iterable[CulpritLine] = ()
+    open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLine, others: Iterable[CulpritLine] = ()
 ) -> Advice:
     """Return advice with commands for this machine; no command is run.
 
-    `beside` are the interval's other culprits.
+    `others` are the interval's other culprits.
     """
     try:
         machine = open_machine()
@@ -64,7 +64,7 @@ def advise(
         snapshot = read_snapshot(
             machine, SnapshotOptions(target, is_discreet=True), TaskReader(asks_all_affinities=True)
         )
-        remedy = _irq_remedy(about, beside, Case(snapshot))
+        remedy = _irq_remedy(about, others, Case(snapshot))
     except NoisewatchError as error:
         return Advice(about, (f"No advice: {error}",))
     task = snapshot.tasks.by_tid.get(about.tid) if snapshot.tasks is not None and about.tid is not None else None

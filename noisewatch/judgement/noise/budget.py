@@ -1,4 +1,4 @@
-"""The acceptable noise and the predicted noise floor, without the prediction itself, which few runs need."""
+"""The noise budget and the type of a noise floor. The prediction is elsewhere, because few commands need it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from noisewatch.kinds import Work
 
 DEFAULT_MAX_CV = 0.01
 CONFIDENCE = 0.90
-LOSES_TOO_MUCH = 0.005  # share of the time that is lost in gaps: half of a change of 1%
-ALONE = "interruptions"  # the noise of work that only interruptions slow
+LOSES_TOO_MUCH = 0.005  # the largest tolerable share of time lost in gaps: half of a 1% change
+ALONE = "interruptions"  # the key of noise floors for interruptions alone
 
 
 class NoiseFloor(Struct, frozen=True):

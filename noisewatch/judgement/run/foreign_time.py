@@ -44,8 +44,8 @@ _ALL_ALONG = 0.5  # share of the repetition: a thread that probably used more of
 class ForeignTime(Struct, frozen=True):
     """The foreign time of a repetition.
 
-    `slight`: culprits within the allowance. `own`: kernel threads that worked for the command. `unknown`: why other
-    tasks may have run, or None if that is known.
+    `slight`: culprits within the allowance. `own`: kernel threads that worked for the command. `unknown`: the reason
+    why other tasks may have run too, or None if none can have.
     """
 
     reasons: list[RunReason]

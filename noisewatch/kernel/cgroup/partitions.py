@@ -221,7 +221,7 @@ class _Walk:
 
 
 def _read_partition(reader: Reader, folder: str) -> tuple[str | None, list[Partition]]:
-    """Return the group's kind (None: it has no such file), and a list with the partition, empty if it is not one."""
+    """Return the group's kind, None without a partition file, and its partition in a list, empty for a mere member."""
     state = reader.parse(f"{folder}/cpuset.cpus.partition", parse_partition_kind, expected=False)
     if state is None or state[0] == _MEMBER:
         return (state[0] if state is not None else None), []

@@ -376,7 +376,7 @@ def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservat
 def _idleness(
     samples: CalibrationSamples, traced: Mapping[int, CpuPieces], offset_ns: int
 ) -> Mapping[int, Callable[[int, int], bool]]:
-    """Return by CPU a test for idle periods of the calibration, for CPUs whose trace includes the loop."""
+    """Return a test for idle periods of the calibration for each CPU whose trace includes the loop."""
     return {
         cpu_samples.cpu: partial(was_idle, traced[cpu_samples.cpu], offset_ns)
         for cpu_samples in samples.cpus

@@ -129,9 +129,9 @@ def _measured_record(
 
 
 def _state(part: Mapping[str, Any]) -> FindingState | None:
-    """Return the state of a finding, or None if this version does not know its status or severity.
+    """Return the state of a finding, or None if its status or severity is unknown in this version.
 
-    Without a state, the finding is ignored.
+    A finding without a state is ignored.
     """
     status, severity, check_id = (str(part.get(key)) for key in ("status", "severity", "id"))
     if status not in {*Status} or severity not in {*Severity} or check_id != part.get("id"):

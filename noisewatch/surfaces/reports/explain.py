@@ -116,7 +116,7 @@ def markdown_of_catalogue(checks: Iterable[Check]) -> str:
 
 
 def describe_check(check: Check) -> dict[str, Any]:
-    """Return all that the check declares, for JSON."""
+    """Return the check's declaration, for JSON."""
     return {
         "id": check.id,
         "area": check.area,

@@ -128,7 +128,7 @@ def background_job_runs(case: Case) -> Answer:
 
 
 def _known_runs(case: Case, interval: Interval) -> dict[str, list[TaskRun]]:
-    """Return the runs of known programs by kind of program. Other checks judge target CPUs and their siblings."""
+    """Return the runs of known programs by kind, except on target CPUs and siblings, which other checks judge."""
     left_out = case.target | case.siblings
     runs_by_name: dict[str, list[TaskRun]] = defaultdict(list)
     for run in interval.runs:

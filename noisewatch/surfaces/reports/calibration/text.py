@@ -57,7 +57,7 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 
 def note_lines(calibrated: Calibrated) -> list[str]:
-    """Return notes that are needed to read the noise floor, and name the CPUs left out of it."""
+    """Return notes on the noise floor, including the CPUs that are left out of it."""
     missing = [f"{name_cpus(calibrated.unpredicted)}: too little was measured"] if calibrated.unpredicted else []
     missing += [f"CPU {cpu} left out: {trouble}" for cpu, trouble in calibrated.troubles.items()]
     if not calibrated.floors:

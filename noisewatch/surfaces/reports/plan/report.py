@@ -196,9 +196,9 @@ def _replaced_options(plan: Plan) -> Iterator[str]:
 
 
 def _left_out_steps(plan: Plan) -> Iterator[str]:
-    """Yield the steps that this kernel does not support, or that have no command, by the id of their check."""
-    for check, why in plan.steps.left_out.items():
-        yield one_line(f"{check}: {why}")
+    """Yield the check id and the reason of each step that this kernel does not support or that has no command."""
+    for check, reason in plan.steps.left_out.items():
+        yield one_line(f"{check}: {reason}")
 
 
 def _unknown_checks(plan: Plan) -> Iterator[str]:

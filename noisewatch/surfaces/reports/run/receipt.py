@@ -47,7 +47,7 @@ _MOST_CULPRITS, _MOST_PIDS = 20, 8
 MOST_THREADS = 8
 _DIGITS = 4  # of a share, which is an estimate
 _NO_LOOK = "its threads were not observed: it was too short"
-_NO_RUN_TIME_OBSERVED = "the looks at its threads saw none of their run time"
+_NO_RUN_TIME_OBSERVED = "none of its threads' run time was observed"
 _Key = TypeVar("_Key", bound=int | str | None)
 
 
