@@ -231,8 +231,8 @@ def effect_title(cause: Cause, case: Case) -> Title | None:
         return None
     if explain(culprits_of(finding, case), finding):
         return Title(f"{name_of(lead, case)} {_taken_text(lead, finding)}", _limits_text(finding, case))
-    text = printable(full_statement(finding.answer))
-    return Title(f"{text}: {name_of(lead, case)} {_share_text(lead.share or 0.0)}", _limits_text(finding, case))
+    culprit = f"{finding.answer.said}: {name_of(lead, case)} {_share_text(lead.share or 0.0)}"
+    return Title(printable("; ".join([culprit, *finding.answer.items])), _limits_text(finding, case))
 
 
 def short_title(cause: Cause, case: Case) -> Title:

@@ -202,7 +202,7 @@ _GAP_PASSES, _GAP_FAILS = passing_and_failing(
 )
 
 
-_WHO = "noisewatch trace, as root with tracefs mounted, names the culprits"
+_TRACE = "noisewatch trace, as root with tracefs mounted, names"
 
 
 @check(
@@ -262,10 +262,14 @@ def target_cpus_interrupted(case: Case) -> Answer:
         if is_guest and _share_of_machine(culprits) <= case.budget.max_cv:
             blocks = case.bound(_STOLEN_BLOCKS_IN_GUESTS)
         is_explained = unexplained <= fails or any(culprit.kind == Kind.QUOTA for culprit in culprits)
-        text += "" if is_explained else f"; {unexplained:.2%} unexplained: {_WHO}"
+        items = (
+            ()
+            if is_explained
+            else (f"{unexplained:.2%} unexplained: {_TRACE} the {'rest' if culprits else 'culprits'}",)
+        )
         fix = remedy_of(culprits[0], case).fix if culprits and is_explained else None
         bound, severity = (blocks, Severity.BLOCKING) if stolen > blocks else (fails, None)
-        return graded.fails(text, limit=bound, cpus=cpus, culprits=culprits, fix=fix, severity=severity)
+        return graded.fails(text, limit=bound, cpus=cpus, culprits=culprits, fix=fix, severity=severity, items=items)
     if len(measured) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
         reason = incomplete_reason(calibrated) or calibrated.doubt or "gaps were not measured on all target CPUs"
         return graded.answer(Status.UNKNOWN, text, reason=reason, limit=None, unit=None)

@@ -466,13 +466,13 @@ def _describe(findings: list[Finding], verdict: Verdict, options: RenderOptions)
     status = paint(status_text, style_of_label(status_text)) if is_painted else status_text
     lines = [f"{status}{' ' * (len(_INDENT) - len(status_text))}{first.strip()}", *more]
     lines += wrap_indented(text or "", options.width, len(_INDENT))
-    for item in answer.items:
-        lines += wrap_indented(item, options.width, len(_INDENT) + 2, len(_INDENT) + 4)
     if finding.answered_by:
         lines.append(f"{_INDENT}answered by {finding.answered_by}")
     culprits = [_INDENT + culprit_line(culprit) for culprit in unnamed_culprits(finding, text or "")]
     if len(culprits) > _MOST_CULPRITS + 1:
         culprits[_MOST_CULPRITS:] = [f"{_INDENT}… and {len(culprits) - _MOST_CULPRITS} more"]
     lines += culprits
+    for item in answer.items:
+        lines += wrap_indented(item, options.width, len(_INDENT) + 2, len(_INDENT) + 4)
     lines += [f"{_INDENT}{name + ':':<{STEP + 1}}{command}" for name, command in commands_of(answer.fix)]
     return lines

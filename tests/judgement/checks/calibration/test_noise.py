@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.cause_words import short_title
 from noisewatch.judgement.causes import causes_of
 from noisewatch.judgement.checks.calibration import noise
+from noisewatch.judgement.finding_words import full_statement
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import Finding, Verdict, judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
@@ -158,9 +160,14 @@ def test_a_culprit_that_explains_little_of_the_gaps_gives_them_no_fix_and_settle
     monkeypatch.setattr(noise, "culprits_on", lambda case, cpu: (hog,))
     verdict = _verdict("permission denied", gaps)
     result = finding(verdict, "target-cpus-interrupted")
-    assert ("unexplained: noisewatch trace" in result.answer.said) is not is_explained
-    assert (result.answer.fix is not None) is is_explained
+    text = full_statement(result.answer)
+    assert ("unexplained: noisewatch trace" in text) is not is_explained
     (cause,) = [candidate for candidate in causes_of(verdict) if result in candidate.findings]
+    if not is_explained:  # the rest, and what names it, follow the named culprit
+        assert text.index("hog (pid 901)") < text.index("1.08% unexplained") < text.index("names the rest")
+        title = short_title(cause, verdict.case).text
+        assert title.index("hog [901] 0.01%") < title.index("1.08% unexplained") < title.index("names the rest")
+    assert (result.answer.fix is not None) is is_explained
     assert (result in cause.settles, cause.fix is not None) == (is_explained, is_explained)
     assert cause.advice is None
 
