@@ -27,7 +27,7 @@ from noisewatch.operations.tuning.plan import PlannedChange, TuningPlan
 from noisewatch.operations.tuning.tune import failed, has_journal, new_session, restore_host, tune_host
 from noisewatch.operations.tuning.tuner import Changed, Outcome
 from noisewatch.surfaces.cli.arguments import parse_arguments
-from noisewatch.surfaces.cli.tuning import read_plan
+from noisewatch.surfaces.cli.tuning import plan_of
 from tests.lab.machine_state import differences, read_affinities, read_settings
 
 _STEP = 4  # of rounds that would otherwise take too long
@@ -160,7 +160,7 @@ def _moved_thread() -> ThreadChange:
 
 def main() -> None:
     """Print the result of each round."""
-    plan, _ = read_plan(parse_arguments(["tune", *sys.argv[1:]]))
+    plan, _ = plan_of(parse_arguments(["tune", *sys.argv[1:]]))
     killer = Killer(replace(plan, requested=(PlannedChange(_moved_thread(), None),)))
     results = [
         killer.kill_at_changes("after each change", 1),

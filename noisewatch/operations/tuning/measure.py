@@ -26,7 +26,7 @@ from noisewatch.operations.pinning import pin_with_remark
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.tuning.guardian import start_guardian
 from noisewatch.operations.tuning.schedule import Candidate, Schedule, order_of
-from noisewatch.operations.tuning.states import are_equal, change_key, is_by_kernel
+from noisewatch.operations.tuning.states import are_equal, change_key, is_side_effect
 from noisewatch.operations.tuning.tune import JOURNAL, failed, read_tuning, restore_host, tune_host
 from noisewatch.operations.tuning.tuner import Changed, Outcome, is_refused_partition
 
@@ -137,7 +137,7 @@ class Switch:
         done = {
             change_key(changed.change): changed
             for changed in outcomes
-            if changed.outcome == Outcome.DONE and not is_by_kernel(changed.change)
+            if changed.outcome == Outcome.DONE and not is_side_effect(changed.change)
         }
         self._in_effect = done
         if self.made:

@@ -89,15 +89,13 @@ def confined_threads(settings: Settings) -> list[tuple[ThreadChange, str]]:
     return [(thread, format_cpu_list(cpus)) for thread, cpus in cpus_by_thread.items() if cpus != widest]
 
 
-def is_by_kernel(change: Change) -> bool:
-    """Return whether the kernel, not tune, makes the change, because a partition is made."""
+def is_side_effect(change: Change) -> bool:
+    """Return whether the kernel, not tune, has made the change: an affinity that a partition resets."""
     return isinstance(change, ThreadChange) and not change.value
 
 
-def is_widened(change: Change, before: str, now: str) -> bool:
-    """Return whether the kernel has reset an affinity: it does so again when it removes a partition."""
-    if not is_by_kernel(change):
-        return False
+def is_widened(before: str, now: str) -> bool:
+    """Return whether an affinity has more CPUs than before: the kernel resets it again when it removes a partition."""
     try:
         return parse_cpu_list(before) < parse_cpu_list(now)
     except Malformed:

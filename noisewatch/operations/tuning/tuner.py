@@ -29,6 +29,7 @@ from noisewatch.operations.tuning.states import (
     are_equal,
     confined_threads,
     is_of_offline_cpu,
+    is_side_effect,
     is_widened,
     read_settled_state,
     read_state,
@@ -269,8 +270,10 @@ def _decide(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
         return Changed(change, Outcome.UNCHANGED, before, now)
     after = entry.result.after if entry.result is not None else now
     is_ours = after is None or are_equal(now, after) or are_equal(now, requested_state(change))
-    if is_forced or is_ours or is_widened(change, before, now):
+    if is_forced or is_ours or (is_side_effect(change) and is_widened(before, now)):
         return Changed(change, Outcome.DONE, before, now)
+    if is_side_effect(change):  # the kernel or the thread's owner has pinned it since, as at an IRQ thread's next IRQ
+        return Changed(change, Outcome.UNCHANGED, before, now)
     return Changed(change, Outcome.FOREIGN, before, now, f"tune had set {after}")
 
 

@@ -266,15 +266,19 @@ def test_affinities_that_a_partition_resets_are_restored_after_it(host: WrittenH
     assert _journal(path).entries == ()
 
 
-def test_an_affinity_that_another_program_set_since_is_left(host: WrittenHost, path: Path) -> None:
+def test_an_affinity_that_was_set_after_a_partition_reset_it_is_left(host: WrittenHost, path: Path) -> None:
     _tune(host, path, [_changes()[2]])
     with opened_journal(path) as file:
         entries = parse_journal(file.read(LARGEST)).entries
         restore(host, file, [entry for entry in entries if not isinstance(entry.intent.change, ThreadChange)], print)
     host.affinities[13] = frozenset({5})
-    foreign = [changed for changed in _restore(host, path) if changed.outcome == Outcome.FOREIGN]
-    assert [(changed.before, changed.now) for changed in foreign] == [("2", "5")]
+    assert [(changed.outcome, changed.before, changed.now) for changed in _restore(host, path)] == [
+        (Outcome.UNCHANGED, "2", "5"),
+        (Outcome.DONE, "0-3", "0-3"),
+        (Outcome.DONE, "0-3", "0-3"),
+    ]
     assert host.affinities[13] == {5}
+    assert _journal(path).entries == ()
 
 
 def test_a_refused_part_of_a_partition_takes_the_others_back(host: WrittenHost, path: Path) -> None:

@@ -77,7 +77,7 @@ def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False) -> 
     lines.append(f"{describe_count(done, 'setting')} {'would be restored' if is_preview else 'restored'}")
     unchanged = sum(changed.outcome in (Outcome.UNCHANGED, Outcome.MISSING) for changed in outcomes)
     if unchanged:
-        lines[-1] += f"; {unchanged} had their earlier value or no longer exist"
+        lines[-1] += f"; {unchanged} needed no restoring"
     if any(changed.outcome == Outcome.FOREIGN for changed in outcomes):
         lines.append("noisewatch restore --force restores also what another program has changed")
     if any(changed.outcome == Outcome.OFFLINE for changed in outcomes):
