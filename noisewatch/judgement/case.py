@@ -240,7 +240,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def without_own_process(self) -> Case:
-        """The case without this process: its affinity, settings and cgroup weights are unknown."""
+        """The case with this process's affinity, settings and cgroup weights treated as unknown."""
         settings = replace(self.snapshot.settings, own=UNKNOWN_PROCESS, cpu_weights=None)
         return replace(self, snapshot=replace(self.snapshot, own_affinity=None, settings=settings))
 

@@ -180,7 +180,7 @@ class LiveMachine:
         deadline_s = own_deadline_s or self._deadline_s
         attempt = _current_attempt()  # without a watching thread there is no retry
         if path in self._hung and (attempt is None or not self._hung.may_try(path, time.monotonic())):
-            raise Unreadable(path, f"gave no answer within {deadline_s:g} s")
+            raise Unreadable(path, f"did not respond within {deadline_s:g} s")
         if attempt is not None:
             attempt.begin_read(path, deadline_s)
         try:

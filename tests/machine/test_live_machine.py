@@ -124,7 +124,7 @@ def test_error_in_the_work_reaches_the_caller() -> None:
 def test_hanging_read_is_unreadable_and_the_rest_of_the_work_is_done(tmp_path: Path, pipes: list[str]) -> None:
     (tmp_path / "file").write_text("content")
     answers = _run(lambda machine: [read_or_reason(machine, pipes[0]), read_or_reason(machine, f"{tmp_path}/file")])
-    assert answers == ["gave no answer within 0.2 s", "content"]
+    assert answers == ["did not respond within 0.2 s", "content"]
 
 
 def test_work_is_restarted_for_each_hanging_read(pipes: list[str]) -> None:
@@ -134,7 +134,7 @@ def test_work_is_restarted_for_each_hanging_read(pipes: list[str]) -> None:
         runs.append(1)
         return [read_or_reason(machine, pipe) for pipe in pipes]
 
-    assert _run(work) == ["gave no answer within 0.2 s"] * 2
+    assert _run(work) == ["did not respond within 0.2 s"] * 2
     assert len(runs) == 3
 
 
@@ -156,15 +156,15 @@ def test_file_that_hung_is_not_read_for_a_while_even_if_its_read_returned(pipes:
         runs.append(1)
         return read_or_reason(machine, pipes[0])
 
-    assert machine.within_deadline(work) == "gave no answer within 0.2 s"
+    assert machine.within_deadline(work) == "did not respond within 0.2 s"
     assert runs == [1]
 
 
 def test_file_that_hung_is_read_again_after_its_read_returned(tmp_path: Path, pipes: list[str]) -> None:
     machine = LiveMachine(deadline_s=DEADLINE_S, again_after=0)
     read = partial(machine.within_deadline, lambda: read_or_reason(machine, pipes[0]))
-    assert read() == "gave no answer within 0.2 s"
-    assert read() == "gave no answer within 0.2 s"
+    assert read() == "did not respond within 0.2 s"
+    assert read() == "did not respond within 0.2 s"
     wait_until(lambda: reading_threads() == 1)  # the thread that answered may be about to exit
     _release(pipes[0])
     os.unlink(pipes[0])

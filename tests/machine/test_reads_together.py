@@ -50,7 +50,7 @@ def test_only_the_hanging_one_of_files_read_together_is_abandoned(tmp_path: Path
     for _ in range(2):
         assert machine.within_deadline(lambda: [read_or_reason(machine, path) for path in paths]) == ["text"] * 3
     hung = [paths[0], paths[2]]
-    assert machine.within_deadline(read) == ["text", f"gave no answer within {DEADLINE_S:g} s", "text"]
+    assert machine.within_deadline(read) == ["text", f"did not respond within {DEADLINE_S:g} s", "text"]
     assert answers == [[(0, b"text"), (1, None), (2, b"text")]]  # from the second attempt, which has no kept files
     assert machine.within_deadline(lambda: [read_or_reason(machine, path) for path in hung]) == ["text"] * 2
     reread.over.set()

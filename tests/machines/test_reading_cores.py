@@ -52,7 +52,7 @@ class _Faulty(Recording):
         if chance == 0 or (crc32(path.encode()) % _FAULT_EVERY == 0 and self.frame_count < _LATE):
             raise Absent(path, "no such file")
         if chance == 1:
-            raise Unreadable(path, "gave no answer within 1 s")
+            raise Unreadable(path, "did not respond within 1 s")
         lines = content.splitlines(keepends=True)
         left = {2: content[: len(content) // 2], 3: b"".join(lines[:-1]), 4: b""}
         return left.get(chance, content)

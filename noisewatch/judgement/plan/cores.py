@@ -191,7 +191,7 @@ def _equally_strong(cores: Sequence[Core]) -> Iterator[Sequence[Core]]:
 
 
 def _pick(cores: Sequence[Core], count: int, preferences: Preferences) -> Cores:
-    """Return `count` cores of the pool, from one node that has enough of them, else from neighbouring nodes."""
+    """Return `count` of the cores, from one node if any has enough, else from neighbouring nodes."""
     nodes = grouped(cores, lambda core: core.node)
     enough = [node for node in nodes if len(node) >= count]
     if enough:

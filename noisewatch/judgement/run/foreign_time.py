@@ -36,9 +36,9 @@ _UNSETTLED = (
 )
 _WAS_ELSEWHERE = "the command ran on CPUs other than the target CPUs for {}"
 _MAY_HAVE_LEFT = "the command set its affinity to {}: cannot tell how long it ran on CPUs other than the target CPUs"
-_NO_AFFINITY = "cannot tell whether the command changed its affinity, to run on CPUs other than the target CPUs"
+_NO_AFFINITY = "cannot tell whether the command changed its affinity and ran on CPUs other than the target CPUs"
 _LATE_NS = 2 * TICK_NS  # of a CPU: a task that uses it at the end may be counted when it leaves
-_ALL_ALONG = 0.5  # share of the repetition: a thread that probably used more of a CPU that no task left has stayed
+_ALL_ALONG = 0.5  # share of the repetition: a thread that probably used more has stayed, if no task left its CPU
 
 
 class ForeignTime(Struct, frozen=True):

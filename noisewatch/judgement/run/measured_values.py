@@ -1,4 +1,4 @@
-"""The verdict of values that a benchmark measured itself, by the disturbance of its own thread."""
+"""Judges values that a benchmark measured itself, by how much the measuring thread was disturbed."""
 
 from __future__ import annotations
 

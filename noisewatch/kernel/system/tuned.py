@@ -94,7 +94,7 @@ def parse_tuned(text: str) -> Tuned:
 
 
 def read_tuned(reader: Reader) -> Tuned | None:
-    """Return what is tuned since the boot, or None if that cannot be read."""
+    """Return what has been tuned since the boot, or None if that is unknown."""
     try:
         tuned = reader.earlier.parse(PATH, reader.bytes(PATH, expected=False), parse_tuned)
     except Absent:

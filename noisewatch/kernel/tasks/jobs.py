@@ -75,7 +75,7 @@ def ask_timers() -> Json:
             _COMMAND, stdin=subprocess.DEVNULL, capture_output=True, timeout=_DEADLINE_S, env=environment, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise Unreadable(QUESTION, f"systemctl gave no answer within {_DEADLINE_S:g} s") from error
+        raise Unreadable(QUESTION, f"systemctl did not respond within {_DEADLINE_S:g} s") from error
     if ran.returncode != 0:
         raise Unreadable(QUESTION, f"systemctl ended with status {ran.returncode}")
     try:

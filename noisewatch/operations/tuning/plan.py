@@ -32,7 +32,7 @@ class PlannedChange(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """A finding, and the changes that fix it by action, in order. What depends on each other is in one action."""
+    """A finding, and the changes that fix it, in ordered actions; changes that depend on each other share an action."""
 
     finding: Finding
     actions: tuple[tuple[PlannedChange, ...], ...]

@@ -146,10 +146,10 @@ def _fill_tune(parser: ArgumentParser) -> None:
     _add_options_file(parser)
     tuning = titled(parser, "changes").exclusive()
     titled(parser, "changes").flag(
-        "--until-exit", what="restore the settings when COMMAND ends, also if noisewatch is killed"
+        "--until-exit", what="restore the settings when COMMAND ends, even if noisewatch is killed"
     )
     titled(parser, "changes").values(
-        "--set NAME=VALUE", "also change a setting that no check asks for: aslr=off (may be repeated)"
+        "--set NAME=VALUE", "also change a setting that no check asks for, such as aslr=off (repeatable)"
     )
     parser.add_argument("argv", metavar="COMMAND", nargs=REMAINDER, help="with --until-exit: the command to run")
     measurement = titled(parser, MEASUREMENT)

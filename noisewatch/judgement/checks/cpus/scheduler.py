@@ -216,7 +216,7 @@ def services_on_target(case: Case) -> Answer:
     if services.init_name is None:
         return case.unread(INIT_NAME)
     if services.init_name != "systemd" and not any(group.name in _OF_SYSTEMD for group in services.groups or ()):
-        return not_applicable(f"{clean(services.init_name)} starts the services, not systemd")
+        return not_applicable(f"services are started by {clean(services.init_name)}, not by systemd")
     if services.groups is None:
         return case.unread("/sys/fs/cgroup", "/proc/self/mounts")
     if services.init_allowed is None:

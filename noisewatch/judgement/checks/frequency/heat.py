@@ -177,7 +177,7 @@ def cooling_active(case: Case) -> Answer:
     if case.snapshot.platform.virtual != NONE:
         return unknown(f"{case.guest_words} cannot see how its host handles heat")
     if not cooling.is_complete:
-        return unknown(f"{COOLING}: no cooling device of the processor was copied")
+        return unknown(f"{COOLING}: lists no cooling device of the processor, but may be incomplete")
     return not_applicable("this kernel has no cooling device that slows the processor down")
 
 

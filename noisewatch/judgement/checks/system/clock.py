@@ -139,7 +139,7 @@ _PYTHON_PASSES, _PYTHON_FAILS = passing_and_failing(
         "A benchmark reads the clock at least twice per sample. If a reading is a system call (because of the clock "
         "source, or in a sandbox) it costs about a microsecond, and varies with everything that the kernel does."
     ),
-    remedy="Select the processor's counter as clock source, leave the sandbox, or time longer pieces of work.",
+    remedy="Use the processor's counter as clock source, run outside the sandbox, or time longer pieces of work.",
     sources=("https://man7.org/linux/man-pages/man7/vdso.7.html",),
     asks_calibration=True,
 )

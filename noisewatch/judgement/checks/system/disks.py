@@ -188,7 +188,7 @@ _FAR_AWAY = frozenset(
     question="Are temporary files stored on this machine?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING},
-    reads=(f"{TEMPORARY_FILES}: $TMPDIR, or /tmp, in /proc/self/mounts",),
+    reads=(f"{TEMPORARY_FILES}: of $TMPDIR (default /tmp), from /proc/self/mounts",),
     why=(
         "Access to files on a server, or on the host of a virtual machine, depends on the network and on other "
         "clients. Keep inputs and outputs in memory unless their access is measured."

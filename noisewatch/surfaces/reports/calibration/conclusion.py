@@ -112,9 +112,10 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
     margin = calibrated.drift.margin_at(by_work.budget.at_ns)
     if alone is not None and by_work.cpus_above[ALONE]:
         of_quota = any(is_of_quota(calibrated, figures) for figures in calibrated.complete if figures.cpu == alone.cpu)
-        cause = QUOTA.said if of_quota else "move other work off this CPU"
+        cause = f"the cause is {QUOTA.said}" if of_quota else "move other work off it"
         share = share_text(alone.cv_expected)
-        return f"Interruptions alone are over the budget (CV {share}): {cause}.{_most_of_the_gaps(gaps)}"
+        where = f"exceed the budget on CPU {alone.cpu} (CV {share})"
+        return f"Interruptions alone {where}: {cause}.{_most_of_the_gaps(gaps)}"
     chain, dense = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT))
     if chain is not None and dense is not None and _differs(dense, chain, margin):
         return (

@@ -135,9 +135,9 @@ def section(
 def gap_section(
     gaps: GapsShown, width: int, height: int, glyphs: Glyphs, framed: bool, worst: Sequence[Row]
 ) -> list[Row]:
-    """Draw the histogram with its causes next to it, or below it if it is narrow or the causes are not yet known.
+    """Draw the gap histogram with its causes next to it, or a legend below it without room or before they are known.
 
-    The list is empty if it does not fit.
+    Return no rows if the histogram does not fit.
     """
     frame = 2 if framed else 1
     if framed and width >= _SIDE_BY_SIDE_WIDTH and not gaps.is_live:

@@ -132,7 +132,7 @@ def _floors_sentence(first: Side, second: Side, comparison: Comparison) -> str:
         return f"{missing}: too little was measured to detect a change; calibrate longer (--duration)."
     samples = f"{first_floor.samples} samples of {first.calibrated.floors_of} of {describe_ns(first_floor.sample_ns)}"
     changes = f"{_change(first_floor)} on {first.name}, {_change(second_floor)} on {second.name}"
-    sentence = f"Smallest detectable change: {changes} ({samples} each)."
+    sentence = f"Smallest detectable change: {changes} ({samples})."
     if first_floor.extrapolated or second_floor.extrapolated:
         sentence += " Too little was measured for samples of this length: calibrate longer (--duration)."
     elif not comparison.are_floors_apart:

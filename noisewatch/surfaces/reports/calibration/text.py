@@ -62,7 +62,7 @@ def note_lines(calibrated: Calibrated) -> list[str]:
     missing += [f"CPU {cpu} left out: {trouble}" for cpu, trouble in calibrated.troubles.items()]
     if not calibrated.floors:
         return ["Too little was measured for a noise floor: calibrate longer.", *missing]
-    lines = [f"{_ABBREVIATIONS}, of two means of {calibrated.floors[0].samples} samples ({TEST})."]
+    lines = [f"{_ABBREVIATIONS} between two means of {calibrated.floors[0].samples} samples ({TEST})."]
     if any(floor.extrapolated for floor in calibrated.floors):
         lines.append(_EXTRAPOLATED)
     floor = calibrated.floor

@@ -63,7 +63,7 @@ def rate_of(disturbance: Disturbance) -> str:
 
 
 def share_of(disturbance: Disturbance) -> str:
-    """Return the share of the time, marked `~` if it is inferred."""
+    """Return the culprit's share of the time, with `~` before an inferred one."""
     return ("~" if disturbance.is_inferred else "") + describe_share(disturbance.share)
 
 

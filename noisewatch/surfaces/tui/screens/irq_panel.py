@@ -186,7 +186,7 @@ def _unmoved_text(model: ScreenModel, row: IrqRow) -> str:
         return f"unknown for {short_seconds(for_s)}: the kernel no longer reports where it goes"
     if for_s <= 0:
         return "unknown before this snapshot; affinities are read every 10 s"
-    return f"not in the {short_seconds(for_s)} before this; affinities are read every 10 s"
+    return f"not in the {short_seconds(for_s)} before this snapshot; affinities are read every 10 s"
 
 
 def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:

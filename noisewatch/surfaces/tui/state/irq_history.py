@@ -250,7 +250,7 @@ class IrqHistory:
                 spans.append(AffinitySpan(name, number, frame.taken_at_ns, has_effective, has_allowed, is_less))
 
     def affinity_span(self, of: IrqSetting, number: int) -> AffinitySpan | None:
-        """Return the IRQ's span of known affinities at that interval, or None if the span is not kept."""
+        """Return the IRQ's span of known affinities at interval `number`, or None if the span is not kept."""
         spans = [span for span in self._spans.get(of.label, ()) if span.number <= number and span.name == of.name]
         return spans[-1] if spans else None
 
@@ -273,7 +273,7 @@ class IrqHistory:
         return self._shown[1]
 
     def _keep(self, moves: Iterable[IrqMove]) -> None:
-        """Add moves, and drop moves of IRQs that were removed before the oldest kept interval."""
+        """Add moves, and drop those of removed IRQs whose last move is older than the oldest kept interval."""
         for move in moves:
             self._moves.setdefault(move.label, deque(maxlen=_MOST_MOVES)).append(move)
         first = self.count - self.capacity

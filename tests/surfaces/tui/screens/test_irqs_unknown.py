@@ -59,7 +59,7 @@ def _move_text(*readings: tuple[str | None, str | None]) -> str:
 
 def test_an_irq_is_unmoved_only_for_as_long_as_its_affinity_is_known() -> None:
     both, allowed_only, neither = ("0-3", "3"), ("0-3", None), (None, None)
-    ending = "before this; affinities are read every 10 s"
+    ending = "before this snapshot; affinities are read every 10 s"
     assert _move_text(both, both, both) == f"not in the 20 s {ending}"
     assert _move_text(allowed_only, allowed_only, allowed_only) == f"not in the 20 s {ending}"
     assert _move_text(neither, both, both) == f"not in the 10 s {ending}"
