@@ -25,7 +25,6 @@ from noisewatch.kernel.frequency.cpufreq import NO_DRIVER
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.release import release_number
-from noisewatch.patterns import regex
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
@@ -292,22 +291,17 @@ def _compare_with_others(case: Case) -> Answer | None:
     return unknown(no_base_reason) if no_base_reason is not None else None
 
 
-_CACHE_FILE = regex(rf"{CPUS}/cpu\d+/cache/index\d+/(?:level|type|size)")
-
-
 def _hides_kinds(case: Case) -> bool:
-    """Return whether all CPUs have one design, as far as reported, and there are no clocks to compare.
+    """Return whether all CPUs are known to have one design, and there are no clocks to compare.
 
-    This holds in most guests: their host decides on which core they run.
+    This holds in most guests: their host decides on which core they run. A design is unknown without cache sizes.
     """
     frequency, topology = case.snapshot.frequency, case.snapshot.topology
     designs = {topology[cpu].design if cpu in topology else None for cpu in case.online | case.target}
     if len(designs) > 1 or highest_clocks(case) or any(place.capacity for place in topology.values()):
         return False
     is_guest = case.snapshot.platform.virtual not in (None, NONE)
-    unread = (path for path in case.snapshot.reason_by_path if path == CPUINFO or _CACHE_FILE.fullmatch(path))
-    is_unread = None in designs and (not is_guest or any(unread))
-    return not is_unread and (is_guest or frequency.driver == NO_DRIVER)
+    return None not in designs and (is_guest or frequency.driver == NO_DRIVER)
 
 
 def unknown_core_kind_reason(case: Case, cpus: Iterable[int]) -> str:
@@ -316,14 +310,14 @@ def unknown_core_kind_reason(case: Case, cpus: Iterable[int]) -> str:
     hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
     if hidden is not None:
         return f"{case.unread_reason(hidden)}, so there may be several kinds of core"
-    unranked = [cpu for cpu in cpus if cpu not in clocks and not ((place := topology.get(cpu)) and place.capacity)]
-    if unranked:
-        return f"neither capacity nor highest frequency is exported for {name_cpus(unranked)}"
     unknown_designs = [cpu for cpu in sorted(case.online) if cpu not in topology or topology[cpu].design is None]
     if unknown_designs:
         paths = [CPUINFO] if CPUINFO in case.snapshot.reason_by_path else []
         reason = case.unread_reason(*paths, f"{CPUS}/cpu{unknown_designs[0]}/cache", CPUINFO)
         return f"the design of {name_cpus(unknown_designs)} is unknown ({reason}), so cores may differ"
+    unranked = [cpu for cpu in cpus if cpu not in clocks and not ((place := topology.get(cpu)) and place.capacity)]
+    if unranked:
+        return f"neither capacity nor highest frequency is exported for {name_cpus(unranked)}"
     if len({place.design for place in topology.values()}) > 1:
         return "this machine has cores of several designs, and does not report which of them are faster"
     return "not all CPUs of this machine export their capacity or highest frequency, so other CPUs may be faster"

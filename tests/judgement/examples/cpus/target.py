@@ -64,11 +64,10 @@ _PRIORITY = _per_cpu("cpufreq/base_frequency", 2_700_000, 2_700_000, 2_700_000, 
 _NO_BASE_OF_0 = {f"{CPUS}/cpu0/cpufreq/base_frequency": "\n"}
 _HWP = {f"{CPUS}/cpu{cpu}/cpufreq/scaling_driver": "intel_pstate\n" for cpu in range(4)}
 _SIZE = f"{CPUS}/cpu3/cache/index3/size"
-_GUEST_WITH_BAD_SIZES = {
-    "/proc/cpuinfo": quiet_files()["/proc/cpuinfo"].replace("fpu", "fpu hypervisor"),
-    **{f"{CPUS}/cpu{cpu}/cache/index3/size": "rubbish\n" for cpu in range(4)},
-}
+_GUEST = {"/proc/cpuinfo": quiet_files()["/proc/cpuinfo"].replace("fpu", "fpu hypervisor")}
+_BAD_SIZES = {f"{CPUS}/cpu{cpu}/cache/index3/size": "rubbish\n" for cpu in range(4)}
 _WITHOUT_SIZE = tuple(f"{CPUS}/cpu{cpu}/cache/index3/size" for cpu in range(4))
+_KINDS = {"/sys/devices/cpu_core/cpus": "0-1\n", "/sys/devices/cpu_atom/cpus": "2-3\n"}
 _FASTER = _per_cpu("cpufreq/cpuinfo_max_freq", 3_000_000, 3_000_000, 3_100_000, 3_000_000)
 
 
@@ -200,8 +199,14 @@ EXAMPLES = [
     Example("target-cores-differ", "pass", _FAVOURED, "one kind"),
     Example("target-cores-differ", "pass", {}, "one target", target=_ONE),
     Example("target-cores-differ", "pass", {}, "one target", gone=_NO_CPUFREQ, target=_ONE),
-    Example("target-cores-differ", "pass", VIRTUAL, "one target", gone=_NO_CPUFREQ, target=_ONE),
-    Example("target-cores-differ", "unknown", _GUEST_WITH_BAD_SIZES, gone=_NO_CPUFREQ, target=_ONE),
+    Example("target-cores-differ", "pass", _GUEST, "one target", gone=_NO_CPUFREQ, target=_ONE),
+    Example("target-cores-differ", "unknown", _GUEST | _BAD_SIZES, "rubbish", gone=_NO_CPUFREQ, target=_ONE),
+    *(
+        Example("target-cores-differ", "unknown", _GUEST, f"{CPUS}/cpu0/cache", gone=_NO_CPUFREQ + gone, target=target)
+        for gone in (_WITHOUT_SIZE, _NO_CACHES)
+        for target in (_ONE, frozenset({2, 3}))
+    ),
+    Example("target-cores-differ", "warn", _GUEST | _KINDS, "efficiency", target=_ONE, gone=_NO_CPUFREQ + _NO_CACHES),
     Example("target-cores-differ", "unknown", _per_cpu("cpu_capacity", 1024, 446), "other CPUs may be", target=_ONE),
     Example("target-cores-differ", "warn", _per_cpu("cpu_capacity", 1024, 1024, 446, 446), "efficiency", {2, 3}),
     Example("target-cores-differ", "warn", _per_cpu("cpu_capacity", 1024, 1024, 446, 446), "efficiency", target=_ONE),
