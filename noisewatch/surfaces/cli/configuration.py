@@ -170,7 +170,7 @@ def _value_texts(folder: Path, key: str, kind: str | None, name: str, value: Any
         case _ if is_plain and kind == _TEXT:
             return [f"={value}"]
     if kind is None:
-        raise UsageError(f"there is no key {key!r}" + did_you_mean(key, KEYS, f"; valid keys: {', '.join(KEYS)}"))
+        raise UsageError(f"unknown key {key!r}" + did_you_mean(key, KEYS, f"; keys: {', '.join(KEYS)}"))
     raise UsageError(f"{key}{f' {name}' * bool(name)}: expected {_TEXT if name else kind}, found {value!r}")
 
 

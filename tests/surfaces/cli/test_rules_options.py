@@ -127,8 +127,8 @@ def test_outside_of_a_repository_files_in_parent_folders_are_ignored(run: Run) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("profil = 'io'", "there is no key 'profil'; did you mean profile?"),
-        ("xyz = 1", "there is no key 'xyz'; valid keys: profile"),
+        ("profil = 'io'", "unknown key 'profil'; did you mean profile?"),
+        ("xyz = 1", "unknown key 'xyz'; keys: profile"),
         ("profile = 'quick'", "noisewatch.toml:1: profile: expected one of micro, parallel"),
         ("profile = [1]", "profile: expected a text or a number, found [1]"),
         ("strict = 'yes'", "strict: expected true or false, found 'yes'"),
@@ -170,7 +170,7 @@ target-cpu-busy = "2%"
 busy-sibling.passes = "lots"
 """
 _MESSAGES = (
-    (2, "there is no key 'profil'; did you mean profile?"),
+    (2, "unknown key 'profil'; did you mean profile?"),
     (4, "at: expected a duration from 100us to 100s, such as 10ms, found 'soon'"),
     (7, "ignore 'clok': no such check or area; did you mean clock"),
     (8, "ignore 'turbo-enabeld': no such check or area; did you mean turbo-enabled"),
