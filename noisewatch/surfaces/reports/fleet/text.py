@@ -164,7 +164,7 @@ def render_text(fleet: Fleet, rendering: FleetRendering) -> str:
     style = _STYLES[fleet.exit_status] if rendering.in_colour else "plain"
     remarks = [line for remark in _remarks(fleet) for line in wrap_hanging(remark, width)]
     head = [*(paint(line, style) for line in wrap_hanging(_answer(fleet), width)), *remarks]
-    charts = [line[:width] for line in _charts(fleet, rendering.in_unicode, min(width // 4, _MOST_BINS))]
+    charts = [line[:width] for line in _charts(fleet, rendering.in_unicode, width)]
     shortened = "worst reason" if width >= _WIDE else None
     sections = [Section(chart=plain_chart(charts)), *_sections(fleet, rendering, _LONGEST_NAME, shortened)]
     return "\n".join(head) + "\n\n" + text_of_sections(sections, width, keep="hyphens")
@@ -195,15 +195,17 @@ def _sections(
         yield Section(steps=[(_no_outlier_sentence(fleet), ())])
 
 
-def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
-    """Yield a bar for each outcome, the distribution of noise floors, and the range of chances."""
-    highest = max(fleet.counts.values())
-    rows = [
-        (outcome, f"{count}", _BARS[in_unicode] * math.ceil(count / highest * _LONGEST_BAR))
-        for outcome, count in fleet.counts.items()
-        if count
-    ]
-    yield from align(rows).splitlines()
+def _charts(fleet: Fleet, in_unicode: bool, width: int) -> Iterator[str]:
+    """Yield a bar for each outcome, the distribution of noise floors, and the range of chances.
+
+    Only the bars and the distribution fit the width.
+    """
+    bins, highest = min(width // 4, _MOST_BINS), max(fleet.counts.values())
+    counts = {outcome: count for outcome, count in fleet.counts.items() if count}
+    labels = align([(outcome, f"{count}") for outcome, count in counts.items()]).splitlines()
+    for label, count in zip(labels, counts.values(), strict=True):
+        longest = max(min(_LONGEST_BAR, width - len(label) - 2), 1)
+        yield f"{label}  {_BARS[in_unicode] * math.ceil(count / highest * longest)}"
     floors = [host.report.floor.expected for host in fleet.hosts if host.report and host.report.floor]
     if floors:
         ends = share_text(min(floors)), share_text(max(floors))

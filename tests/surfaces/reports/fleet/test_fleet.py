@@ -92,6 +92,16 @@ def test_no_line_is_wider_than_the_terminal(
     assert max(map(len, lines)) <= columns
 
 
+@pytest.mark.parametrize("columns", [30, 40, 80])
+def test_bars_are_scaled_to_the_terminal_and_not_cut(
+    run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    bars = {line.split()[0]: line.count("█") for line in run("fleet", fleet).out.splitlines() if "█" in line}
+    assert bars["stable"] == min(columns - len("unstable  2  "), 40)  # of 2 hosts, the others of 1
+    assert bars["unstable"] == bars["unknown"] == -(-bars["stable"] // 2)
+
+
 def test_change_of_a_host_is_shown_with_its_time(run: Run, fleet: Path) -> None:
     words = run("fleet", fleet).words
     assert "web4 since" in words
