@@ -94,16 +94,7 @@ def clock_room(count: int, width: int, height: int) -> int:
 
 def _cpus_by_topology(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuLine]:
     lines = in_topology_order(model, frame.cpus)
-    if fits:
-        return lines
-    places = model.places or {}
-    target = {line.cpu for line in lines if line.role == Role.TARGET}
-
-    def is_apart(line: CpuLine) -> bool:
-        place = places.get(line.cpu)
-        return not target & {line.cpu, *((place.siblings or ()) if place is not None else ())}
-
-    return sorted(lines, key=is_apart)
+    return lines if fits else sorted(lines, key=lambda line: line.role not in (Role.TARGET, Role.SIBLING))
 
 
 def _figures_of(model: ScreenModel, frame: Frame, shown: Sequence[CpuLine], numbers: range) -> _Figures:
@@ -154,7 +145,7 @@ def _table(
     kept = Table.fitting([numbers, *columns], width - 1).columns
     room = width - 2 - Table(kept).width if figures.scale is not None else 0
     if room >= _LEAST_RANGE:
-        heading = f" {_scale_heading(figures.scale, room)}"
+        heading, position = f" {_scale_heading(figures.scale, room, position)}", ""
         kept = [*kept[:2], Column(heading, room + 1, lambda line: _bar(figures, line.cpu, room, glyphs)), *kept[2:]]
     table = Table(kept)
     heading = table.heading
@@ -166,11 +157,13 @@ def _table(
     return [cut(row, width) for row in rows]
 
 
-def _scale_heading(scale: _Scale | None, room: int) -> str:
+def _scale_heading(scale: _Scale | None, room: int, note: str) -> str:
+    """Return the ends of the scale, with the note between them if it fits."""
     if scale is None:
         return ""
     low, high = f"{scale.low / 1e6:.2f}", f"{scale.high / 1e6:.2f}"
-    return f"{low}{high:>{room - len(low)}}"
+    between = room - len(low) - len(high)
+    return f"{low}{note if len(note) + 4 <= between else '':^{between}}{high}"
 
 
 def _columns(
