@@ -20,7 +20,7 @@ NOT_RECORDED = "not in the recording"
 _LONGEST_QUOTE = 40
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return the text in quotes, with unprintable characters escaped, cut to a readable length."""
     return repr(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…")
 
@@ -96,7 +96,7 @@ class Malformed(NoisewatchError):
     """A text that violates its format: `/proc/interrupts:7: expected 64 counts, found 'rubbish'`."""
 
     def __init__(self, expected: str, actual: str, line: int | None = None, path: str = "") -> None:
-        fault = f"expected {expected}, found {quoted(actual)}"
+        fault = f"expected {expected}, found {quote(actual)}"
         place = path if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {fault}" if place else fault)
         self.expected, self.actual, self.line, self.path = expected, actual, line, path

@@ -73,7 +73,7 @@ class Boundary:
         return True
 
 
-def contained(work: Callable[[], T], instead: Callable[[str], T]) -> T:
+def contain_faults(work: Callable[[], T], instead: Callable[[str], T]) -> T:
     """Return the result of `work`, or the result of `instead(reason)` if `work` raises."""
     answers: list[T] = []
     with Boundary(lambda reason: answers.append(instead(reason))):

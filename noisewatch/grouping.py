@@ -8,7 +8,7 @@ from typing import TypeVar
 Member = TypeVar("Member")
 
 
-def grouped(members: Iterable[Member], key: Callable[[Member], Hashable]) -> list[list[Member]]:
+def group_by_key(members: Iterable[Member], key: Callable[[Member], Hashable]) -> list[list[Member]]:
     """Return the members by key; the groups are in the order of their first members."""
     groups: dict[Hashable, list[Member]] = {}
     for member in members:

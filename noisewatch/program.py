@@ -18,15 +18,15 @@ def is_root() -> bool:
 
 def as_root(arguments: str, is_here: bool) -> str:
     """Return the shell words that start noisewatch as root; `is_here` uses its path, otherwise its name."""
-    return f"{_SUDO} {started_by() if is_here else NAME} {arguments}"
+    return f"{_SUDO} {start_command() if is_here else NAME} {arguments}"
 
 
-def named_for_root(text: str) -> str:
+def name_for_root(text: str) -> str:
     """Return the text with each `sudo noisewatch` replaced by a command that sudo finds on this host."""
     return text.replace(f"{_SUDO} {NAME} ", as_root("", is_here=True))
 
 
-def started_by() -> str:
+def start_command() -> str:
     """Return the shell words that start the running noisewatch, for any folder and user."""
     started, sibling = sys.argv[0], os.path.join(os.path.dirname(sys.executable), NAME)
     if started == os.environ.get("PEX") and os.access(started, os.X_OK):

@@ -62,7 +62,7 @@ def describe_ns(ns: float | None) -> str:
     return f"{ns / 1e9:.3g} s"
 
 
-def in_one_unit(values_ns: Sequence[float | None]) -> tuple[str, list[str]]:
+def format_in_one_unit(values_ns: Sequence[float | None]) -> tuple[str, list[str]]:
     """Return one unit for a column, and its values in this unit: `µs` and `3.4`, `62.9`.
 
     An unknown value is `?`.

@@ -17,7 +17,7 @@ from noisewatch.units import (
     describe_size,
     describe_value,
     distinct_from_limit,
-    in_one_unit,
+    format_in_one_unit,
     parse_duration,
     parse_frequency,
     parse_size,
@@ -189,7 +189,7 @@ def test_range_of_clocks_names_its_unit_once() -> None:
     ],
 )
 def test_column_of_durations_has_one_unit(values_ns: list[float | None], unit: str, figures: list[str]) -> None:
-    assert in_one_unit(values_ns) == (unit, figures)
+    assert format_in_one_unit(values_ns) == (unit, figures)
 
 
 @pytest.mark.parametrize(

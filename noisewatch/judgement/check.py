@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from msgspec import Struct
 
-from noisewatch.faults import contained
+from noisewatch.faults import contain_faults
 from noisewatch.judgement.answer import Answer, Limit
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 
@@ -66,7 +66,7 @@ check = _as_decorator(Check)  # decorates the `answer` function; its arguments a
 
 def contained_answer(check: Check, case: Case) -> Answer:
     """Return the check's answer. An exception in the check becomes an unknown answer with the check's id."""
-    return contained(lambda: check.answer(case), partial(_failed, check))
+    return contain_faults(lambda: check.answer(case), partial(_failed, check))
 
 
 def _failed(check: Check, reason: str) -> Answer:

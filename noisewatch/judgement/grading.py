@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.errors import quoted
+from noisewatch.errors import quote
 from noisewatch.judgement.answer import Answer, Limit, not_applicable, unknown, warns_and_fails
 from noisewatch.judgement.case import NO_TARGET, T
 from noisewatch.judgement.fixes.actions import Setting, Write
@@ -147,7 +147,7 @@ def unread(case: Case, knob: Knob) -> Answer:
     if knob in knobs.absent:
         return hardware_without(case, knob) if knob.is_of_hardware else not_applicable(f"this kernel has no {knob}")
     text = knobs.text_by_path.get(knob)
-    return unknown(case.unread_reason(knob) if text is None else f"{knob}: {quoted(text)} is not a valid value")
+    return unknown(case.unread_reason(knob) if text is None else f"{knob}: {quote(text)} is not a valid value")
 
 
 def knob_fix(case: Case, knob: Knob, value: str | int) -> Fix:

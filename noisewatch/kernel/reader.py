@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from noisewatch.errors import Absent, Malformed, Unreadable, quoted
+from noisewatch.errors import Absent, Malformed, Unreadable, quote
 from noisewatch.machine import Json, Machine
 from noisewatch.patterns import regex
 
@@ -179,7 +179,7 @@ def _implausible_reason(path: str, content: bytes) -> str | None:
         return "empty, as if hidden or not copied" if is_empty else None
     if content.endswith((b"\n", b"\0")) or not path.startswith(_VALUES) or path == _ENDS_WITHOUT_A_LINE:
         return None
-    return f"cut off after {quoted(content.decode('utf-8', 'replace')[-_LONGEST_END:])}"
+    return f"cut off after {quote(content.decode('utf-8', 'replace')[-_LONGEST_END:])}"
 
 
 def marker_folders(path: str) -> list[str]:

@@ -23,7 +23,7 @@ from typing import Any
 from msgspec import Struct
 
 from noisewatch.cpus import parse_cpu_list
-from noisewatch.errors import Malformed, UsageError, quoted
+from noisewatch.errors import Malformed, UsageError, quote
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.model.history.fact_table import names_of, paths_of
 from noisewatch.model.history.facts import FactClass, knob_name
@@ -345,7 +345,7 @@ def _fact(class_name: str, name: str | None = None, *, value: Any) -> WantedFact
         hint = (
             _other_table_hint(name) or _spelling_hint(name, names_of(of_class)) or f"; `{WRITES_ONE}` lists all facts"
         )
-        raise UsageError(f"[{of_class}] has no fact {quoted(name)}{hint}")
+        raise UsageError(f"[{of_class}] has no fact {quote(name)}{hint}")
     if value == ANY:
         return None
     if isinstance(value, dict):
@@ -359,7 +359,7 @@ def _fact(class_name: str, name: str | None = None, *, value: Any) -> WantedFact
 def _table_fault(name: str, value: Any) -> str:
     if name in set(FactClass):
         return f"expected facts below [{name}], found {name} = {_toml_text(value)}"
-    fault = f"expected a table of {', '.join(f'[{fact_class}]' for fact_class in FactClass)}, found {quoted(name)}"
+    fault = f"expected a table of {', '.join(f'[{fact_class}]' for fact_class in FactClass)}, found {quote(name)}"
     return fault + (_other_table_hint(name) or _spelling_hint(name, FactClass) or "")
 
 
@@ -405,7 +405,7 @@ def _toml_text(value: Any) -> str:
         return f"{value} (put decimal numbers in quotes)" if isfinite(value) else str(value)
     if isinstance(value, dict):
         return clean(f"{{ {', '.join(f'{key} = …' for key in value)} }}")
-    return quoted(value) if isinstance(value, str) else clean(str(value))
+    return quote(value) if isinstance(value, str) else clean(str(value))
 
 
 def line_of(text: str, *keys: str) -> int | None:

@@ -42,7 +42,7 @@ from noisewatch.model.history.entries import Past
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.operations.history import CalibrationHistory, drift_in, until_accurate
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
-from noisewatch.operations.pinning import allowed_now, pin_with_remark
+from noisewatch.operations.pinning import pin_with_remark, read_allowed_cpus
 from noisewatch.operations.progress import ProgressListener
 
 _NO_CPUS = "there is no target CPU to calibrate"
@@ -183,7 +183,7 @@ def _calibrate_under_load(
 
 def _stay_off(snapshot: Snapshot, against: CpuSet | None, listener: ProgressListener) -> None:
     pin_with_remark(snapshot, listener)
-    shared = (against or frozenset()) & allowed_now() if snapshot.is_live else frozenset()
+    shared = (against or frozenset()) & read_allowed_cpus() if snapshot.is_live else frozenset()
     if shared:
         listener.on_remark(f"noisewatch itself runs on {name_cpus(shared)}, which it measures")
 

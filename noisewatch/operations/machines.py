@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
 from noisewatch.errors import Malformed, UsageError
 from noisewatch.machine import Machine
-from noisewatch.operations.pinning import allowed_now
+from noisewatch.operations.pinning import read_allowed_cpus
 
 if TYPE_CHECKING:
     from noisewatch.kernel.cpus.online import Online
@@ -63,7 +63,7 @@ def snapshot_options(
         SnapshotOptions,
     )  # imports all readers: after the monitor's first picture
 
-    allowed = allowed_now() if allowed_at_start is None else allowed_at_start
+    allowed = read_allowed_cpus() if allowed_at_start is None else allowed_at_start
     cpus = None if options.cpus is None else parse_cpus("--cpus", options.cpus, machine, allowed)
     return SnapshotOptions(cpus, allowed)
 
@@ -87,7 +87,7 @@ def parse_cpus(option: str, text: str, machine: Machine, allowed_at_start: CpuSe
     reader = Reader(machine)
     online = read_online(reader)
     if text.strip() == FASTEST:
-        return _fastest_cpus(option, reader, online, allowed_at_start or allowed_now())
+        return _fastest_cpus(option, reader, online, allowed_at_start or read_allowed_cpus())
     present = (online.online or frozenset()) | (online.present or online.offline or frozenset())
     try:
         cpus = parse_cpu_list(text, max(present, default=None))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from noisewatch.operations.progress import ProgressListener
 
 
-def allowed_now() -> CpuSet:
+def read_allowed_cpus() -> CpuSet:
     """Return the CPUs that this process may use; before it pins itself, the user has chosen them."""
     return frozenset(os.sched_getaffinity(0))
 

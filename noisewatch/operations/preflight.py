@@ -43,7 +43,7 @@ from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.replaying import threads_at_each_snapshot
-from noisewatch.operations.wanted import wanted_of
+from noisewatch.operations.wanted import read_wanted
 
 _LEAST_S = 2.5  # detects 0.5%: the starts of two seconds are known to some milliseconds each
 _AGAIN_S = 3.0  # the length of a second measurement, if the first rate is wrong
@@ -143,7 +143,7 @@ def preflight(
     if options.wait_s and not machine.is_live:
         raise UsageError("--wait works only on this host: a copy or recording never becomes quieter")
     history = CalibrationHistory(machine, options.history)
-    wanted = wanted_of(machine, options.rules.wanted)
+    wanted = read_wanted(machine, options.rules.wanted)
     options = replace(options, rules=replace(options.rules, wanted=wanted))
     read_options = replace(
         snapshot_options(options.machine, machine, options.allowed), asks_jobs=True, asks_inventory=True

@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
-from noisewatch.faults import contained
+from noisewatch.faults import contain_faults
 from noisewatch.operations.machines import MachineOptions
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Inbox:
 def main() -> int:
     """Sample until the reader is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C signals the whole process group; the screen decides
-    return contained(lambda: _sample(SamplerOptions.parse(sys.argv[1])), _report_exit)
+    return contain_faults(lambda: _sample(SamplerOptions.parse(sys.argv[1])), _report_exit)
 
 
 def _report_exit(reason: str) -> int:

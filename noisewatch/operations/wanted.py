@@ -18,7 +18,7 @@ def read_description(path: str) -> WantedMachine:
     return parse_description(read_small(Path(path), _MOST_BYTES, "a description of a machine"), path)
 
 
-def wanted_of(machine: Machine, given: WantedMachine | None) -> WantedMachine | None:
+def read_wanted(machine: Machine, given: WantedMachine | None) -> WantedMachine | None:
     """Return the given description, otherwise the recorded one, or None. Raise UsageError for an invalid one.
 
     Call it before the first snapshot, so that a recording does not contain it between two snapshots.

@@ -171,12 +171,12 @@ def takes_unicode(output: str | None) -> bool:
     return output is not None or is_utf8(sys.stdout)
 
 
-def encoded(text: str, output: str | None) -> bytes:
+def encode_report(text: str, output: str | None) -> bytes:
     """Encode a text report: in UTF-8, or in ASCII for a terminal or pipe that takes nothing else."""
     if not takes_unicode(output):
-        from noisewatch.surfaces.drawing.text_row import in_ascii  # most terminals take UTF-8
+        from noisewatch.surfaces.drawing.text_row import to_ascii  # most terminals take UTF-8
 
-        text = in_ascii(text)
+        text = to_ascii(text)
     return text.encode("utf-8", "replace")
 
 

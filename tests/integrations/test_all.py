@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from noisewatch.integrations import Integration, integrations
-from noisewatch.program import named_for_root
+from noisewatch.program import name_for_root
 from noisewatch.surfaces.cli.parsers import build_parsers
 from tests.surfaces.running import Run
 
@@ -141,7 +141,7 @@ def test_a_folder_that_cannot_be_written_is_reported(run: Run, tmp_path: Path) -
 
 
 def test_explain_prints_the_page(run: Run) -> None:
-    assert run("integrations", ALL[0].name, "--explain").out == named_for_root(ALL[0].page)
+    assert run("integrations", ALL[0].name, "--explain").out == name_for_root(ALL[0].page)
 
 
 @pytest.mark.parametrize("option", ["--explain", "--force"])

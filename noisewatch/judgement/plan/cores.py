@@ -8,7 +8,7 @@ from itertools import permutations
 from msgspec import Struct, field
 
 from noisewatch.cpus import CpuSet
-from noisewatch.grouping import grouped
+from noisewatch.grouping import group_by_key
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.cpus.target import ALIKE, highest_clocks
 from noisewatch.kernel.cpus.topology import CpuPlace
@@ -91,7 +91,7 @@ def for_housekeeping(cores: Sequence[Core], usable: CpuSet | None, isolated: Cpu
 
 def alike(cores: Iterable[Core]) -> list[list[Core]]:
     """Return the cores grouped by kind, capacity, last-level cache and node."""
-    return grouped(cores, lambda core: (core.node, core.cache, core.kind, core.design, core.strength[0]))
+    return group_by_key(cores, lambda core: (core.node, core.cache, core.kind, core.design, core.strength[0]))
 
 
 _FAR = 1 << 16  # an unknown distance
@@ -174,7 +174,7 @@ def _pools(cores: Sequence[Core], preferences: Preferences) -> Iterator[Sequence
     with_memory = [[core for core in pool if not _lacks_memory(core, preferences)] for pool in (near, cores)]
     for pool in (cores, near, *with_memory):
         yield pool
-        for kind in grouped(pool, lambda core: (core.kind, core.design)):
+        for kind in group_by_key(pool, lambda core: (core.kind, core.design)):
             yield kind
             yield from _equally_strong(kind)
 
@@ -192,7 +192,7 @@ def _equally_strong(cores: Sequence[Core]) -> Iterator[Sequence[Core]]:
 
 def _pick(cores: Sequence[Core], count: int, preferences: Preferences) -> Cores:
     """Return `count` of the cores, from one node if any has enough, else from neighbouring nodes."""
-    nodes = grouped(cores, lambda core: core.node)
+    nodes = group_by_key(cores, lambda core: core.node)
     enough = [node for node in nodes if len(node) >= count]
     if enough:
         return best_of((_pick_in_node(node, count, preferences) for node in enough), preferences)
@@ -223,7 +223,7 @@ def _pick_in_node(cores: list[Core], count: int, preferences: Preferences) -> Co
 
     Whole caches are then taken, the largest first, until one cache has the missing cores.
     """
-    caches = sorted(grouped(cores, lambda core: core.cache), key=lambda cache: -len(cache))
+    caches = sorted(group_by_key(cores, lambda core: core.cache), key=lambda cache: -len(cache))
     chosen: list[Core] = []
     while True:
         missing = count - len(chosen)

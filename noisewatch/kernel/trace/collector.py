@@ -65,8 +65,8 @@ class TraceCollector:
     def drain(self) -> None:
         """Fetch the new pages. Most are parsed later, to disturb the measurement less.
 
-        Traced CPUs' pages are fetched first, then the senders' pages. So whatever call arrives in the former, the
-        latter contain its sender, which is written earlier.
+        The traced CPUs' pages are fetched before the senders' pages. A call's sender is recorded before its arrival, so
+        the senders' pages contain the sender of each call that has arrived.
         """
         for cpu, pages in self._pending.items():
             pages.extend(self._buffers.target.pages(cpu))

@@ -44,12 +44,12 @@ class RunCounter(Struct):
         self.own_ns += ns
         if ns > self.max_ns:
             self.max_ns = ns
-        rounded = rounded_ns(ns)
+        rounded = round_ns(ns)
         self.lengths[rounded] = self.lengths.get(rounded, 0) + 1
 
 
-def rounded_ns(ns: int) -> int:
-    """Round a length down by less than a quarter, so that similar lengths are counted together."""
+def round_ns(ns: int) -> int:
+    """Round a length down by less than a quarter, so similar lengths are counted together."""
     shift = max(ns.bit_length() - 3, 0)
     return ns >> shift << shift
 

@@ -29,7 +29,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from noisewatch.kernel.trace.runs import NOT_TRACED, CpuPieces, Trace
-from noisewatch.kernel.trace.timeline import rounded_ns
+from noisewatch.kernel.trace.timeline import round_ns
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.machine.spinning.calibration.buffer import OF_WORK
 from noisewatch.model.calibration.gap_causes import (
@@ -39,7 +39,7 @@ from noisewatch.model.calibration.gap_causes import (
     includes_spinner,
     was_idle,
 )
-from noisewatch.model.interval.disturbance import Disturbance, costliest_first, disturbances_of, timer_interrupts_per_s
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, sort_by_cost, timer_interrupts_per_s
 from noisewatch.model.trace.culprits import MeasuredCulprit, Others, others_of, with_kinds
 from noisewatch.units import describe_ns
 
@@ -360,7 +360,7 @@ def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservat
             culprit.disturbance.share or 0.0 for culprit in culprits[cpu] if culprit.disturbance.kind == Kind.QUOTA
         )
         if named * 2 <= (quota.share or 0.0):  # most stops were outside the search for gaps
-            suspects[cpu] = costliest_first([quota, *suspects.get(cpu, ())])
+            suspects[cpu] = sort_by_cost([quota, *suspects.get(cpu, ())])
     return Attribution(
         causes_by_cpu=causes,
         culprits_by_cpu=culprits,
@@ -438,7 +438,7 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
                 is_inferred=True,
             )
         )
-    return costliest_first(culprits)
+    return sort_by_cost(culprits)
 
 
 def gap_culprits(causes: Sequence[GapCause], cpu: int, spin_ns: int) -> tuple[MeasuredCulprit, ...]:
@@ -467,5 +467,5 @@ def _culprit(causes: list[GapCause], cpu: int, spin_ns: int) -> MeasuredCulprit:
         irq=first.parts[0].source.irq if first.parts and first.kind == Kind.IRQ else None,
         is_inferred=first.kernel_ns is None or first.kind == Kind.QUOTA,
     )
-    lengths = Counter(rounded_ns(cause.length_ns) for cause in causes)
+    lengths = Counter(round_ns(cause.length_ns) for cause in causes)
     return MeasuredCulprit(disturbance, len(causes), max(cause.length_ns for cause in causes), lengths)

@@ -115,7 +115,7 @@ def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
 def threads_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     """Return the threads on the CPU, and unattributed time, the costliest first."""
     return interval.compute_once(
-        (threads_of, cpu), lambda: costliest_first([*_threads(interval, cpu), *_unexplained(interval, cpu)])
+        (threads_of, cpu), lambda: sort_by_cost([*_threads(interval, cpu), *_unexplained(interval, cpu)])
     )
 
 
@@ -129,10 +129,10 @@ def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
         culprits += _interrupts(interval, cpu)
     if interval.softirqs.on_cpu(cpu):
         culprits += _softirqs(interval, cpu)
-    return costliest_first(culprits)
+    return sort_by_cost(culprits)
 
 
-def costliest_first(culprits: list[Disturbance]) -> tuple[Disturbance, ...]:
+def sort_by_cost(culprits: list[Disturbance]) -> tuple[Disturbance, ...]:
     return tuple(sorted(culprits, key=lambda culprit: -(culprit.stolen_ns or 0)) if len(culprits) > 1 else culprits)
 
 

@@ -37,7 +37,7 @@ from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.mean_difference import draw_order
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
-from noisewatch.operations.pinning import allowed_now, pin_with_remark
+from noisewatch.operations.pinning import pin_with_remark, read_allowed_cpus
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.run.judging import (
     JudgedRepetition,
@@ -240,7 +240,7 @@ class _Series:
             machine=first,
             opening=self.opening,
             level=self.trace.level,
-            own_cost=WatchingCost(time.process_time(), allowed_now()),
+            own_cost=WatchingCost(time.process_time(), read_allowed_cpus()),
         )
         self.listener.on_begin(begun)
         for number, command in enumerate(turns(self.options, self.seed, self._all_judged), start=1):

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from noisewatch.errors import CannotMeasure, NoisewatchError, UsageError, quoted, system_reason
+from noisewatch.errors import CannotMeasure, NoisewatchError, UsageError, quote, system_reason
 from noisewatch.kernel.system.tuning import Session
 from noisewatch.machine.tuning import Settings
 from noisewatch.operations.tuning.plan import TuningPlan
@@ -46,7 +46,7 @@ def run_command(command: Sequence[str]) -> int:
     try:
         status = subprocess.run(command, check=False).returncode
     except OSError as error:
-        raise CannotMeasure(f"{quoted(command[0])} cannot be executed: {system_reason(error)}") from error
+        raise CannotMeasure(f"{quote(command[0])} cannot be executed: {system_reason(error)}") from error
     finally:
         signal.signal(signal.SIGINT, earlier)
     return status if status >= 0 else _SIGNALLED - status

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.errors import UsageError, quoted
+from noisewatch.errors import UsageError, quote
 from noisewatch.judgement.checks.cpus.isolation import target_not_isolated
 from noisewatch.judgement.fixes.actions import Action, MakePartition, Move, Write
 from noisewatch.judgement.fixes.changes import changes_of
@@ -120,7 +120,7 @@ def _requested_changes(verdict: Verdict, requests: Sequence[str]) -> Iterator[Pl
     for request in dict.fromkeys(requests):
         change = _SETTABLE.get(request)
         if change is None:
-            raise UsageError(f"--set accepts {', '.join(_SETTABLE)}, not {quoted(request)}: other changes are fixes")
+            raise UsageError(f"--set accepts {', '.join(_SETTABLE)}, not {quote(request)}: other changes are fixes")
         value = verdict.case.snapshot.settings.knobs.integer(change.path)
         before = None if value is None else str(value)
         if before != change.value:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from itertools import takewhile
 
-from noisewatch.errors import UsageError, quoted
+from noisewatch.errors import UsageError, quote
 from noisewatch.surfaces.cli.help import COMMANDS
 from noisewatch.surfaces.cli.parser import Parser
 from noisewatch.surfaces.cli.parsers import PREFLIGHT, build_parsers
@@ -26,7 +26,7 @@ def parse_arguments(argv: Sequence[str]) -> Namespace:
     if unknown:  # argparse itself would show the usage of the whole command line
         command = commands.get(arguments.command, parser)
         command.refuse_unknown(unknown)
-        command.error(f"unexpected argument {quoted(unknown[0])}")
+        command.error(f"unexpected argument {quote(unknown[0])}")
     if arguments.command == PREFLIGHT and not arguments.no_config:
         arguments = _apply_options_file(parser, commands[PREFLIGHT], arguments, argv)
     arguments.words = argv

@@ -26,7 +26,7 @@ from noisewatch.surfaces.cli.options import (
     add_theme,
     add_tracer,
     add_verbose,
-    titled,
+    option_group,
 )
 from noisewatch.surfaces.cli.values import (
     age,
@@ -55,7 +55,7 @@ _MAX_RUNS = 1_000_000
 
 def _fill_preflight(parser: ArgumentParser) -> None:
     add_machine(parser)
-    measurement = titled(parser, MEASUREMENT)
+    measurement = option_group(parser, MEASUREMENT)
     measurement.value(
         "--sample SECONDS",
         "length of the sample (default 3; 0: settings only; a recording is sampled as a whole)",
@@ -74,11 +74,11 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     add_budget(parser)
     add_record(parser)
     _add_rules(parser)
-    start = titled(parser, "start of the benchmark")
+    start = option_group(parser, "start of the benchmark")
     start.value("--wait SECONDS", "retry until stable, for at most SECONDS (then exit 4)", seconds(0), 0.0)
     start.flag("--lock", what="lock the machine for the calling process until it exits")
     add_output(parser, tuple(FORMATS))
-    report = titled(parser, REPORT)
+    report = option_group(parser, REPORT)
     report.flag("--identify", what="include the host name (json, jsonl)")
     for name, effect in (
         ("--fix-script", "fixes what failed"),
@@ -89,7 +89,7 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     length = report.exclusive()
     add_verbose(length, "show the result of every check (text)")
     add_quiet(length, "print only errors and the verdict, the last line of the text")
-    status = titled(parser, "exit status")
+    status = option_group(parser, "exit status")
     status.flag("--strict", what="treat warnings and unknowns as failures: unstable")
     add_on_unknown(
         status,
@@ -101,7 +101,7 @@ def _fill_preflight(parser: ArgumentParser) -> None:
 
 def _add_rules(parser: ArgumentParser) -> None:
     _add_selection(parser)
-    rules = titled(parser, _RULES)
+    rules = option_group(parser, _RULES)
     rules.values("--severity CHECK=LEVEL", "severity of a check: blocking, warning or information")
     rules.values("--limit CHECK[.KEY]=VALUE", "limit of a check, such as target-cpu-busy=2%%")
     expected = "expected duration of the benchmark: report jobs that are scheduled within it"
@@ -121,7 +121,7 @@ def _add_rules(parser: ArgumentParser) -> None:
 
 def _add_selection(parser: ArgumentParser) -> None:
     """Add the options that choose the checks."""
-    rules = titled(parser, _RULES)
+    rules = option_group(parser, _RULES)
     rules.choice(
         "--profile",
         tuple(PROFILES),
@@ -133,7 +133,7 @@ def _add_selection(parser: ArgumentParser) -> None:
 
 
 def _add_options_file(parser: ArgumentParser) -> None:
-    rules = titled(parser, _RULES)
+    rules = option_group(parser, _RULES)
     rules.value(
         "--config FILE", "options file (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])"
     )
@@ -144,11 +144,11 @@ def _fill_tune(parser: ArgumentParser) -> None:
     add_machine(parser)
     _add_selection(parser)
     _add_options_file(parser)
-    tuning = titled(parser, "changes").exclusive()
-    titled(parser, "changes").flag(
+    tuning = option_group(parser, "changes").exclusive()
+    option_group(parser, "changes").flag(
         "--until-exit", what="restore the settings when COMMAND ends, even if noisewatch is killed"
     )
-    titled(parser, "changes").values(
+    option_group(parser, "changes").values(
         "--set NAME=VALUE", "also change a setting that no check asks for, such as aslr=off (repeatable)"
     )
     parser.add_argument("argv", metavar="COMMAND", nargs=REMAINDER, help="with --until-exit: the command to run")
@@ -176,7 +176,7 @@ def _fill_tune(parser: ArgumentParser) -> None:
 
 
 def _fill_restore(parser: ArgumentParser) -> None:
-    restoring = titled(parser, "changes")
+    restoring = option_group(parser, "changes")
     restoring.flag("--dry-run", what="list what would be restored, and restore nothing")
     restoring.flag("--force", what="restore also settings that another program has changed since")
     restoring.flag(
@@ -194,8 +194,8 @@ def _fill_plan(parser: ArgumentParser) -> None:
         help="number of whole cores (default 1, for a benchmark with one thread)",
     )
     near = "choose cores near this network device, disk or PCI address"
-    titled(parser, MACHINE).value("--near DEVICE", near)
-    titled(parser, REPORT).flag(
+    option_group(parser, MACHINE).value("--near DEVICE", near)
+    option_group(parser, REPORT).flag(
         "--undo", what="with --format script: print the undo script instead; save both scripts before you run either"
     )
     add_machine(parser)
@@ -212,11 +212,11 @@ def _fill_run(parser: ArgumentParser) -> None:
     add_cpus(parser)
     _add_command_of_run(parser)
     _add_repetitions(parser)
-    comparison = titled(parser, "comparison").exclusive()
+    comparison = option_group(parser, "comparison").exclusive()
     against = "compare with another command: run both --runs times, in pairs with random order"
     comparison.value("--against COMMAND", against, words)
     comparison.flag("--aa", what="compare the command with itself, to measure the smallest change detectable here")
-    titled(parser, MEASUREMENT).value(
+    option_group(parser, MEASUREMENT).value(
         "--calibration SECONDS",
         f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; for a single run none)",
         zero_or_seconds(SHORTEST_CALIBRATION_S),
@@ -224,7 +224,7 @@ def _fill_run(parser: ArgumentParser) -> None:
     add_tracer(parser, None, "events; for a single run none, because starting the trace takes 0.2 s")
     add_record(parser)
     _add_report_of_run(parser)
-    status = titled(parser, "exit status")
+    status = option_group(parser, "exit status")
     status.flag(
         "--gate",
         what="exit with 5 if fewer repetitions than --runs were undisturbed, or the machine changed during the series; "
@@ -235,7 +235,7 @@ def _fill_run(parser: ArgumentParser) -> None:
 
 
 def _add_command_of_run(parser: ArgumentParser) -> None:
-    command = titled(parser, "command")
+    command = option_group(parser, "command")
     command.value(
         "--membind NODES",
         "NUMA nodes to allocate memory on: a list, auto (the target CPUs' nodes), or none (no binding; the default)",
@@ -256,7 +256,7 @@ def _add_command_of_run(parser: ArgumentParser) -> None:
 
 
 def _add_repetitions(parser: ArgumentParser) -> None:
-    repetitions = titled(parser, "repetitions")
+    repetitions = option_group(parser, "repetitions")
     repetitions.value(
         "--runs N",
         "number of repetitions, each in a new process (default 1; with --against 25, with --aa 30)",
@@ -290,7 +290,7 @@ def _add_report_of_run(parser: ArgumentParser) -> None:
         "text); unless FILE contains the text, a series also prints it to standard output",
     )
     parser.set_defaults(format=None)  # the file's name may imply the format
-    report = titled(parser, REPORT)
+    report = option_group(parser, REPORT)
     add_quiet(report, "print only errors: no progress, no remarks, and no verdict of a single run")
     report.flag("--identify", what="include the commands' arguments and the control group in files")
     report.value(
@@ -303,7 +303,7 @@ def _add_report_of_run(parser: ArgumentParser) -> None:
 def _fill_calibrate(parser: ArgumentParser) -> None:
     add_machine(parser)
     add_output(parser, ("text", "json", "pyperf", "markdown", "svg", "png"))
-    measurement = titled(parser, MEASUREMENT)
+    measurement = option_group(parser, MEASUREMENT)
     measurement.value(
         "--duration SECONDS",
         f"total duration (default 5; auto: until the noise floor is precise enough, at most {MAX_AUTO_S:g}); "
@@ -327,7 +327,7 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
         const=0,
     )
     measurement.value("--workload COMMAND", "measure this command instead of the built-in work", words, ())
-    report = titled(parser, REPORT)
+    report = option_group(parser, REPORT)
     add_theme(report, " of an SVG or PNG")
     add_budget(parser)
     add_record(parser)
@@ -343,7 +343,7 @@ def _fill_show(parser: ArgumentParser) -> None:
         default="all",
         help="part to show as text: all, cpus, topology, clock or irqs (default all); other formats contain all parts",
     )
-    add_verbose(titled(parser, REPORT), "show a row for each CPU and each IRQ (text)")
+    add_verbose(option_group(parser, REPORT), "show a row for each CPU and each IRQ (text)")
     add_machine(parser)
     add_output(parser, ("text", "json", "machine"))
 
@@ -352,10 +352,10 @@ def _fill_trace(parser: ArgumentParser) -> None:
     add_machine(parser)
     add_output(parser, ("text", "json"))
     duration = "duration of the trace (default 5)"
-    titled(parser, MEASUREMENT).value("--duration SECONDS", duration, seconds(SHORTEST_SAMPLE_S), 5.0)
+    option_group(parser, MEASUREMENT).value("--duration SECONDS", duration, seconds(SHORTEST_SAMPLE_S), 5.0)
     add_tracer(parser)
     add_record(parser)
-    add_quiet(titled(parser, REPORT))
+    add_quiet(option_group(parser, REPORT))
 
 
 def _fill_explain(parser: ArgumentParser) -> None:
@@ -375,7 +375,7 @@ def _fill_explain(parser: ArgumentParser) -> None:
         choices=("preflight", "plan", "run", "compare", "history"),
         help="print the JSON Schema of a command's `--format json` (default preflight); run's also covers jsonl",
     )
-    report = titled(parser, REPORT)
+    report = option_group(parser, REPORT)
     report.choice("--format", ("text", "markdown", "json"), "output format (default text)", "text")
     add_color(report)
 
@@ -388,12 +388,12 @@ def _fill_history(parser: ArgumentParser) -> None:
         choices=("accept",),
         help="make the current machine the new baseline (fails if the history has no entry)",
     )
-    history = titled(parser, "history")
+    history = option_group(parser, "history")
     history.value("--why TEXT", "reason to store with `accept`")
     cpus = "show the entries of these target CPUs (default: the CPUs of the newest entry)"
     history.value("--cpus LIST", cpus, default=SUPPRESS)
     history.value("--file FILE", f"history to read (default: {USUAL_HISTORY})")
-    report = titled(parser, REPORT)
+    report = option_group(parser, REPORT)
     add_verbose(report, "show all entries, not only the newest 20 (text)")
     add_output(parser, ("text", "json", "markdown", "svg"))
     add_theme(report, " of an SVG")
@@ -415,7 +415,7 @@ def _fill_fleet(parser: ArgumentParser) -> None:
         help="verdicts (preflight --format json or jsonl), or folders with verdicts, at any depth; each file is named "
         "HOST.json or HOST/verdict.json, unless its verdict names the host (preflight --identify)",
     )
-    hosts = titled(parser, "hosts")
+    hosts = option_group(parser, "hosts")
     hosts.value(
         "--expect FILE|LIST",
         "hosts that should have reported: a file with one host per line, or a list such as web1,web2",
@@ -430,7 +430,7 @@ def _fill_fleet(parser: ArgumentParser) -> None:
         "compare with the verdicts in DIR (default: with each host's previous verdict); unless --expect is given, "
         "hosts that are only in DIR count as missing",
     )
-    add_verbose(titled(parser, REPORT), "show all hosts, not only the first 40 (text, markdown)")
+    add_verbose(option_group(parser, REPORT), "show all hosts, not only the first 40 (text, markdown)")
     add_output(parser, ("text", "markdown", "json", "prometheus"))
 
 
@@ -440,7 +440,7 @@ def _fill_record(parser: ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", help="recording to write; replaces an existing recording, but no other file"
     )
-    measurement, report = titled(parser, MEASUREMENT), titled(parser, REPORT)
+    measurement, report = option_group(parser, MEASUREMENT), option_group(parser, REPORT)
     measurement.value("--duration SECONDS", "duration (default 60; Ctrl-C ends it early)", seconds(0), 60.0)
     measurement.value(
         "--calibration SECONDS",
@@ -456,7 +456,7 @@ def _fill_screenshot(parser: ArgumentParser) -> None:
     add_machine(parser)
     add_interval(parser)
     parser.add_argument("files", metavar="FILE", nargs="+", help="picture to write: .svg or .png (needs resvg-py)")
-    picture = titled(parser, "picture")
+    picture = option_group(parser, "picture")
     picture.value("--size COLUMNSxLINES", "terminal size (default 100x30)", default="100x30")
     picture.value("--keys KEYS", "keys to press first, such as s or question_mark,j", default="")
     moment = seconds(0.0)

@@ -16,7 +16,7 @@ from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.machines import MachineOptions, require_free
 from noisewatch.surfaces.cli.options import MAX_AUTO_S
 from noisewatch.surfaces.cli.values import AS_LONG_AS_NEEDED
-from noisewatch.surfaces.output import encoded, open_output, takes_colour, takes_unicode
+from noisewatch.surfaces.output import encode_report, open_output, takes_colour, takes_unicode
 
 if TYPE_CHECKING:
     from noisewatch.judgement.noise.budget import Budget
@@ -90,7 +90,7 @@ class ReportOutput:
 
     def write_text(self, text: str) -> None:
         """Write a report for people, in ASCII if standard output has no other characters."""
-        self._output.write(encoded(text, self._path))
+        self._output.write(encode_report(text, self._path))
 
     def write_json(self, described: object) -> None:
         from noisewatch.documents.document import to_json  # imports the library of all documents

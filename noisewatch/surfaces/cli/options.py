@@ -79,7 +79,7 @@ class Options:
         self._group.add_argument(name, choices=choices, default=default, metavar=metavar, help=what)
 
 
-def titled(parser: ArgumentParser, title: str) -> Options:
+def option_group(parser: ArgumentParser, title: str) -> Options:
     """Return the group of options with this title, which is added if it is missing."""
     groups = (group for group in parser._action_groups if group.title == title)
     return Options(next(groups, None) or parser.add_argument_group(title))
@@ -87,7 +87,7 @@ def titled(parser: ArgumentParser, title: str) -> Options:
 
 def add_cpus(parser: ArgumentParser, default: object = SUPPRESS) -> None:
     """Add --cpus."""
-    titled(parser, MACHINE).value(
+    option_group(parser, MACHINE).value(
         "--cpus LIST",
         "target CPUs, such as 2-7 or 1,3 (kernel list syntax), or fast: all CPUs of the fastest kind of core (default: "
         "the isolated CPUs, otherwise the CPUs that you may use except CPU 0's core; of these only the fastest kind of "
@@ -99,7 +99,7 @@ def add_cpus(parser: ArgumentParser, default: object = SUPPRESS) -> None:
 def add_machine(parser: ArgumentParser, default: object = SUPPRESS) -> None:
     """Add the options that select the machine and its CPUs."""
     add_cpus(parser, default)
-    machine = titled(parser, MACHINE).exclusive()
+    machine = option_group(parser, MACHINE).exclusive()
     machine.value("--sysroot DIR", "copied tree of /proc and /sys instead of this host", default=default)
     machine.value("--replay FILE", "recording instead of this host", default=default)
 
@@ -107,14 +107,14 @@ def add_machine(parser: ArgumentParser, default: object = SUPPRESS) -> None:
 def add_interval(parser: ArgumentParser, default: object = SUPPRESS) -> None:
     """Add --interval."""
     what, parse = "time between two snapshots (default 1)", seconds(_SHORTEST_INTERVAL_S)
-    titled(parser, MEASUREMENT).value("--interval SECONDS", what, parse, default)
+    option_group(parser, MEASUREMENT).value("--interval SECONDS", what, parse, default)
 
 
 def add_output(
     parser: ArgumentParser, formats: Sequence[str], what: str = "write to FILE instead of standard output"
 ) -> None:
     """Add --format, with the first of `formats` as the default, and --output and --color."""
-    report = titled(parser, REPORT)
+    report = option_group(parser, REPORT)
     format_help = f"output format: {', '.join(formats)} (default {formats[0]})"
     report.choice("--format", formats, format_help, formats[0], "FORMAT")
     report.value("--output FILE", what)
@@ -154,7 +154,7 @@ def add_on_unknown(options: Options, what: str) -> None:
 
 def add_budget(parser: ArgumentParser) -> None:
     """Add the options that describe the next benchmark, and how the microbenchmark measures for it."""
-    budget = titled(parser, "the next benchmark")
+    budget = option_group(parser, "the next benchmark")
     budget.value("--at DURATION", "length of a sample (default 100ms)", sample_length, "100ms")
     samples = whole_number(_MIN_SAMPLES, _MAX_SAMPLES, " of samples")
     budget.value("--samples N", "number of samples (default 25)", samples, "25")
@@ -190,7 +190,7 @@ def add_budget(parser: ArgumentParser) -> None:
         "all kinds must stay within the budget; memory with --profile memory)",
         kind_of_work,
     )
-    measurement = titled(parser, MEASUREMENT)
+    measurement = option_group(parser, MEASUREMENT)
     measurement.flag(
         "--realtime",
         what="run the microbenchmark with real-time priority, which the kernel throttles for 50 ms in each second",
@@ -208,7 +208,7 @@ def add_tracer(
     parser: ArgumentParser, default: str | None = Tracer.EVENTS.value, default_words: str = "events"
 ) -> None:
     """Add --tracer."""
-    titled(parser, MEASUREMENT).choice(
+    option_group(parser, MEASUREMENT).choice(
         "--tracer",
         [tracer.value for tracer in Tracer],
         f"tracing backend (needs root): events = tracepoints, most detail; osnoise = lower overhead; none (default "
@@ -219,4 +219,4 @@ def add_tracer(
 
 def add_record(parser: ArgumentParser) -> None:
     """Add --record."""
-    titled(parser, MEASUREMENT).value("--record FILE", "also record the data behind the result, for --replay")
+    option_group(parser, MEASUREMENT).value("--record FILE", "also record the data behind the result, for --replay")

@@ -6,7 +6,7 @@ from argparse import Action, ArgumentError, ArgumentParser, _SubParsersAction
 from collections.abc import Iterable
 from typing import Any
 
-from noisewatch.errors import UsageError, quoted
+from noisewatch.errors import UsageError, quote
 from noisewatch.patterns import regex
 from noisewatch.text import printable
 
@@ -55,9 +55,9 @@ class Parser(ArgumentParser):
 
     def format_help(self) -> str:
         """Return the help text; commands that need root start with the program's full path."""
-        from noisewatch.program import named_for_root  # only help needs it
+        from noisewatch.program import name_for_root  # only help needs it
 
-        return named_for_root(super().format_help())
+        return name_for_root(super().format_help())
 
     def _check_value(self, action: Action, value: Any) -> None:
         """Raise ArgumentError if the value is not one of the choices; argparse calls this method for each value."""
@@ -66,5 +66,5 @@ class Parser(ArgumentParser):
         hint = did_you_mean(str(value), action.choices)
         if isinstance(action, _SubParsersAction):
             hint = _HINT_BY_COMMAND.get(value, hint)
-            raise ArgumentError(None, f"there is no command {quoted(value)}{hint}")
-        raise ArgumentError(action, f"expected one of {', '.join(action.choices)}, found {quoted(value)}{hint}")
+            raise ArgumentError(None, f"there is no command {quote(value)}{hint}")
+        raise ArgumentError(action, f"expected one of {', '.join(action.choices)}, found {quote(value)}{hint}")

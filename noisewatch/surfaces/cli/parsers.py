@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from noisewatch import __version__
 from noisewatch.surfaces.cli.command_options import FILL_BY_COMMAND
 from noisewatch.surfaces.cli.help import COMMANDS, EPILOG, EXAMPLES, HelpByQuestion
-from noisewatch.surfaces.cli.options import MEASUREMENT, add_color, add_interval, add_machine, titled
+from noisewatch.surfaces.cli.options import MEASUREMENT, add_color, add_interval, add_machine, option_group
 from noisewatch.surfaces.cli.parser import Parser
 from noisewatch.surfaces.output import AUTO
 
@@ -17,11 +17,11 @@ PREFLIGHT = "preflight"
 
 def _add_monitor(parser: ArgumentParser) -> None:
     """Add the options of the monitor."""
-    screen = titled(parser, "the monitor's screen")
+    screen = option_group(parser, "the monitor's screen")
     screen.flag("--ascii", what="draw with ASCII characters only (default if the locale is not UTF-8)")
     add_color(screen, AUTO)
     screen.flag("--no-mouse", what="leave the mouse to the terminal, to select text")
-    titled(parser, MEASUREMENT).flag(
+    option_group(parser, MEASUREMENT).flag(
         "--idle-probe",
         what="measure how much time idle target CPUs lose, by spinning on each for 2%% of the time (key S in the "
         "monitor)",

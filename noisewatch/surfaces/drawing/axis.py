@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from noisewatch.surfaces.drawing.text_row import Row, in_ascii, text_width
+from noisewatch.surfaces.drawing.text_row import Row, text_width, to_ascii
 
 _LINES_IN_ASCII = str.maketrans("│─━┊└┴┬┤├┣┫●←◀↑", "|--:+++++[]o<<^")
 
@@ -33,4 +33,4 @@ def rows_for(rows: Iterable[Row], in_unicode: bool) -> list[Row]:
     """Return the rows, in ASCII unless `in_unicode`."""
     if in_unicode:
         return list(rows)
-    return [[(in_ascii(text.translate(_LINES_IN_ASCII)), style) for text, style in row] for row in rows]
+    return [[(to_ascii(text.translate(_LINES_IN_ASCII)), style) for text, style in row] for row in rows]

@@ -115,7 +115,7 @@ def facts_table(rows: Iterable[tuple[str, str]]) -> str:
     return table(("", ""), [(name, cell(value)) for name, value in rows])
 
 
-def fenced(language: str, lines: Sequence[str]) -> str:
+def fence(language: str, lines: Sequence[str]) -> str:
     longest = max((len(ticks) for line in lines for ticks in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join([fence + language, *lines, fence]) + "\n"

@@ -130,7 +130,7 @@ def facts(name: str, lines: Sequence[str], label: int, style: Style = "plain") -
     return [fact("" if index else name, line, label, style) for index, line in enumerate(lines)]
 
 
-def in_ascii(text: str) -> str:
+def to_ascii(text: str) -> str:
     """Return the text in ASCII, in the same number of columns."""
     plain = text.translate(_IN_ASCII)
     return (

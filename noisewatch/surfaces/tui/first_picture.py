@@ -17,7 +17,7 @@ from typing import Any, Self, TextIO
 from noisewatch.errors import UsageError
 from noisewatch.surfaces.drawing.colours import paint_row
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.text_row import Row, fit_text, in_ascii, text_width
+from noisewatch.surfaces.drawing.text_row import Row, fit_text, text_width, to_ascii
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
@@ -79,7 +79,7 @@ def _cut(row: Row, width: int, in_unicode: bool) -> Row:
     """Return the row, cut or padded to exactly `width` columns."""
     columns: Row = []
     for text, style in [*row, (" " * width, "plain")]:
-        shown = text if in_unicode else in_ascii(text)
+        shown = text if in_unicode else to_ascii(text)
         room = min(text_width(shown), width - sum(text_width(piece) for piece, _ in columns))
         columns.append((fit_text(shown, room), style))
     return columns

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from noisewatch.kernel.trace import timeline as trace_timeline
 from noisewatch.kernel.trace.events import events_of_senders, events_on_target, records
 from noisewatch.kernel.trace.sends import Sends
-from noisewatch.kernel.trace.timeline import CpuTrace, Source, rounded_ns, take_back
+from noisewatch.kernel.trace.timeline import CpuTrace, Source, round_ns, take_back
 from noisewatch.kinds import Kind
 from tests.kernel.trace.ring_buffer import event_format, page, record, switch
 
@@ -212,8 +212,8 @@ def test_long_pauses_and_long_records_are_skipped() -> None:
 
 @given(st.integers(0, 1 << 40))
 def test_length_is_rounded_down_by_less_than_a_quarter(ns: int) -> None:
-    assert ns * 3 // 4 <= rounded_ns(ns) <= ns
-    assert rounded_ns(rounded_ns(ns)) == rounded_ns(ns)
+    assert ns * 3 // 4 <= round_ns(ns) <= ns
+    assert round_ns(round_ns(ns)) == round_ns(ns)
 
 
 @given(st.binary(max_size=400))

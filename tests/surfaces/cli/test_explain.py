@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
-from noisewatch.program import started_by
+from noisewatch.program import start_command
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.parsers import build_parsers
 from noisewatch.surfaces.reports.explain import differences, text_of_check
@@ -193,7 +193,7 @@ def test_an_unknown_word_suggests_areas_and_similar_names(run: Run, word: str, a
 @pytest.mark.parametrize("command", ["preflight", "calibrate", "screenshot"])
 def test_help_ends_with_examples_that_can_be_parsed(command: str) -> None:
     _, commands = build_parsers()
-    help_text = commands[command].format_help().replace(f"sudo {started_by()} ", "sudo noisewatch ")
+    help_text = commands[command].format_help().replace(f"sudo {start_command()} ", "sudo noisewatch ")
     examples = help_text.partition("examples:\n")[2].partition("\n\n")[0].splitlines()
     assert len(examples) >= 3
     for line in examples:

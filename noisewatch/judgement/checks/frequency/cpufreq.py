@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.cpus import name_cpus
-from noisewatch.errors import quoted
+from noisewatch.errors import quote
 from noisewatch.judgement.answer import Answer, not_applicable, unknown
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import check
@@ -352,7 +352,7 @@ def platform_profile_saves_power(case: Case) -> Answer:
     if profile in _FAST:
         return graded.passes(profile)
     if profile not in {*_SAVING, "balanced"}:
-        return unknown(f"{Knob.PLATFORM_PROFILE}: {quoted(profile)} is not a known profile")
+        return unknown(f"{Knob.PLATFORM_PROFILE}: {quote(profile)} is not a known profile")
     path, fix = Knob.PLATFORM_PROFILE, None
     if "performance" in choices:
         fix = write_for_good(write(path, "performance", profile))

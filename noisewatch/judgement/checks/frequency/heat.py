@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 
 from noisewatch.cpus import name_cpus
-from noisewatch.errors import quoted
+from noisewatch.errors import quote
 from noisewatch.judgement.answer import Answer, Limit, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import check
@@ -168,7 +168,7 @@ def cooling_active(case: Case) -> Answer:
         return case.unread(*(f"{path}/{name}" for path in unreadable for name in ("type", "cur_state")))
     if at_work:
         path, kind = at_work[0].path, at_work[0].kind
-        return unknown(f"{path} is active, but what it slows down is unknown (type {quoted(str(kind))})")
+        return unknown(f"{path} is active, but what it slows down is unknown (type {quote(str(kind))})")
     unwatched = sum(device.kind is not None for device in cooling.devices) - MOST_WATCHED
     if unwatched > 0 and case.intervals:
         return unknown(f"{unwatched} cooling devices were not read: there are too many")

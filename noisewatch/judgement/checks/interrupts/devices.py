@@ -432,7 +432,7 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
 
 
 class _Ban(NamedTuple):
-    """The CPUs that an irqbalance process ignores, and the deciding settings. None is unknown, with the reason."""
+    """The CPUs that an irqbalance process ignores. `words` are the settings behind them, or why they are unknown."""
 
     pid: int
     cpus: CpuSet | None

@@ -14,10 +14,10 @@ CHOICE = "NOISEWATCH_CORE"  # environment variable: `python` disables the compil
 
 def load_core(name: str | None = None) -> ModuleType:
     """Return the core with this name; by default the compiled one unless it is missing or disabled."""
-    return compiled_or(python_loops, "noisewatch.machine.spinning.loops.native", name)
+    return load_compiled_or(python_loops, "noisewatch.machine.spinning.loops.native", name)
 
 
-def compiled_or(python: ModuleType, compiled: str, name: str | None) -> ModuleType:
+def load_compiled_or(python: ModuleType, compiled: str, name: str | None) -> ModuleType:
     """Return the module `compiled`, or `python` if that core is requested or no other exists."""
     if (name or os.environ.get(CHOICE)) == PYTHON:
         return python

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.integrations import integrations
-from noisewatch.program import named_for_root, started_by
+from noisewatch.program import name_for_root, start_command
 from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.drawing.tables import align
 from noisewatch.surfaces.output import open_output, print_answer
@@ -34,10 +34,10 @@ def run(arguments: Namespace) -> int:
         raise UsageError(f"there is no integration {printable(arguments.name)!r}{hint}")
     chosen = by_name[arguments.name]
     if arguments.explain:
-        print_answer(named_for_root(chosen.page))
+        print_answer(name_for_root(chosen.page))
         return 0
     folder = Path(arguments.folder or f"noisewatch-{chosen.name}")
-    written = _write(folder, chosen.files_for(started_by()), arguments.force)
+    written = _write(folder, chosen.files_for(start_command()), arguments.force)
     print_answer("".join(f"{path}\n" for path in written) + f"next: noisewatch integrations {chosen.name} --explain\n")
     return 0
 

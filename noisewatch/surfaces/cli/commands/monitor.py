@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from noisewatch.errors import UsageError
 from noisewatch.operations.machines import MachineOptions, open_machine, parse_cpus, snapshot_options
-from noisewatch.operations.pinning import allowed_now
+from noisewatch.operations.pinning import read_allowed_cpus
 from noisewatch.operations.sampler import SamplerOptions, start
 from noisewatch.surfaces.cli.common import machine_options
 from noisewatch.surfaces.output import ALWAYS, NEVER, encoding_of, is_interactive, print_answer, width
@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
         machine=machine_options(arguments),
         interval_s=arguments.interval,
         idle_probe=arguments.idle_probe,
-        allowed=allowed_now(),
+        allowed=read_allowed_cpus(),
         observer=os.getpid(),
     )
     _choose_colours(arguments.color)
@@ -103,7 +103,7 @@ def machine_access(arguments: Namespace) -> MachineAccess:
     """Return the functions with which the monitor's overlays open the machine and get their preflight options."""
     from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 
-    machine, allowed = machine_options(arguments), allowed_now()
+    machine, allowed = machine_options(arguments), read_allowed_cpus()
 
     def preflight_options() -> PreflightOptions:
         from noisewatch.surfaces.cli.commands.preflight import monitor_options
@@ -117,7 +117,7 @@ def _print_once(arguments: Namespace) -> int:
     from rich.cells import set_cell_size
 
     from noisewatch.surfaces.drawing.glyphs import ASCII, glyphs_for
-    from noisewatch.surfaces.drawing.text_row import in_ascii
+    from noisewatch.surfaces.drawing.text_row import to_ascii
     from noisewatch.surfaces.tui.screens.overview import overview_rows
 
     machine = open_machine(machine_options(arguments))
@@ -127,7 +127,7 @@ def _print_once(arguments: Namespace) -> int:
     lines = [set_cell_size("".join(text for text, _ in row), width()).rstrip() for row in rows[:-1]]
     lines = [line for line, before in zip(lines, ["", *lines], strict=False) if line or before]
     text = "\n".join([*lines, *_interval_lines(model)]).rstrip() + "\n"
-    print_answer(text if glyphs.has_braille else in_ascii(text))
+    print_answer(text if glyphs.has_braille else to_ascii(text))
     if machine.is_live:
         print("noisewatch: no suitable terminal: printing one picture", file=sys.stderr)
     return 0

@@ -31,7 +31,7 @@ from noisewatch.surfaces.reports.calibration.gaps import (
     power_above,
 )
 from noisewatch.surfaces.reports.calibration.picture import section
-from noisewatch.units import describe_ns, in_one_unit, share_text
+from noisewatch.units import describe_ns, format_in_one_unit, share_text
 
 HEIGHT = 41  # rows, in a terminal that scrolls, and in files
 _TITLE = "how long each gap lasted"
@@ -224,7 +224,7 @@ class _Figure(Struct, frozen=True):
     def texts(self) -> list[str]:
         """The texts of both sides, and the ratio of the second to the first."""
         if self.kind == "ns":
-            unit, figures = in_one_unit(self.values)
+            unit, figures = format_in_one_unit(self.values)
             value_texts = [figure if figure == "?" else f"{figure} {unit}" for figure in figures]
         else:
             texts = share_text if self.kind == "share" else "{:.0f}".format

@@ -21,7 +21,7 @@ from noisewatch.units import (
     describe_ghz,
     describe_ns,
     describe_share,
-    in_one_unit,
+    format_in_one_unit,
     share_text,
 )
 
@@ -169,7 +169,7 @@ def cpu_table(cpus: Sequence[CpuFigures], width: int) -> list[str]:
 
 
 def _durations(name: str, values_ns: Sequence[float | None]) -> list[str]:
-    unit, figures = in_one_unit(values_ns)
+    unit, figures = format_in_one_unit(values_ns)
     return [f"{name} {unit}", *figures]
 
 

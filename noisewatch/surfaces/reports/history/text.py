@@ -23,7 +23,7 @@ from noisewatch.model.history.facts import differences
 from noisewatch.model.history.figures import TRAITS, Figure, logarithm
 from noisewatch.model.history.shifts import LEAST_AT_A_LEVEL, LEAST_BEFORE
 from noisewatch.operations.history import HistoryView, damage_words
-from noisewatch.surfaces.drawing.tables import align_within, fenced
+from noisewatch.surfaces.drawing.tables import align_within, fence
 from noisewatch.surfaces.drawing.wraps import wrap_hanging
 from noisewatch.units import describe_count, describe_minute
 
@@ -51,7 +51,7 @@ def text_of_history(view: HistoryView, width: int, is_unicode: bool, is_verbose:
 def markdown_of_history(view: HistoryView, is_verbose: bool) -> str:
     """Return the history as a block of code, which keeps its columns."""
     title, *lines = history_lines(view, WIDTH, True, is_verbose)
-    return f"## {title}\n\n" + fenced("text", lines)
+    return f"## {title}\n\n" + fence("text", lines)
 
 
 def history_rows(view: HistoryView, width: int, is_unicode: bool, is_verbose: bool) -> list[list[tuple[str, str]]]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NO_SUCH_FILE
-from noisewatch.grouping import grouped
+from noisewatch.grouping import group_by_key
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
 from noisewatch.kernel.cpus.topology import CpuPlace, cache_names
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency
@@ -131,7 +131,7 @@ def _not_exported_text(paths: Sequence[str], width: int, is_whole: bool) -> str:
 
 def _unreadable_text(reasons: Mapping[str, str], width: int, is_whole: bool) -> str:
     """Return text on the files that could not be read, in reading order; grouped by reason unless `is_whole`."""
-    alike = grouped(reasons.items(), lambda fault: (_pattern(fault[0]), fault[1]))
+    alike = group_by_key(reasons.items(), lambda fault: (_pattern(fault[0]), fault[1]))
     if not alike:
         return ""
     lines = ["could not be read:" if is_whole else "could not be read (-v shows all):"]
@@ -140,7 +140,7 @@ def _unreadable_text(reasons: Mapping[str, str], width: int, is_whole: bool) -> 
             line = f"{_pattern(path)}: {reason} ({1 + len(others)} times)" if others else f"{path}: {reason}"
             lines.append("  " + printable(line))
         return "\n".join(lines)
-    by_reason = grouped([first for first, *_ in alike], lambda fault: fault[1])
+    by_reason = group_by_key([first for first, *_ in alike], lambda fault: fault[1])
     for faults in by_reason[:_MOST_REASONS]:
         names = describe_names([path for path, _ in faults], _MOST_PATHS)
         lines += wrap(printable(f"{faults[0][1]}: {names}"), width, "  ", "    ")
@@ -204,9 +204,9 @@ def _irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
 def _group_irqs(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
     """Group the IRQs by number, device or driver: the first of these that fits on a page."""
     for key in ("number", "queue"):
-        if len(groups := grouped(busy, attrgetter(key))) <= _MOST_ROWS:
+        if len(groups := group_by_key(busy, attrgetter(key))) <= _MOST_ROWS:
             return groups
-    return grouped(busy, attrgetter("make"))
+    return group_by_key(busy, attrgetter("make"))
 
 
 def _lines(snapshot: Snapshot) -> list[ShownIrq] | None:
@@ -262,7 +262,7 @@ def _common_name(names: Sequence[str]) -> str:
 def _silent_words(silent: Sequence[ShownIrq], width: int) -> str:
     """Return `silent since boot: 32 IRQs: 19 of nvme0q*, i801_smbus, 12 unused`."""
     used = [line for line in silent if line.actions]
-    groups = sorted(grouped(used, lambda line: line.device or line.make), key=len, reverse=True)
+    groups = sorted(group_by_key(used, lambda line: line.device or line.make), key=len, reverse=True)
     parts = [_owner(group) for group in groups[:_MOST_SILENT]]
     parts += [f"{more} more (-v)"] if (more := sum(map(len, groups[_MOST_SILENT:]))) else []
     parts += [f"{unused} unused"] if (unused := len(silent) - len(used)) else []
@@ -337,7 +337,7 @@ def _cpu_table(snapshot: Snapshot) -> str:
             *group[0].purpose,
             between((cpu.interrupts for cpu in group), count),
         )
-        for group in grouped(_all_cpus(snapshot), lambda cpu: cpu.purpose)
+        for group in group_by_key(_all_cpus(snapshot), lambda cpu: cpu.purpose)
     ]
     head = ("CPUS", "COUNT", "ONLINE", "TARGET", "ISOLATED", "NOHZ", "KIND", "INTERRUPTS PER CPU")
     return align([head, *rows])
@@ -358,9 +358,9 @@ def _topology_table(snapshot: Snapshot, is_whole: bool) -> str:
         return place.node, place.package, cpu.cache if is_by_cache else cpu.cache is None, place.kind, core
 
     rows = []
-    for group in grouped(all_cpus, key):
+    for group in group_by_key(all_cpus, key):
         place = group[0].place
-        cores = [_numbers(core) for core in grouped(group, _core_of)]
+        cores = [_numbers(core) for core in group_by_key(group, _core_of)]
         have_siblings = all(cpu.place.siblings is not None for cpu in group)
         rows.append(
             (
@@ -417,7 +417,7 @@ def _clock_table(snapshot: Snapshot, is_whole: bool) -> str:
 
     rows = [
         (brief(_numbers(group)), *words(group[0]), _ghz(cpu.clock.current_khz for cpu in group))
-        for group in grouped(_all_cpus(snapshot), lambda cpu: cpu.number if is_whole else words(cpu))
+        for group in group_by_key(_all_cpus(snapshot), lambda cpu: cpu.number if is_whole else words(cpu))
     ]
     return align([("CPUS", "DRIVER", "GOVERNOR", "PREFERENCE", "LIMITS", "HARDWARE", "BASE", "NOW"), *rows])
 

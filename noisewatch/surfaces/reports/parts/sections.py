@@ -15,7 +15,7 @@ from noisewatch.surfaces.drawing.tables import (
     cell,
     code,
     facts_table,
-    fenced,
+    fence,
     fitting,
     prose,
     table,
@@ -127,11 +127,11 @@ def markdown_of_section(section: Section) -> Iterator[str]:
     if section.sentences:
         yield "".join(f"- {prose(sentence)}\n" for sentence in section.sentences)
     if section.chart:
-        yield fenced("text", [plain_row(row) for row in section.chart])
+        yield fence("text", [plain_row(row) for row in section.chart])
     for sentence, commands in section.steps:
         yield from [f"{prose(sentence)}\n"] if sentence else []
         for name, command in commands:  # a separate fence, to copy it as a whole; FOR_GOOD may be prose
-            yield f"{name}:\n\n{fenced('text' if name == FOR_GOOD else 'sh', [command])}"
+            yield f"{name}:\n\n{fence('text' if name == FOR_GOOD else 'sh', [command])}"
     if section.table is not None and (text := section.table.markdown()):
         yield text
     if section.is_folded:

@@ -17,12 +17,12 @@ from textual.dom import DOMNode
 from textual.events import Key, MouseDown
 from textual.worker import Worker
 
-from noisewatch.faults import Boundary, contained
+from noisewatch.faults import Boundary, contain_faults
 from noisewatch.kernel.device_events import DeviceListener, listen
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.pinning import pin_all_threads
 from noisewatch.surfaces.drawing.glyphs import UNICODE, Glyphs
-from noisewatch.surfaces.drawing.text_row import Row, in_ascii
+from noisewatch.surfaces.drawing.text_row import Row, to_ascii
 from noisewatch.surfaces.tui.app.calm_driver import CalmDriver
 from noisewatch.surfaces.tui.app.export import (
     command_to_copy,
@@ -182,7 +182,9 @@ class MonitorApp(App[None]):
         self.model.note_drawn()
 
     def _add_frame_contained(self, frame: Frame, line: bytes) -> None:
-        contained(lambda: self.add_frame(frame, line), lambda reason: self._show_fault(reason, "show the new frame"))
+        contain_faults(
+            lambda: self.add_frame(frame, line), lambda reason: self._show_fault(reason, "show the new frame")
+        )
 
     def add_frame(self, frame: Frame, line: bytes | None = None) -> None:
         """Add a frame to the model, to be drawn later: of frames that arrive together, only the newest is drawn."""
@@ -253,7 +255,7 @@ class MonitorApp(App[None]):
     def _for_terminal(self, rows: list[Row]) -> list[Row]:
         if self.is_in_unicode:
             return rows
-        return [[(in_ascii(text), style) for text, style in row] for row in rows]
+        return [[(to_ascii(text), style) for text, style in row] for row in rows]
 
     def _rows(self, width: int, height: int) -> list[Row]:
         screen = self._overlays.shown
@@ -311,7 +313,7 @@ class MonitorApp(App[None]):
 
     def on_mouse_down(self, event: MouseDown) -> None:
         """Show the interval that was clicked on the timeline."""
-        contained(lambda: self._press(event), self._show_fault)
+        contain_faults(lambda: self._press(event), self._show_fault)
 
     def _press(self, event: MouseDown) -> None:
         is_covered = self._overlays.shown is not None or self._shows_help or self.model.is_typing
@@ -320,15 +322,15 @@ class MonitorApp(App[None]):
             self._change_model(lambda: self.model.go_to_number(at))
 
     def on_mouse_scroll_down(self) -> None:
-        contained(lambda: self.action_scroll(1), self._show_fault)
+        contain_faults(lambda: self.action_scroll(1), self._show_fault)
 
     def on_mouse_scroll_up(self) -> None:
-        contained(lambda: self.action_scroll(-1), self._show_fault)
+        contain_faults(lambda: self.action_scroll(-1), self._show_fault)
 
     def on_key(self, event: Key) -> None:
         if self.model.is_typing:
             event.prevent_default()
-            contained(lambda: type_key(self.model, event.key, event.character), self._show_fault)
+            contain_faults(lambda: type_key(self.model, event.key, event.character), self._show_fault)
             self.draw()
         elif self._shows_help and event.key not in SCROLLING:
             event.prevent_default()
@@ -417,7 +419,7 @@ class MonitorApp(App[None]):
 
     def action_export(self) -> None:
         """Write the screen as pictures and its data as reports into the working directory."""
-        self._show_notice(contained(self._export_shown, lambda reason: f"nothing was written: {reason}"))
+        self._show_notice(contain_faults(self._export_shown, lambda reason: f"nothing was written: {reason}"))
 
     def _export_shown(self) -> str:
         shown = self._overlays.shown
@@ -452,7 +454,7 @@ class MonitorApp(App[None]):
         self._fix_sought = self.model.fix_number
         target, culprits = frozenset(frame.target), frame.culprits
         self.run_worker(
-            lambda: contained(
+            lambda: contain_faults(
                 lambda: advise(open_machine, target, selected, culprits),
                 lambda reason: Advice(selected, (f"No advice: {reason}",)),
             ),
@@ -469,7 +471,7 @@ class MonitorApp(App[None]):
         elif frame is None or frame.verdict is None:
             self._show_notice("no fix script: there is no verdict yet")
         else:
-            self._show_notice(contained(lambda: export_fixes(frame), lambda reason: f"no fix script: {reason}"))
+            self._show_notice(contain_faults(lambda: export_fixes(frame), lambda reason: f"no fix script: {reason}"))
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         result = event.worker.result

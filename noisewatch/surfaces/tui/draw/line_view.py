@@ -18,7 +18,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from noisewatch.faults import contained
+from noisewatch.faults import contain_faults
 from noisewatch.patterns import regex
 from noisewatch.surfaces.drawing.colours import ROW_STYLES
 from noisewatch.surfaces.drawing.text_row import Row, Style, has_single_width, join_styles, text_of
@@ -167,7 +167,7 @@ class LineView(Widget):
         """Update the rows, and return their changed spans."""
         width, height = self._size_drawn = self.outer_size
         before = self._drawn
-        self._rows, self._drawn = contained(
+        self._rows, self._drawn = contain_faults(
             lambda: _rows_as_columns(self._rows_of(width, height), width, height),
             lambda reason: _rows_as_columns(self._rows_of_fault(reason, width, height), width, height),
         )

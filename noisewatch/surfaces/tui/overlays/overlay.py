@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import CannotMeasure, NoisewatchError
-from noisewatch.faults import Boundary, contained
+from noisewatch.faults import Boundary, contain_faults
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.drawing.text_row import Row, cut, with_notice
 from noisewatch.surfaces.drawing.wraps import wrap_all, wrap_hanging
@@ -320,7 +320,7 @@ class OverlayHost:
         def failed(reason: str) -> Callable[[], None]:
             return lambda: overlay.fail(reason)
 
-        return contained(lambda: overlay.measure(self._access, lambda change: self._show(overlay, change)), failed)
+        return contain_faults(lambda: overlay.measure(self._access, lambda change: self._show(overlay, change)), failed)
 
     def _show(self, overlay: Overlay[Any], change: Callable[[], None]) -> None:
         """Change and draw the overlay. Raise CannotMeasure if the overlay has been closed."""

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from noisewatch.faults import RAISED, contained, describe_fault
+from noisewatch.faults import RAISED, contain_faults, describe_fault
 from noisewatch.machine import Machine
 from noisewatch.operations.frame.frame import encode_frame
 from noisewatch.operations.preflight import PreflightOptions
@@ -37,7 +37,7 @@ def test_an_interrupt_is_not_contained(contained_faults: None) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        contained(end, describe_fault)  # type: ignore[arg-type]  # is not called
+        contain_faults(end, describe_fault)  # type: ignore[arg-type]  # is not called
 
 
 def _raise_boom() -> Machine:
@@ -198,15 +198,15 @@ def test_a_frame_that_cannot_be_handled_is_skipped(contained_faults: None) -> No
 
 _UPDATE_PROGRAM = """\
 import os, pathlib, noisewatch
-from noisewatch.faults import contained
+from noisewatch.faults import contain_faults
 os.environ.pop("NOISEWATCH_RAISE_FAULTS", None)
-print(contained(lambda: 1 / 0, str))
+print(contain_faults(lambda: 1 / 0, str))
 file = pathlib.Path(noisewatch.__file__)
 file.with_name("new").write_bytes(file.read_bytes())
 os.replace(file.with_name("new"), file)
-print(contained(lambda: 1 / 0, str))
+print(contain_faults(lambda: 1 / 0, str))
 file.unlink()
-print(contained(lambda: 1 / 0, str))
+print(contain_faults(lambda: 1 / 0, str))
 """
 
 
