@@ -1,4 +1,4 @@
-"""Takes the machine's lock on behalf of the calling process if no other process holds it."""
+"""Take the machine's lock for the calling process, unless another process holds it."""
 
 from __future__ import annotations
 

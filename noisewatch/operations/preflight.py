@@ -109,7 +109,7 @@ _NOT_CALIBRATED = "the machine did not become quiet enough to calibrate within -
 
 
 class PreflightOptions(Struct, frozen=True, kw_only=True):
-    """The machine that preflight judges, how long it measures, and by which rules it judges."""
+    """The options of preflight: the machine, the measuring times, and the rules."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
     allowed: CpuSet | None = None  # the CPUs that the user's process may use; None: those of this process

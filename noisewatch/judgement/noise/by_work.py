@@ -57,7 +57,7 @@ class FloorsByWork(Struct, frozen=True):
 
     @property
     def status(self) -> Status:
-        """The status: `FAIL` if one kind fails, as it may be the benchmark's; `PASS` if all pass."""
+        """The status: `FAIL` if one kind fails, because it may be the benchmark's; `PASS` if all pass."""
         if any(self.cpus_above.values()):
             return Status.FAIL
         return Status.PASS if self.within == KINDS else Status.UNKNOWN

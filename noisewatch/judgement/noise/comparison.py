@@ -29,7 +29,7 @@ class Difference(StrEnum):
 class Comparison(Struct, frozen=True):
     """The difference in noise between two calibrations.
 
-    `ratio` is the noise of the second side divided by that of the first; None if one is unknown, or the first is 0.
+    `ratio` is the second side's noise divided by the first's; None if one is unknown, or if the first is 0.
     `are_floors_apart`: the 90% intervals of both noise floors, at the budget's sample length, do not overlap; None if
     one is unknown.
     """

@@ -60,7 +60,7 @@ def needed_samples(calibrated: Calibrated, share: float) -> list[Needed]:
 def smallest_change_of(calibrated: Calibrated) -> SmallestChange:
     """Return the floor of the budget's samples: of the requested kind of work, else of the kind that varies most.
 
-    It is unknown if the floor of one kind is unknown, as that may be the benchmark's kind.
+    It is unknown if any kind's floor is unknown, because that may be the benchmark's kind.
     """
     at_budget = _floor_at_budget_by_work(calibrated)
     doubt = _doubt(calibrated)

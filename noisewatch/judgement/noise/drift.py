@@ -1,7 +1,7 @@
 """How much the noise of a host changes from one calibration to the next, which no single calibration can measure.
 
-The ends of a predicted interval are moved apart by this drift. Until the host's own drift is known, that of the host in
-tests/truth is used, with the weight of a number of changes.
+A predicted interval is widened by this drift. Until the host's own drift is known, the drift of the host in tests/truth
+is used, with the weight of a number of changes.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Drift(Struct, frozen=True):
     def chance_within(self, max_cv: float, cv: float, length_ns: int) -> float:
         """Return the chance (0 to 1) that samples with the expected CV `cv` vary by no more than `max_cv`.
 
-        The tails are those of Student's t with four degrees of freedom, as a host's noise sometimes changes completely
+        The tails are those of Student's t with four degrees of freedom, because a host's noise sometimes changes
+        completely
         (tests/truth/gate compares the chances with the results of benchmarks).
         """
         likely = max(cv * _MEASURED_OF_EXPECTED, _MIN_CV)
@@ -87,7 +88,7 @@ class Drift(Struct, frozen=True):
         return 1 - outside / 2 if distance > 0 else outside / 2
 
     def widen(self, low: float, high: float, length_ns: int) -> tuple[float, float]:
-        """Return the ends of the interval of the CV at this length, moved apart."""
+        """Widen an interval of the CV for samples of this length by the drift's margin."""
         margin = self.margin_at(length_ns)
         return low / margin, max(high, _MIN_CV) * margin
 

@@ -56,7 +56,7 @@ def floors_of(replays: Mapping[int, Replay], budget: Budget, drift: Drift = USUA
 
 
 def worst_floors(by_cpu: Mapping[int, Sequence[NoiseFloor]]) -> list[NoiseFloor]:
-    """Return for each sample length the worst of every figure over all CPUs; `cpu` is the one that varies most.
+    """Return for each sample length the worst of every figure over all CPUs; `cpu` is the CPU that varies most.
 
     A benchmark may run on any of the CPUs. CPUs without a floor are left out, and may be worse.
     """
@@ -64,7 +64,7 @@ def worst_floors(by_cpu: Mapping[int, Sequence[NoiseFloor]]) -> list[NoiseFloor]
 
 
 def worst_of(floors: Sequence[NoiseFloor]) -> NoiseFloor:
-    """Return the worst of every figure of one or more floors; `cpu` is the one that varies most."""
+    """Return the worst of every figure of one or more floors; `cpu` is the CPU that varies most."""
     chances = [floor.chance for floor in floors]
     return replace(
         max(floors, key=lambda floor: floor.cv_expected),
@@ -264,7 +264,7 @@ class _FloorInputs(Struct, frozen=True):
 
     @property
     def draws(self) -> int:
-        """The number of draws per CPU: fewer if there are many CPUs, as the worst counts."""
+        """The number of draws per CPU: fewer if there are many CPUs, because the worst counts."""
         return max(MOST_DRAWS // max(len(self.replays), 1), FEWEST_DRAWS)
 
 
@@ -276,7 +276,7 @@ def floors_by_work(
 ) -> dict[str, WorkFloors]:
     """Return the floors of each kind of work but the mixed one, and of `ALONE`; empty for the user's command.
 
-    `replays` are those of the calibration if they exist already: computing them is slow.
+    `replays` are the calibration's replays, if they exist already: computing them is slow.
     """
     if calibration.command:
         return {}

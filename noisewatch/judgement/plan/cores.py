@@ -109,7 +109,7 @@ class Preferences(Struct, frozen=True):
 
 
 def choose(cores: Sequence[Core], count: int, preferences: Preferences) -> Cores:
-    """Return the best `count` of the cores, of which there are enough."""
+    """Return the best `count` cores. There must be at least as many."""
     pools = [pool for pool in _pools(cores, preferences) if len(pool) >= count]
     return best_of((_pick(pool, count, preferences) for pool in pools), preferences)
 

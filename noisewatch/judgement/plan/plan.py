@@ -52,7 +52,7 @@ from noisewatch.units import describe_count
 
 
 class Criterion(StrEnum):
-    """The criteria in the order in which they are shown. The values are those of the JSON."""
+    """The criteria in the order in which they are shown. Their values are also in the JSON."""
 
     USABLE = "usable"
     CORES = "whole cores"

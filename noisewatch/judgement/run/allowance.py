@@ -1,7 +1,7 @@
 """The noise of a repetition that still counts as undisturbed: the machine's own, and the kernel's work for the command.
 
-The machine's own noise is what it adds when left alone. The kernel works for the command in kernel threads and in RCU's
-softirq; this work is allowed up to the amount that the command can have needed.
+The machine's own noise is the noise while nothing else runs. The kernel works for the command in kernel threads and in
+RCU's softirq; this work is allowed up to the amount that the command can have needed.
 """
 
 from __future__ import annotations

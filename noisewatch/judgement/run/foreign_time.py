@@ -120,7 +120,7 @@ def waited_ns_of(repetition: Repetition) -> int | None:
 def waited_for_none_ns(repetition: Repetition) -> int:
     """Return how much longer a thread waited for a CPU than all others can have used one; 0 if unknown.
 
-    Threads other than the first are known by looks, the last of which may be long before the end.
+    Only looks show the threads other than the first, and the last look may be long before the end.
     """
     books = repetition.books
     if books.tasks_ns is None or not books.is_exact:

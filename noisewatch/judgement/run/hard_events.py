@@ -112,7 +112,7 @@ def unknown_end_reason(repetition: Repetition, allowance: Allowance) -> str | No
 
 
 def _held_up_words(repetition: Repetition) -> tuple[str, str]:
-    """Return how long noisewatch was held up, and what is known of its CPU."""
+    """Return noisewatch's delay as text, and a clause if its CPU is known to have been free, else an empty text."""
     is_explained = repetition.seen_late_ns is not None
     return describe_ns(_held_up_ns(repetition)), _WAS_FREE if is_explained else ""
 

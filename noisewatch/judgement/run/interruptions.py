@@ -169,7 +169,7 @@ def _excess_factors(repetition: Repetition, cpu: int) -> tuple[float, float]:
 
 
 def _is_irregular(span: Interval, disturbance: Disturbance) -> bool:
-    """Return whether the disturbance is an interruption beyond those of every tick."""
+    """Return whether the disturbance is an interruption that does not come with every tick."""
     if disturbance.kind == Kind.SOFTIRQ:
         ticks = counts_of(span, Kind.TICK).get(disturbance.cpu, 0)
         return disturbance.name not in _COME_WITH_THE_TICK or _count(span, disturbance) > ticks + 1

@@ -112,7 +112,7 @@ _Key = TypeVar("_Key")
 
 
 class PlacementFault(StrEnum):
-    """A fault of the placement. The values are those of the receipt."""
+    """A fault of the placement. Their values are also in the receipt."""
 
     NODES = "nodes"  # threads moved between memory nodes
     CORES = "cores"  # threads moved between kinds of core

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ReasonKind(StrEnum):
-    """The kind of a disturbance. The values are those of the receipt."""
+    """The kind of a disturbance. Their values are also in the receipt."""
 
     FOREIGN = "foreign"  # another task used a target CPU
     SIBLING = "sibling"  # another task used the other hardware thread of a target core
@@ -210,8 +210,8 @@ def left_words(repetition: Repetition) -> str | None:
 def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = MOST_NAMED) -> str:
     """Return the verdict's reasons in one line, with a sum of the time taken, or why it is unknown.
 
-    `41 ms (31%) of noise on CPU 1, by python (pid 1) 28 ms, qemu (pid 2) 9 ms and 6 more`. Reasons that cannot be
-    summed, as they have no time or are of a sibling, have a sentence of their own.
+    `41 ms (31%) of noise on CPU 1, by python (pid 1) 28 ms, qemu (pid 2) 9 ms and 6 more`. Reasons without
+    a time, or on a sibling, cannot be summed and have sentences of their own.
     """
     if verdict.outcome == RunOutcome.UNKNOWN:
         return "; ".join(verdict.unknowns)

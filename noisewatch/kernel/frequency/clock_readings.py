@@ -164,8 +164,8 @@ def read_clock_readings(
 ) -> ClockReadings:
     """Return the current readings.
 
-    `throttling` determines which CPUs to read for their cores and packages. Idle states are read for at most
-    `most_cpus`, target CPUs first.
+    The throttled time of a core or package is read on the CPU that has a count for it in `throttling`. Idle states are
+    read for at most `most_cpus`, target CPUs first.
     """
     in_order = [*sorted(target & online), *sorted(online - target)]
     if previous is not None and 0 <= now_ns - previous.packages.read_at_ns < PACKAGES_LAST_NS:

@@ -363,7 +363,7 @@ class SnapshotOptions(Struct, frozen=True):
 def read_snapshot(
     machine: Machine, options: SnapshotOptions, task_reader: TaskReader | None = None, previous: Snapshot | None = None
 ) -> Snapshot:
-    """Take a snapshot, with threads if there is a `task_reader`. What is constant is taken from `previous`.
+    """Take a snapshot, with threads if there is a `task_reader`. Constant values are taken from `previous`.
 
     On a live host, files whose reading interrupts a CPU are only read if there is no `previous` snapshot.
     """

@@ -1,4 +1,4 @@
-"""A machine's parts, as far as any user can read them and they do not change while it runs.
+"""The parts of a machine that any user can read and that do not change while it runs.
 
     /proc/cpuinfo        cpu family 6, model 85, stepping 7, microcode 0x5003604; CPU variant, CPU revision on ARM
     /sys/class/dmi/id/{bios_version,bios_date}                            2.19.1     06/14/2023

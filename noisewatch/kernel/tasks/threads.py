@@ -502,7 +502,7 @@ class TaskReader:
         return read
 
     def _note_children(self, process: _Process, task: Task, record: ThreadRecord | None) -> None:
-        """Prioritize the process if its ended children used much time: more may follow, as it may adopt all orphans."""
+        """Prioritize the process if its ended children used much time. It may adopt all orphans, so more may follow."""
         children_ns = _children_ns(record, task)
         if children_ns >= self._missing.much_ns:
             process.target_ns += children_ns

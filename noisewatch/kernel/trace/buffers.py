@@ -71,7 +71,9 @@ class TraceBuffers:
             tracefs = _tracefs()
             self._wait_for_slot()
             own = self._instance(tracefs)
-            if os.access(tracefs / "instances", os.W_OK):  # otherwise `own` raises, as no instance can be created there
+            if os.access(
+                tracefs / "instances", os.W_OK
+            ):  # otherwise `own` raises, because no instance can be created there
                 self._stack.enter_context(Watcher(tracefs))
             self.target = self._stack.enter_context(own)
             self.senders = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))

@@ -152,7 +152,7 @@ def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: flo
 def _slower_neighbours(timed: Sequence[_Timed]) -> list[int]:
     """Return the length of each piece's slower neighbour.
 
-    It tells an emptied cache, which slows several pieces in a row, from another thread's turn, which slows only one.
+    An emptied cache slows several pieces in a row; another thread's turn slows only one.
     """
     lengths = [length for _, length, _ in timed]
     return [max(lengths[max(at - 1, 0) : at] + lengths[at + 1 : at + 2], default=0) for at in range(len(lengths))]

@@ -178,7 +178,7 @@ def _pick_all(counts: Sequence[int]) -> Sequence[int]:
 
 
 def _picker(columns: Sequence[int], cpus: Sequence[int]) -> _Pick:
-    """Return a function that picks the counts of `cpus` from a row, whose counts are those of the CPUs in `columns`."""
+    """Return a function that picks the counts of `cpus` from a row with a count for each CPU in `columns`."""
     if columns == cpus:
         return _pick_all
     column_of = {cpu: column for column, cpu in enumerate(columns)}

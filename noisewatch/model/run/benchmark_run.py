@@ -1,6 +1,6 @@
 """A benchmark tool's measurements: a run in its file, and a value with the kernel's counts.
 
-A run is a process that measured some values during a repetition. The counts of a value are those of the thread that
+A run is a process that measured some values during a repetition. A value's counts belong to the thread that
 measured it.
 """
 

@@ -1,4 +1,4 @@
-"""Cuts out a part of a repetition between two looks, as a repetition of its own."""
+"""Extract the part of a repetition between two looks as a repetition of its own."""
 
 from __future__ import annotations
 

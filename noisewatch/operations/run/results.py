@@ -6,10 +6,10 @@ It is read for the times of its runs, and written without disturbed runs:
         {"values": [6.7e-09, …], "warmups": [[16777216, 1.05e-08]], "metadata": {"date": "2026-11-23 19:17:13.842931",
          "duration": 0.419, "uptime": 4315.8, …}}, …]}, …]}
 
-https://pyperf.readthedocs.io/en/latest/api.html. Metadata of a file holds for all of its benchmarks, that of a
-benchmark for all of its runs. `date` is the worker's local time after its last value, without a zone (pyperf drops TZ
-from its workers' environment); `uptime` is the time since boot at that moment; `duration` is from before the first
-value until some milliseconds later. A run without values calibrates the number of loops or warm-ups.
+https://pyperf.readthedocs.io/en/latest/api.html. A file's metadata applies to all of its benchmarks, a benchmark's
+metadata to all its runs. `date` is the worker's local time after its last value, without a zone (pyperf drops TZ from
+its workers' environment); `uptime` is the time since boot at that moment; `duration` is from before the first value
+until some milliseconds later. A run without values calibrates the number of loops or warm-ups.
 """
 
 from __future__ import annotations

@@ -396,6 +396,6 @@ def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRe
 
 
 def _undisturbed_count(judged: Sequence[JudgedRepetition], count: int) -> int:
-    """Return the number of undisturbed repetitions, or for two commands that of undisturbed pairs."""
+    """Return the number of undisturbed repetitions or, for two commands, of undisturbed pairs."""
     are_undisturbed = [one.is_undisturbed for one in judged]
     return sum(all(are_undisturbed[at : at + count]) for at in range(0, len(are_undisturbed), count))

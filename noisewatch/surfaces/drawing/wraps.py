@@ -58,7 +58,7 @@ def wrap_all(
 
 
 def wrap_after(start: str, text: str, width: int) -> list[str]:
-    """Wrap the text behind `start`, with further lines indented by the width of `start`."""
+    """Wrap the text after `start`, with further lines indented by the width of `start`."""
     first, *others = wrap(text, width - len(start)) or [""]
     return [start + first, *(" " * len(start) + line for line in others)]
 

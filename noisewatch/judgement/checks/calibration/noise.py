@@ -478,7 +478,7 @@ def effective_frequency_moves(case: Case) -> Answer:
 def _infer_from_work(case: Case, otherwise: Answer) -> Answer:
     """Return a pass if interpreted work took a constant time, which proves a constant clock; else return `otherwise`.
 
-    A varying time proves nothing, as it may have other causes.
+    A varying time proves nothing, because it may have other causes.
     """
     steady = grade_worst_cpu(
         case,

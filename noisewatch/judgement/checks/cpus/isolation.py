@@ -221,7 +221,7 @@ def _members_by_crowd(
 
 
 class _Sighting(NamedTuple):
-    """A thread or a crowd of threads and its effect on a benchmark, from whichever interval it ran more in."""
+    """A thread or a crowd of threads and its effect on a benchmark, from the interval in which it ran more."""
 
     culprit: Disturbance
     look: Disturbance

@@ -1,6 +1,6 @@
 """The plan of a calibration, and its shared memory: 64-bit words that a spinner writes and its parent reads.
 
-The shared buffer is a header, then room for the samples of each kind. A count is written after what it counts.
+The shared buffer is a header, then room for each kind of sample. A sample is written before the count that includes it.
 
 The slots of each CPU define what it does when, so that the calibration does not measure itself. Gaps are measured on
 all CPUs at once, but never on a CPU and its sibling together: CPUs of one core take turns. Work is measured on one CPU
@@ -151,7 +151,7 @@ Capacities = dict[str, int]
 
 
 def grain_for(ns_by_kind: dict[str, int]) -> int:
-    """Return by how much to lengthen the work per sample so that a long calibration's samples fit into the buffer."""
+    """Return the factor for the work per sample with which a long calibration's samples fit into the buffer."""
     count_by_kind = _most_samples(ns_by_kind)
     return max(count_by_kind[kind] // _MOST_SAMPLES + 1 for kind in _GRAINED)
 

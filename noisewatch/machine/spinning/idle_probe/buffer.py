@@ -1,6 +1,6 @@
 """The idle probe's shared memory, 64-bit words written by a spinner and read by the sampler, and its times of spinning.
 
-The buffer is a header, then a ring of the latest slices. The count is written after what it counts.
+The buffer is a header, then a ring of the latest slices. A slice is written before the count that includes it.
 
 A spinner spins for a short slice in each period. Ten slices of 2 ms per second sample ten moments of the second, one
 slice of 20 ms only one. A slice is shorter than the scheduler's time slice for a task (3 ms), so a benchmark that

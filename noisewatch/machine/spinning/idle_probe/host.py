@@ -66,7 +66,7 @@ class ProbeSpinner:
     def run(self) -> None:
         """Spin whenever the lease allows, until the sampler is gone."""
         header = self._buffer.header
-        header[TID] = os.getpid()  # first, as an unknown process is reported as a disturbance
+        header[TID] = os.getpid()  # first, because an unknown process is reported as a disturbance
         if not self._prepare():
             return
         header[STATE] = RESTING

@@ -125,7 +125,7 @@ def relative_to_second(difference: MeanDifference) -> MeanDifference:
 
 
 def against_itself_words(difference: MeanDifference) -> str:
-    """Return the smallest difference that can be shown, measured with a command against itself."""
+    """Describe the smallest difference that can be shown, by a series of a command against itself."""
     if difference.interval is None or difference.smallest_shown is None:
         return (
             f"cannot tell what difference can be shown here: {_pairs(difference)}, at least {FEWEST_PAIRS} are needed"

@@ -129,7 +129,7 @@ def _sentences(verdict: Verdict, causes: Sequence[Cause]) -> Iterator[str]:
     if case.calibrated is None:
         yield NO_CALIBRATION
     else:
-        # imported here, as most verdicts have no calibration
+        # imported here because most verdicts have no calibration
         from noisewatch.surfaces.reports.calibration.detection import change_sentence
 
         yield change_sentence(case.calibrated)
@@ -444,7 +444,7 @@ def _calibration_lines(verdict: Verdict, width: int) -> list[str]:
     calibrated = verdict.case.calibrated
     if calibrated is None or not calibrated.floors:
         return []
-    # imported here, as most verdicts have no calibration
+    # imported here because most verdicts have no calibration
     from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 
     remarks = [REALTIME_REMARK] if calibrated.calibration.samples.is_realtime else []

@@ -177,7 +177,7 @@ def lane_count(model: ScreenModel, width: int) -> int:
 
 
 def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
-    """Return the heat and power lanes that have a known share in sight, or a package's current figure."""
+    """Return the heat and power lanes with a known share in sight, or with a current figure of any package."""
     partly = available_figures(model.frame) if model.frame is not None else set()
     lanes = [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
     return [lane for lane in lanes if lane[0] in partly or any(share is not None for share in lane[1])]
