@@ -418,6 +418,6 @@ def accept_machine(path: Path, why: str) -> None:
     """
     if not read_past(path).entries:
         raise UsageError(
-            f"{path}: nothing to accept: no entry of this machine yet (noisewatch preflight --history makes one)"
+            f"{path}: there is no entry of this machine to accept yet; noisewatch preflight --history makes one"
         )
     append_entry(path, {"kind": ACCEPTED, "at": time.time(), "machine": machine_key(), "why": why})

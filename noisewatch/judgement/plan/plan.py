@@ -335,7 +335,7 @@ class Plan(Struct, frozen=True):
         needs = partition_needs(case)
         met = f" (it has {' and '.join(needs.met)})" if needs.met else ""
         missing = " and ".join(needs.missing)
-        return f"The CPUs cannot be isolated without a reboot, as this machine lacks {missing}{met}."
+        return f"The CPUs cannot be isolated without a reboot, because this machine lacks {missing}{met}."
 
     @property
     def partition(self) -> str | None:

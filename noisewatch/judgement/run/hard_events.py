@@ -30,7 +30,7 @@ _STOOD_STILL = "the whole machine was paused by its hypervisor or firmware"
 _HELD_UP = "noisewatch was not scheduled for {}{}: cannot tell whether the machine was paused"
 _STOPPED_TOO = "noisewatch was not scheduled for {}{}: cannot tell whether the command was stopped too"
 _WAS_FREE = ", though its CPU was free"
-_LATE = "its end was seen up to {} late, as noisewatch itself had to wait for a CPU"
+_LATE = "its end was seen up to {} late, because noisewatch itself had to wait for a CPU"
 _MAYBE_LATE = (
     "cannot tell whether its end was seen late: this kernel does not count how long noisewatch waited for a CPU "
     "(/proc/PID/schedstat)"

@@ -107,7 +107,7 @@ def test_only_missing_requirements_of_a_partition_are_listed(files: Files, missi
     plan = planned({**_FILES, **files}, 1)
     assert plan.steps.partition is None
     assert plan.no_partition_reason == (
-        f"The CPUs cannot be isolated without a reboot, as this machine lacks {missing}"
+        f"The CPUs cannot be isolated without a reboot, because this machine lacks {missing}"
     )
 
 

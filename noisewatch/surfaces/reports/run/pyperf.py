@@ -38,7 +38,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
             benchmarks.append({"metadata": {"name": name}, "runs": [_run(judged_run) for judged_run in judged]})
     if not benchmarks:
         raise NothingUndisturbed(
-            f"pyperf: {headline_of(conclude(series))}; no file was written, as pyperf reads none without values"
+            f"pyperf: {headline_of(conclude(series))}; no file was written, because pyperf reads no file without values"
         )
     cpus = format_cpu_list(series.machine.target.cpus)
     metadata: dict[str, Any] = {"unit": "second", "loops": 1, "cpu_affinity": cpus, VERSION: __version__}

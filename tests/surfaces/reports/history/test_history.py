@@ -205,7 +205,7 @@ def test_no_line_is_wider_than_the_terminal(history: History, monkeypatch: pytes
     ("words", "message"),
     [
         (("--why", "x"), "--why: only with `noisewatch history accept`"),
-        (("accept",), "none.jsonl: nothing to accept: no entry of this machine yet"),
+        (("accept",), "none.jsonl: there is no entry of this machine to accept yet"),
         (("reject",), "expected one of accept, found 'reject'"),
     ],
 )

@@ -117,7 +117,7 @@ def _old_tree(tmp_path: Path) -> Path:
 
 
 _NO_PARTITION = (
-    "The CPUs cannot be isolated without a reboot, as this machine lacks Linux 6.1 or newer (it has cgroup v2 "
+    "The CPUs cannot be isolated without a reboot, because this machine lacks Linux 6.1 or newer (it has cgroup v2 "
     "with the cpuset controller).\n"
 )
 _NO_TICKLESS = "target-not-tickless: this kernel cannot stop the tick"

@@ -85,7 +85,7 @@ def test_placement_without_a_look_is_unknown_and_short() -> None:
 def test_looks_without_any_run_time_leave_the_cpus_unknown() -> None:
     document = _describe(placed([thread_look(9, 1, 0)], places=ONE_NODE))
     assert document["cpus"] is None
-    assert "none of their run time" in document["reason"]
+    assert "none of its threads' run time" in document["reason"]
 
 
 def test_unknown_node_is_null_with_a_reason() -> None:
