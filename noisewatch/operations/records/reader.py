@@ -94,7 +94,9 @@ def _recording(path: str, judge: Judge) -> MachineRecord:
 def _record(path: str, head: Document, following: Iterator[Document]) -> MachineRecord:
     schema = head.get("schema", _SCHEMA)
     if schema != _SCHEMA:
-        raise UsageError(f"{clean(path)}: schema {clean(str(schema))}: this noisewatch compares schema {_SCHEMA}")
+        raise UsageError(
+            f"{clean(path)}: contains schema {clean(str(schema))}, but this noisewatch compares schema {_SCHEMA}"
+        )
     kind = head.get("kind")
     if kind in ("header", "series") and "commands" in head:
         return _run(path, head, following)

@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _report_interrupt(command: str | None) -> int:
     if command in _MEASURING:
-        print_message("noisewatch: interrupted: no result")
+        print_message("noisewatch: interrupted, so there is no result")
     return _INTERRUPTED
 
 

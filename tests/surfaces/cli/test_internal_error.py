@@ -93,7 +93,7 @@ def test_an_interrupted_measurement_reports_that_nothing_is_kept(
     monkeypatch.setattr(cli, "command_of", lambda _: _interrupt)
     assert cli.main([command]) == 130
     output = capsys.readouterr()
-    assert (output.out, output.err) == ("", "noisewatch: interrupted: no result\n")
+    assert (output.out, output.err) == ("", "noisewatch: interrupted, so there is no result\n")
 
 
 def test_an_interrupt_without_a_measurement_prints_nothing(

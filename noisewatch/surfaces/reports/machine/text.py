@@ -260,13 +260,13 @@ def _common_name(names: Sequence[str]) -> str:
 
 
 def _silent_words(silent: Sequence[ShownIrq], width: int) -> str:
-    """Return `silent since boot: 32 IRQs: 19 of nvme0q*, i801_smbus, 12 unused`."""
+    """Return `32 IRQs silent since boot: 19 of nvme0q*, i801_smbus, 12 unused`."""
     used = [line for line in silent if line.actions]
     groups = sorted(group_by_key(used, lambda line: line.device or line.make), key=len, reverse=True)
     parts = [_owner(group) for group in groups[:_MOST_SILENT]]
     parts += [f"{more} more (-v)"] if (more := sum(map(len, groups[_MOST_SILENT:]))) else []
     parts += [f"{unused} unused"] if (unused := len(silent) - len(used)) else []
-    sentence = f"silent since boot: {len(silent)} IRQs: {', '.join(parts)}"
+    sentence = f"{describe_count(len(silent), 'IRQ')} silent since boot: {', '.join(parts)}"
     return "\n".join(wrap(printable(sentence), width, "", "  "))
 
 

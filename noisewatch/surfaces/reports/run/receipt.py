@@ -446,7 +446,7 @@ class ReceiptKeeper(RunListener):
         except OSError as error:
             self.is_incomplete = True
             self._cut()
-            self._shown.on_remark(f"{self._name}: {system_reason(error)}: the receipt ends there, the run continues")
+            self._shown.on_remark(f"{self._name}: the receipt ends here, but the run continues: {system_reason(error)}")
         else:
             self._length += len(line)
 

@@ -127,7 +127,7 @@ def test_a_disk_that_fills_keeps_whole_lines_and_the_series(tmp_path: Path) -> N
         subprocess.run(["umount", small], check=True)
     assert result.returncode == 125
     assert "30 runs" in result.stdout
-    assert result.stderr.count("the receipt ends there") == 1
+    assert result.stderr.count("the receipt ends here") == 1
     assert kinds == ["header"] + ["repetition"] * (len(kinds) - 1)
 
 

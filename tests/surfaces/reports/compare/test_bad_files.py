@@ -43,7 +43,7 @@ def _refusal(ran: Ran, path: Path | str) -> str:
     [
         (b"", "nothing to compare"),
         (b"\n\n", "nothing to compare"),
-        (json.dumps(verdict(schema=2)).encode(), "schema 2: this noisewatch compares schema 1"),
+        (json.dumps(verdict(schema=2)).encode(), "contains schema 2, but this noisewatch compares schema 1"),
         (json.dumps(header(schema="\x1b[31m")).encode(), "this noisewatch compares schema 1"),
         (b"hello\n", "nothing to compare"),
         (b"[1, 2]\n", "nothing to compare"),

@@ -210,7 +210,7 @@ def test_a_disk_that_fills_leaves_whole_lines(tmp_path: Path) -> None:
     kinds = [line["kind"] for line in lines_of(receipt)]
     assert kinds[0] == "header"
     assert 0 < kinds.count("repetition") < 30
-    assert result.stderr.count("the receipt ends there") == 1
+    assert result.stderr.count("the receipt ends here") == 1
     assert "30 runs" in result.stdout
 
 
