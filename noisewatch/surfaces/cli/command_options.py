@@ -152,7 +152,7 @@ def _fill_tune(parser: ArgumentParser) -> None:
         "--set NAME=VALUE", "also change a setting that no check asks for, such as aslr=off (repeatable)"
     )
     parser.add_argument("argv", metavar="COMMAND", nargs=REMAINDER, help="with --until-exit: the command to run")
-    measurement = titled(parser, MEASUREMENT)
+    measurement = option_group(parser, MEASUREMENT)
     measurement.flag(
         "--measure",
         what="measure the noise and the speed with each check's changes off and on, print which changes are worth it, "
