@@ -375,7 +375,7 @@ class TracedForeign(Struct, frozen=True):
 
 
 def unusable_trace_reason(repetition: Repetition, allowance: Allowance) -> str | None:
-    """Return why the trace is unusable, or None: there is none, it lacks a CPU, or other measurements contradict it."""
+    """Return why the trace is unusable (missing, without a CPU, or contradicted by other measurements), or None."""
     window = repetition.trace
     if isinstance(window, str):
         return window

@@ -137,7 +137,7 @@ def outside_reason(mount: CgroupMount, path: str) -> str | None:
     if ".." in path.split("/") or path.endswith(" (deleted)"):
         return f"{path} is outside the mounted part of the hierarchy"
     if mount.root is None:
-        return f"{MOUNT_ROOTS} does not show which part {mount.folder} contains, so there may be groups outside it"
+        return f"{MOUNT_ROOTS} does not show which part of the hierarchy {mount.folder} contains: there may be groups outside it"
     if ".." in mount.root.split("/"):
         return f"{mount.folder} belongs to another cgroup namespace: the groups of this process in it are unknown"
     return None

@@ -48,7 +48,7 @@ class Recording:
             raise UsageError(f"{path}: {self.damage or 'not a recording of noisewatch'}")
         if header["noisewatch_recording"] != FORMAT_VERSION:
             version = header["noisewatch_recording"]
-            raise UsageError(f"{path}: recorded in format {version}, this noisewatch reads format {FORMAT_VERSION}")
+            raise UsageError(f"{path}: recorded in format {version}, but this noisewatch reads format {FORMAT_VERSION}")
         own_pids = header.get("own_pids")
         self.own_pids = (
             frozenset(pid for pid in own_pids if isinstance(pid, int)) if isinstance(own_pids, list) else frozenset()

@@ -354,7 +354,7 @@ _OTHERS: list[list[Any]] = [[], ["text"], [{}], [{"name": 1}, frame()], [5], [No
         *(
             (
                 pack([{**HEADER, "noisewatch_recording": version}, frame()]),
-                f"recorded in format {version}, this noisewatch reads format 1",
+                f"recorded in format {version}, but this noisewatch reads format 1",
             )
             for version in (0, 2, "1", None)
         ),

@@ -127,7 +127,7 @@ def test_comparison_of_a_command_with_itself_states_the_detectable_difference() 
         "of twenty: measure again"
     )
     assert against_itself_words(difference_of([RunPair(1, 1.5, True)])) == (
-        "cannot tell what difference can be shown here: 1 pair, at least 3 are needed"
+        "cannot tell what difference can be shown here: 1 pair, but at least 3 are needed"
     )
 
 
