@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from noisewatch.cpus import format_cpu_list, parse_cpu_list
+from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.tuning import (
@@ -30,6 +30,7 @@ ACTIVE, INACTIVE = "active", "inactive"  # of a unit
 _OF_CPU = regex(r"/sys/devices/system/(?:cpu|machinecheck)/(?:cpu|machinecheck)(\d+)/")
 _SETTLING = ("/scaling_min_freq", "/scaling_max_freq")  # cpufreq_notifier_min in drivers/cpufreq/cpufreq.c
 _SETTLING_S, _PAUSE_S = 0.5, 0.001
+_PARTITION = "/cpuset.cpus.partition"
 _DELEGATES = "/cgroup.subtree_control"  # contains names, and takes `+name` and `-name`
 
 
@@ -72,10 +73,24 @@ def read_settled_state(settings: Settings, change: Change, is_settled: Callable[
         time.sleep(_PAUSE_S)
 
 
-def confined_threads(settings: Settings) -> list[tuple[ThreadChange, str]]:
-    """Return the threads whose affinity (a CPU list) is not that of most threads, as changes that the kernel may make.
+def makes_partition(change: Change) -> bool:
+    """Return whether the change makes a group a partition."""
+    return isinstance(change, FileChange) and change.path.endswith(_PARTITION)
 
-    Threads that cannot be pinned are left out, because their affinity cannot be restored.
+
+def usable_cpus(settings: Settings, group: str) -> CpuSet:
+    """Return the CPUs that the group's threads may use, partitions below it excluded; none if that is unreadable."""
+    try:
+        return parse_cpu_list(settings.read(f"{group}/cpuset.cpus.effective"))
+    except (OSError, Malformed):
+        return frozenset()
+
+
+def confined_threads(settings: Settings, parent: str) -> list[tuple[ThreadChange, str]]:
+    """Return the threads that may not use all CPUs of the group `parent`, with their affinities (CPU lists).
+
+    When a group below becomes a partition or is one no more, the kernel resets these affinities. Threads that cannot
+    be pinned are left out, because their affinity cannot be restored.
     """
     cpus_by_thread: dict[ThreadChange, frozenset[int]] = {}
     for tid in settings.tids():
@@ -85,8 +100,8 @@ def confined_threads(settings: Settings) -> list[tuple[ThreadChange, str]]:
                 cpus_by_thread[ThreadChange(tid, thread.started, thread.name, "")] = settings.affinity(tid)
         except OSError:
             continue  # it has exited
-    widest = frozenset().union(*cpus_by_thread.values())
-    return [(thread, format_cpu_list(cpus)) for thread, cpus in cpus_by_thread.items() if cpus != widest]
+    usable = usable_cpus(settings, parent)
+    return [(thread, format_cpu_list(cpus)) for thread, cpus in cpus_by_thread.items() if cpus != usable]
 
 
 def is_side_effect(change: Change) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from noisewatch.cpus import format_cpu_list
 from noisewatch.errors import system_reason
 from noisewatch.kernel.system.tuning import (
     Change,
@@ -31,14 +33,14 @@ from noisewatch.operations.tuning.states import (
     is_of_offline_cpu,
     is_side_effect,
     is_widened,
+    makes_partition,
     read_settled_state,
     read_state,
     requested_state,
     set_state,
     settles_late,
+    usable_cpus,
 )
-
-_PARTITION = "/cpuset.cpus.partition"
 
 
 class Outcome(StrEnum):
@@ -94,7 +96,8 @@ class Tuner:
         affinities of threads, those of processes before Linux 6.2: they are in the journal, and among the outcomes.
         Raise UsageError if the journal cannot be written; the changes that are not in it are not made.
         """
-        confined = self._journal_affinities() if any(map(_makes_partition, changes)) else []
+        partition = next(filter(makes_partition, changes), None)
+        confined = self._journal_affinities(partition) if partition is not None else []
         outcomes: list[Changed] = []
         is_refused = False
         for batch in _batches(changes):
@@ -107,12 +110,10 @@ class Tuner:
             self._take_back(outcomes)
         return outcomes
 
-    def _journal_affinities(self) -> list[Intent]:
+    def _journal_affinities(self, partition: Change) -> list[Intent]:
         """Write the affinities that the kernel may reset to the journal, and return them."""
-        intents = [
-            Intent(seq, thread, cpus)
-            for seq, (thread, cpus) in enumerate(confined_threads(self._settings), self._seq + 1)
-        ]
+        threads = confined_threads(self._settings, _parent_group(partition))
+        intents = [Intent(seq, thread, cpus) for seq, (thread, cpus) in enumerate(threads, self._seq + 1)]
         if intents:
             self._seq = intents[-1].seq
             self._journal.append(b"".join(map(encode_line, intents)))
@@ -178,7 +179,7 @@ class Tuner:
         except OSError as error:
             reason = system_reason(error)
         now = _state_or_none(self._settings, change, lambda state: bool(reason) or state != intent.before)
-        if not reason and _makes_partition(change):
+        if not reason and makes_partition(change):
             reason = "" if now == requested_state(change) else f"the kernel reports: {now}"
         return Changed(change, Outcome.REFUSED if reason else Outcome.DONE, intent.before, now, reason)
 
@@ -200,8 +201,9 @@ def _batches(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
     return [[change] for change in changes]
 
 
-def _makes_partition(change: Change) -> bool:
-    return isinstance(change, FileChange) and change.path.endswith(_PARTITION)
+def _parent_group(partition: Change) -> str:
+    """Return the group above the partition."""
+    return partition.path.rsplit("/", 2)[0] if isinstance(partition, FileChange) else ""
 
 
 def is_refused_partition(changed: Changed) -> bool:
@@ -284,7 +286,7 @@ def _restore_one(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
     if decided.outcome != Outcome.DONE and not is_pending:
         return decided
     try:
-        set_state(settings, change, before)
+        _set_back(settings, change, before)
         now = read_settled_state(settings, change, lambda state: are_equal(state, before))
     except OSError as error:
         has_exited = isinstance(error, ExitedError)
@@ -292,3 +294,21 @@ def _restore_one(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
     if are_equal(now, before) or before == ABSENT:
         return replace(decided, now=now)
     return replace(decided, outcome=Outcome.REFUSED, now=now, reason=f"the kernel made it {now}")
+
+
+def _set_back(settings: Settings, change: Change, before: str) -> None:
+    """Set the earlier state. Threads that were pinned while a partition existed are pinned again. Raise OSError.
+
+    Before Linux 6.2 the kernel forgets their affinities when it removes the partition.
+    """
+    if not makes_partition(change):
+        set_state(settings, change, before)
+        return
+    parent = _parent_group(change)
+    confined = confined_threads(settings, parent)
+    set_state(settings, change, before)
+    usable = format_cpu_list(usable_cpus(settings, parent))
+    for thread, cpus in confined:
+        with suppress(OSError):  # it has exited
+            if read_state(settings, thread) == usable:
+                set_state(settings, thread, cpus)

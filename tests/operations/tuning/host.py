@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from noisewatch.cpus import parse_cpu_list
+from noisewatch.cpus import format_cpu_list, parse_cpu_list
 from noisewatch.machine.tuning import LiveThread, Settings
 
 _PARTITION = "/cpuset.cpus.partition"
@@ -62,9 +62,9 @@ class WrittenHost(Settings):
         super().write(path, self._as_kernel(path, text))
         if path.endswith(_PARTITION):
             taken = parse_cpu_list(self.read(path.removesuffix(".partition"))) if text == "isolated" else frozenset()
-            self.affinities.update(
-                {tid: self.all_cpus - taken for tid, thread in self.threads.items() if not thread.is_fixed}
-            )
+            left = self.all_cpus - taken
+            self.affinities.update({tid: left for tid, thread in self.threads.items() if not thread.is_fixed})
+            super().write(f"{path.rsplit('/', 2)[0]}/cpuset.cpus.effective", format_cpu_list(left))
 
     def read(self, path: str) -> str:
         if path in self.delayed:

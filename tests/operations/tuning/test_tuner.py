@@ -29,6 +29,7 @@ _FILES = {
     _SWAPPINESS: "60",
     _PRINTK: "7\t4\t1\t7",
     f"{_GROUPS}/cgroup.subtree_control": "cpu io",
+    f"{_GROUPS}/cpuset.cpus.effective": "0-7",
     _EVENTS: "sched:sched_switch\nirq:irq_handler_entry",
     **_IRQS,
 }
@@ -186,7 +187,7 @@ def test_refused_and_vanished_settings_do_not_stop_the_others(host: WrittenHost,
         *(11, 11),  # moved by tune, and reset by the partition
         "/proc/irq/27/smp_affinity",
     ]
-    assert host.affinities[11] == host.all_cpus
+    assert host.affinities[11] == {0, 1}
     assert _journal(path).entries == ()
 
 
@@ -259,10 +260,10 @@ def test_affinities_that_a_partition_resets_are_restored_after_it(host: WrittenH
         ("2", "0-1,4-7"),
     ]
     assert host.affinities[13] == {0, 1, 4, 5, 6, 7}
-    host.threads[16] = LiveThread("late", 900, False)
-    host.affinities[16] = host.affinities[13]
+    host.threads |= {16: LiveThread("late", 900, False), 17: LiveThread("pinned", 900, False)}
+    host.affinities |= {16: host.affinities[13], 17: frozenset({4})}
     _restore(host, path)
-    assert host.affinities == before | {16: host.all_cpus}
+    assert host.affinities == before | {16: host.all_cpus, 17: {4}}
     assert _journal(path).entries == ()
 
 
