@@ -95,13 +95,13 @@ def test_a_partition_is_removed_and_all_affinities_are_as_before(noisy: Lab) -> 
         settings, affinities = _state(noisy)
         noisy.do(f"{_TUNE} --select target-not-isolated")
         assert noisy.read(f"{_ROOT}/benchmark/cpuset.cpus.partition") == "isolated"
-        pids.append(noisy.start("sleep 600"))
+        pids += [noisy.start("taskset -c 0,4 sleep 600"), noisy.start("sleep 600")]
         assert noisy.do(f"taskset -pc {pids[-1]}").endswith(": 0,1,4-7\n")
         noisy.do("noisewatch restore")
         settings_after, affinities_after = _state(noisy)
         assert differences(settings, settings_after) == {}
         assert differences(affinities, affinities_after, of_both=True) == {}
-        assert noisy.do(f"taskset -pc {pids[-1]}").endswith(": 0-7\n")
+        assert noisy.do(f"taskset -pc {pids[-2]}; taskset -pc {pids[-1]}").split()[5::6] == ["0,4", "0-7"]
     finally:
         for pid in pids:
             noisy.stop(pid)

@@ -30,8 +30,8 @@ from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.tuning import plan_of
 from tests.lab.machine_state import differences, read_affinities, read_settings
 
-_STEP = 4  # of rounds that would otherwise take too long
-_RANDOM_KILLS = 10
+_STEP = 5  # of rounds that would otherwise take too long
+_RANDOM_KILLS = 8
 _MOVED_THREAD = "kswapd0"
 
 
