@@ -65,7 +65,7 @@ class Condition(StrEnum):
 
 
 class MeasuredFigure(Struct, frozen=True):
-    """A figure and its traits. `test` names the source of its random deviation. An `estimate` of None is unknown.
+    """A figure and its traits. `test` names the source of its random deviation. An `estimate` of None means unknown.
 
     `by_cpu` is empty if the figure is known only for all CPUs together.
     """

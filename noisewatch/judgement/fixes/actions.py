@@ -16,7 +16,7 @@ from noisewatch.kernel.cpus.online import CPUS
 
 
 class Setting(Struct, frozen=True):
-    """A value to write to a kernel file. `before` is the file's current value; None is unknown, so there is no undo."""
+    """A value to write to a kernel file. `before` is the file's current value; None: unknown, so there is no undo."""
 
     path: str
     value: str

@@ -19,7 +19,7 @@ _SPEED_OF_KIND: Mapping[str | None, int] = {"performance": 2, "none": 1, None: 1
 
 
 class Core(Struct, frozen=True):
-    """The running threads of a core. None is unknown; if `has_siblings` is False, its other threads are unknown too.
+    """The running threads of a core. None means unknown; if `has_siblings` is False, its other threads are unknown too.
 
     `strength` is compared part by part: capacity, highest frequency (kHz), rank; 0 if unknown.
     """
@@ -81,7 +81,7 @@ def _siblings(place: CpuPlace, case: Case) -> CpuSet | None:
 def for_housekeeping(cores: Sequence[Core], usable: CpuSet | None, isolated: CpuSet) -> list[Core]:
     """Return the cores that are never proposed: CPU 0's core, and if it is unusable the first usable one.
 
-    `usable` are the CPUs that the user's other work may run on; None is unknown.
+    `usable` are the CPUs that the user's other work may run on; None means unknown.
     """
     boot = [core for core in cores if BOOT_CPU in core.cpus]
     own = [core for core in cores if usable is None or core.cpus & usable]

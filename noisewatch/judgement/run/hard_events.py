@@ -132,7 +132,7 @@ def _held_up_ns(repetition: Repetition) -> int:
 
 
 def _has_stood_still(repetition: Repetition) -> bool | None:
-    """Return whether the whole machine was paused while noisewatch was held up; None is unknown.
+    """Return whether the whole machine was paused while noisewatch was held up; None means unknown.
 
     After a pause, a CPU that was busy lacks ticks, and a CPU that was idle has the time counted as idle. A CPU that
     neither lacks time nor was idle for so long ran on, and noisewatch alone was stopped. CPUs without a tick show

@@ -54,7 +54,7 @@ def is_stacked(placement: Placement, length_ns: int) -> bool:
 
 
 def stacked_wait_ns(placement: Placement) -> int | None:
-    """Return how long the threads that shared CPUs waited for one, as a sum; None is unknown."""
+    """Return how long the threads that shared CPUs waited for one, as a sum; None means unknown."""
     tids = placement.stacking.tids if placement.stacking is not None else frozenset()
     waits = [thread.waited_ns for thread in placement.threads if thread.tid in tids]
     known_waits = [ns for ns in waits if ns is not None]

@@ -43,7 +43,7 @@ class ReasonKind(StrEnum):
 
 
 class RunReason(Struct, frozen=True, kw_only=True):
-    """One reason. Times are ns since the start of the repetition; None is unknown, or the whole repetition.
+    """One reason. Times are ns since the start of the repetition; None means unknown, or the whole repetition.
 
     `ns` is the time taken from the repetition, `share` the part of its length. `is_estimate`: from counts and typical
     costs, or from a look that covers more than this repetition.

@@ -69,12 +69,12 @@ class QuotaThrottling(Struct, frozen=True):
     """How often a group has exhausted its quota since its creation, and for how long its threads were stopped."""
 
     periods: int
-    ns: int | None  # over all CPUs; None is unknown
-    enforced: int | None = None  # periods in which the group ran under a quota; None is unknown
+    ns: int | None  # over all CPUs; None means unknown
+    enforced: int | None = None  # periods in which the group ran under a quota; None means unknown
 
 
 class CgroupLevel(Struct, frozen=True):
-    """One cgroup on the path to the root. None is unknown; `period_us` is also None without a quota."""
+    """One cgroup on the path to the root. None means unknown; `period_us` is also None without a quota."""
 
     folder: str
     quota_share: float | None  # of one CPU; infinite without a quota
@@ -97,7 +97,7 @@ def _ms(us: float) -> str:
 
 
 class Cgroup(Struct, frozen=True):
-    """The limits on the path from this process's cgroup to the root; None is unknown."""
+    """The limits on the path from this process's cgroup to the root; None means unknown."""
 
     version: int | None
     cpu_quota_share: float | None  # of one CPU; infinite without a quota
@@ -295,7 +295,7 @@ UNCLAMPED = 100.0
 
 
 class CpuWeight(Struct, frozen=True):
-    """The weight of one level. None is unknown; if the kernel lacks a file, its default applies."""
+    """The weight of one level. None means unknown; if the kernel lacks a file, its default applies."""
 
     folder: str
     weight: int | None  # in the kernel's units: the default is 100 in v2 and 1024 in v1

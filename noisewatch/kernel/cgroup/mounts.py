@@ -34,7 +34,7 @@ class CgroupMount(Struct, frozen=True):
     folder: str
     version: int
     controllers: frozenset[str]
-    root: str | None = None  # the mounted part of the hierarchy; None is unknown
+    root: str | None = None  # the mounted part of the hierarchy; None means unknown
 
 
 @lru_cache(maxsize=4)
@@ -137,7 +137,8 @@ def outside_reason(mount: CgroupMount, path: str) -> str | None:
     if ".." in path.split("/") or path.endswith(" (deleted)"):
         return f"{path} is outside the mounted part of the hierarchy"
     if mount.root is None:
-        return f"{MOUNT_ROOTS} does not show which part of the hierarchy {mount.folder} contains: there may be groups outside it"
+        part = f"which part of the hierarchy {mount.folder} contains"
+        return f"{MOUNT_ROOTS} does not show {part}: there may be groups outside it"
     if ".." in mount.root.split("/"):
         return f"{mount.folder} belongs to another cgroup namespace: the groups of this process in it are unknown"
     return None

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from noisewatch.patterns import regex
 from noisewatch.text import clean
 
-Flags = Sequence[frozenset[str] | None]  # one set for each x86 processor; None is unknown
+Flags = Sequence[frozenset[str] | None]  # one set for each x86 processor; None means unknown
 
 PATH = "/proc/cpuinfo"
 _MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # x86 and recent ARM; MIPS; POWER; old ARM

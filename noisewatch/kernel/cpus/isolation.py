@@ -58,7 +58,7 @@ class IsolcpusOption(Struct, frozen=True):
 
 
 class Isolation(Struct, frozen=True):
-    """The CPUs isolated by each mechanism; None is unknown, an empty set means none."""
+    """The CPUs isolated by each mechanism; None means unknown, an empty set means none."""
 
     boot: CpuSet | None
     partitions: Partitions
@@ -161,7 +161,7 @@ def _read_requested(
 def _rcu_nocbs(
     requested: Mapping[str, CpuSet | None] | None, nohz_full: CpuSet | None, config: KernelConfig | None
 ) -> CpuSet | None:
-    """Return the CPUs in rcu_nocbs and nohz_full, which implies it; None is unknown.
+    """Return the CPUs in rcu_nocbs and nohz_full, which implies it; None means unknown.
 
     A kernel without CONFIG_RCU_NOCB_CPU has none.
     """

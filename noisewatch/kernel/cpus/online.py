@@ -37,7 +37,7 @@ _CPU_FOLDER = regex(r"cpu([0-9]{1,5})")
 
 
 class Online(Struct, frozen=True):
-    """The online and offline CPUs, and the file that lists the online ones; None is unknown."""
+    """The online and offline CPUs, and the file that lists the online ones; None means unknown."""
 
     online: CpuSet | None
     offline: CpuSet | None

@@ -192,7 +192,7 @@ _parse_level = integer_from(1, 8)  # the limit of all architectures
 
 
 class CpuPlace(Struct, frozen=True):
-    """A CPU's place in the topology. None is unknown."""
+    """A CPU's place in the topology. None means unknown."""
 
     cpu: int
     core: int | None
@@ -278,7 +278,7 @@ def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: in
 
 
 def _read_cpus(reader: Reader, folder: str, names: tuple[str, str], expected: bool = True) -> CpuSet | None:
-    """Return the CPUs listed under the newer or the older name, or the union if both are listed; None is unknown.
+    """Return the CPUs listed under the newer or the older name, or the union if both are listed; None means unknown.
 
     Old kernels and lean copies have masks instead of lists.
     """

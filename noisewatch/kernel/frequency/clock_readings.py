@@ -44,7 +44,7 @@ _MOST_CORES = 256
 
 
 class CoreHeat(Struct, frozen=True):
-    """One core's temperature and its critical limit, in degrees Celsius. None is unknown."""
+    """One core's temperature and its critical limit, in degrees Celsius. None means unknown."""
 
     package: int
     core: int
@@ -131,7 +131,7 @@ _WHATS = ("core", "package")
 
 
 class ThrottledTime(Struct, frozen=True):
-    """The throttled time of a core or package since boot. None is unknown, or not counted by this processor."""
+    """The throttled time of a core or package since boot. None means unknown, or not counted by this processor."""
 
     slowed_ms: int | None
     power_limit_count: int | None

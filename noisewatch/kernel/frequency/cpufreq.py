@@ -73,7 +73,7 @@ def _cpus_of(reader: Reader, folder: str) -> CpuSet:
 
 
 class CpuFrequency(Struct, frozen=True):
-    """One CPU's clock; None is unknown."""
+    """One CPU's clock; None means unknown."""
 
     cpu: int
     governor: str | None = None
@@ -93,7 +93,7 @@ class CpuFrequency(Struct, frozen=True):
 
 
 class Frequency(Struct, frozen=True):
-    """The driver (`none` if the kernel has no driver), turbo and each CPU's clock. None is unknown."""
+    """The driver (`none` if the kernel has no driver), turbo and each CPU's clock. None means unknown."""
 
     driver: str | None
     turbo: str | None  # on, off

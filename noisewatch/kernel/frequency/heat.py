@@ -51,7 +51,7 @@ MOST_CORES = 64  # read in every snapshot; a file costs 2 to 10 us
 
 
 class CoolingDevice(Struct, frozen=True):
-    """A cooling device that slows the processor down, or whose effect is unknown. None is unknown."""
+    """A cooling device that slows the processor down, or whose effect is unknown. None means unknown."""
 
     path: str
     kind: str | None
@@ -59,7 +59,7 @@ class CoolingDevice(Struct, frozen=True):
 
     @property
     def slows_the_processor(self) -> bool | None:
-        """Whether the device slows the processor down when active; None is unknown."""
+        """Whether the device slows the processor down when active; None means unknown."""
         return True if self.kind is not None and _SLOWS_THE_PROCESSOR.fullmatch(self.kind) else None
 
 
@@ -103,7 +103,7 @@ def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | 
 
 
 class ThermalThrottling(Struct, frozen=True):
-    """Throttling events since boot, by the CPU that was read for its core or package; None is unknown.
+    """Throttling events since boot, by the CPU that was read for its core or package; None means unknown.
 
     `limited_…` are power limit events; empty if the kernel does not count them. `uncounted` are the target CPUs of
     cores beyond the limit, which are not read.
@@ -193,7 +193,7 @@ parse_millidegrees = integer_from(-60_000, 200_000)  # working silicon; broken s
 
 
 class Sensor(Struct, frozen=True):
-    """One temperature sensor, in degrees Celsius. None is unknown, or not reported by the chip."""
+    """One temperature sensor, in degrees Celsius. None means unknown, or not reported by the chip."""
 
     path: str
     chip: str

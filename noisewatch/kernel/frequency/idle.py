@@ -43,7 +43,7 @@ POLL = "POLL"  # the spinning state, always the first
 
 
 class IdleState(Struct, frozen=True):
-    """One idle state of a CPU. None is unknown."""
+    """One idle state of a CPU. None means unknown."""
 
     index: int
     name: str | None
@@ -57,14 +57,14 @@ class IdleState(Struct, frozen=True):
 
 
 class CpuIdle(Struct, frozen=True):
-    """The idle states of one CPU. None is unknown; `states` is empty if the kernel has none for this CPU."""
+    """The idle states of one CPU. None means unknown; `states` is empty if the kernel has none for this CPU."""
 
     states: tuple[IdleState, ...] | None
     limit_us: int | None
 
 
 class Idle(Struct, frozen=True):
-    """The target CPUs' idle states, and the settings for all CPUs. None is unknown."""
+    """The target CPUs' idle states, and the settings for all CPUs. None means unknown."""
 
     cpus: Mapping[int, CpuIdle]
     request_us: int | None
@@ -178,7 +178,7 @@ MOST_CPUS = 128  # a file costs 2 to 10 us, and a CPU has up to ten
 
 
 class StateTime(Struct, frozen=True):
-    """How long a CPU has slept in one idle state since boot. None is unknown."""
+    """How long a CPU has slept in one idle state since boot. None means unknown."""
 
     index: int
     name: str | None

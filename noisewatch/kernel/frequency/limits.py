@@ -32,7 +32,7 @@ _DOMAIN = regex(r"package_(\d{1,4})_die_\d{1,4}|uncore\d{1,4}")
 
 
 class UncoreDomain(Struct, frozen=True):
-    """The frequency range from which the hardware chooses an uncore clock. None is unknown."""
+    """The frequency range from which the hardware chooses an uncore clock. None means unknown."""
 
     path: str
     min_khz: int | None
@@ -77,7 +77,7 @@ def _read_domain(reader: Reader, name: str, packages: frozenset[int]) -> UncoreD
 
 
 class FrequencyCap(Struct, frozen=True):
-    """The firmware's limit and the highest frequency in the CPU's table (kHz). None is unknown or not reported."""
+    """The firmware's limit and the highest frequency in the CPU's table (kHz). None means unknown or not reported."""
 
     limit_khz: int | None
     highest_khz: int | None

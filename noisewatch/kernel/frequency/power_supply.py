@@ -137,7 +137,7 @@ class VoltageAlarm(Struct, frozen=True):
 
 
 class SupplyVoltage(Struct, frozen=True):
-    """Whether the voltage is too low now, and whether it has been since boot. None is unknown."""
+    """Whether the voltage is too low now, and whether it has been since boot. None means unknown."""
 
     is_low: bool | None
     was_low: bool | None

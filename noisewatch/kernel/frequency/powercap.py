@@ -30,7 +30,7 @@ _parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits in the coarsest u
 
 
 class PowerLimit(Struct, frozen=True):
-    """A zone's long-term limit. None is unknown, or not reported."""
+    """A zone's long-term limit. None means unknown, or not reported."""
 
     path: str
     package: int
@@ -48,7 +48,7 @@ class PowerLimits(Struct, frozen=True):
 
 
 class Zone(Struct, frozen=True):
-    """A package's RAPL zone. None is unknown, or not reported."""
+    """A package's RAPL zone. None means unknown, or not reported."""
 
     path: str
     package: int

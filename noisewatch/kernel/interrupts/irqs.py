@@ -49,7 +49,7 @@ _NAMED_CHILDREN = ("block", "net")
 
 
 class Irq(Struct, frozen=True):
-    """One IRQ. None is unknown; Linux before 4.15 does not report `effective` CPUs."""
+    """One IRQ. None means unknown; Linux before 4.15 does not report `effective` CPUs."""
 
     irq: int
     allowed: CpuSet | None
@@ -61,7 +61,7 @@ class Irq(Struct, frozen=True):
 
     @property
     def is_managed(self) -> bool | None:
-        """Whether it is a device's IRQ whose CPUs only the kernel chooses; None is unknown."""
+        """Whether it is a device's IRQ whose CPUs only the kernel chooses; None means unknown."""
         if _is_fixed(self.actions, self.kind):
             return False
         return None if self.movable is None else not self.movable

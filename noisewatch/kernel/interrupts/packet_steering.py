@@ -25,7 +25,7 @@ _RECEIVES = regex(r"rx-\d{1,5}")
 
 
 class PacketSteering(Struct, frozen=True):
-    """The CPUs that process each queue's packets, by the path of the queue's mask; None is unknown."""
+    """The CPUs that process each queue's packets, by the path of the queue's mask; None means unknown."""
 
     cpus_by_path: Mapping[str, CpuSet | None] | None
     is_possible: bool = True  # False if queues have no such file

@@ -32,7 +32,7 @@ _COUNTERS = regex(r"(?:[!-~]+ -?\d{1,20}\n)+", re.ASCII)
 
 
 class Memory(Struct, frozen=True):
-    """The sizes in meminfo (kB, except counts of huge pages) and the counters in vmstat, by name; None is unknown."""
+    """The sizes in meminfo (kB, except counts of huge pages) and the counters in vmstat, by name; None: unknown."""
 
     kb_by_name: Mapping[str, int] | None
     count_by_name: Mapping[str, int] | None

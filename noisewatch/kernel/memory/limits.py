@@ -43,7 +43,7 @@ _HITS = ("high", "max", "oom")
 
 
 class MemoryLimit(Struct, frozen=True):
-    """One cgroup with a limit. None is unknown."""
+    """One cgroup with a limit. None means unknown."""
 
     folder: str
     limit_bytes: int

@@ -59,7 +59,7 @@ class MemoryNodes(Struct, frozen=True):
     distances: Mapping[int, Mapping[int, int]]
 
     def distance(self, one: int, other: int) -> int | None:
-        """Return the firmware's distance between two nodes, 10 from a node to itself; None is unknown."""
+        """Return the firmware's distance between two nodes, 10 from a node to itself; None means unknown."""
         return self.distances.get(one, {}).get(other)
 
 

@@ -19,7 +19,7 @@ _READ_ANEW = frozenset({STAT, SCHEDSTAT, INTERRUPTS, SOFTIRQS})
 
 
 class Counters(Struct, frozen=True):
-    """The per-CPU counters at one moment. None is unknown; `reason_by_path` has the reasons."""
+    """The per-CPU counters at one moment. None means unknown; `reason_by_path` has the reasons."""
 
     taken_at_ns: int
     cpu_time: Mapping[int, CpuTime] | None

@@ -95,7 +95,7 @@ def _folders(reader: Reader, folder: str) -> Iterator[str]:
 
 
 class PlacementReadings(Struct, frozen=True):
-    """The readings for a plan. None is unknown; `reason_by_path` has the reasons."""
+    """The readings for a plan. None means unknown; `reason_by_path` has the reasons."""
 
     nodes: MemoryNodes
     pin_trial: PinTrial  # with all online CPUs

@@ -114,7 +114,7 @@ _MOST_BIAS = 15  # four bits
 
 
 class Hardware(Struct, frozen=True):
-    """The hardware's state when the run began. None is unknown."""
+    """The hardware's state when the run began. None means unknown."""
 
     energy_bias: Knobs  # for target CPUs: 0 performance, 6 normal, 15 power saving
     sensors: Sensors
@@ -160,7 +160,7 @@ def _mark_incomplete(hardware: Hardware, path: str) -> Hardware:
 
 
 class Background(Struct, frozen=True):
-    """Counters of the machine's own activities. In all fields, None is unknown."""
+    """Counters of the machine's own activities. In all fields, None means unknown."""
 
     memory: Memory
     throttling: ThermalThrottling
@@ -189,7 +189,7 @@ def read_background(reader: Reader, target: CpuSet, settings: Settings, sensors:
 
 
 class KernelSettings(Struct, frozen=True):
-    """Settings of the kernel's own activities. In all fields, None is unknown."""
+    """Settings of the kernel's own activities. In all fields, None means unknown."""
 
     tracing: Tracing
     workqueues: Workqueues
@@ -210,7 +210,7 @@ def read_kernel_settings(reader: Reader) -> KernelSettings:
 
 
 class Settings(Struct, frozen=True):
-    """All settings of a machine. In all fields, None is unknown."""
+    """All settings of a machine. In all fields, None means unknown."""
 
     read_at_ns: int
     topology: Mapping[int, CpuPlace]
@@ -302,7 +302,7 @@ SETTINGS_LAST_NS = 10_000_000_000  # until settings are read again
 
 
 class Snapshot(Struct, frozen=True):
-    """Everything read from a machine at one moment. None is unknown; `reason_by_path` has the reasons."""
+    """Everything read from a machine at one moment. None means unknown; `reason_by_path` has the reasons."""
 
     taken_at_ns: int
     time_of_day: TimeOfDay | None

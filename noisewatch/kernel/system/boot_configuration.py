@@ -28,7 +28,7 @@ _MOST_FILES = 32
 
 
 class BootConfiguration(Struct, frozen=True):
-    """The options that matter to noise; None is unknown. `paths` is empty if there is no boot loader configuration."""
+    """The options that matter to noise; None: unknown. `paths` is empty if there is no boot loader configuration."""
 
     active: Options | None
     configured: Options | None

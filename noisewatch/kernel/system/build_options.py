@@ -46,7 +46,7 @@ class KernelConfig(Struct, frozen=True):
     path: str = PACKED
 
     def is_set(self, option: str) -> bool | None:
-        """Return whether the kernel has the option, built in or as a module; None is unknown."""
+        """Return whether the kernel has the option, built in or as a module; None means unknown."""
         value = self.value_by_option.get(option)
         if value is None:
             return False if self.is_whole else None
@@ -54,7 +54,7 @@ class KernelConfig(Struct, frozen=True):
 
     @property
     def tick_hz(self) -> int | None:
-        """The scheduler ticks per second on a CPU that is not tickless; None is unknown."""
+        """The scheduler ticks per second on a CPU that is not tickless; None means unknown."""
         value = self.value_by_option.get("HZ", "")
         return int(value) if value.isdecimal() and int(value) > 0 else None
 

@@ -84,7 +84,7 @@ AVAILABLE = f"{_FOLDER}/available_clocksource"
 
 
 class ClockSource(Struct, frozen=True):
-    """The clock source in use, and the available ones. None is unknown."""
+    """The clock source in use, and the available ones. None means unknown."""
 
     current: str | None
     available: tuple[str, ...] | None

@@ -32,7 +32,7 @@ _MOST_MESSAGES = 2**63 - 1
 
 
 class ErrorCounters(Struct, frozen=True):
-    """The controllers and ports that count errors; None is unknown, an empty tuple means none."""
+    """The controllers and ports that count errors; None means unknown, an empty tuple means none."""
 
     controllers: tuple[str, ...] | None
     ports: tuple[str, ...] | None
@@ -41,7 +41,7 @@ class ErrorCounters(Struct, frozen=True):
 
 
 class HardwareErrors(Struct, frozen=True):
-    """The error counts so far; None is unknown."""
+    """The error counts so far; None means unknown."""
 
     corrected_by_controller: Mapping[str, int | None]
     uncorrected_by_controller: Mapping[str, int | None]

@@ -106,7 +106,7 @@ _MAKERS = (  # they only make hardware, so their name in the firmware identifies
 
 
 class Firmware(Struct, frozen=True):
-    """The firmware's names, cleaned; None is unknown, or not reported."""
+    """The firmware's names, cleaned; None means unknown, or not reported."""
 
     vendor: str | None = None
     product: str | None = None

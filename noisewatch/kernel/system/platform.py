@@ -38,7 +38,7 @@ _STATES = ("Not affected", "Vulnerable", "Mitigation", "Unknown", "Processor vul
 
 
 class Vulnerabilities(Struct, frozen=True):
-    """The state of each processor vulnerability according to the kernel. None is unknown, as before Linux 4.15."""
+    """The state of each processor vulnerability according to the kernel. None means unknown, as before Linux 4.15."""
 
     state_by_name: Mapping[str, str] | None = None
     chosen: tuple[str, ...] | None = None  # boot options that change the kernel's default mitigations
@@ -94,7 +94,7 @@ _TSC_FLAGS = frozenset({"tsc", "constant_tsc", "nonstop_tsc", "tsc_known_freq", 
 
 
 class Platform(Struct, frozen=True):
-    """The kind of machine. None is unknown; `none` is known to be absent."""
+    """The kind of machine. None means unknown; `none` is known to be absent."""
 
     host: str | None
     kernel: str | None
@@ -113,7 +113,7 @@ class Platform(Struct, frozen=True):
 
     @property
     def tick_hz(self) -> int | None:
-        """The scheduler ticks per second on a CPU that is not tickless; None is unknown."""
+        """The scheduler ticks per second on a CPU that is not tickless; None means unknown."""
         return self.config.tick_hz if self.config is not None else None
 
 

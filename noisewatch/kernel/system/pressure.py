@@ -37,7 +37,7 @@ class Stall(Struct, frozen=True):
 
 
 class Pressure(Struct, frozen=True):
-    """The stalls by resource; None is unknown."""
+    """The stalls by resource; None means unknown."""
 
     cpu: Stall | None
     memory: Stall | None

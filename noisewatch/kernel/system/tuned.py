@@ -30,7 +30,7 @@ class TunedSession(Struct, frozen=True, omit_defaults=True):
     """A `noisewatch tune` whose changes are in effect; `owner` is its process, as a line of the machine's lock.
 
     `is_until_exit`: the changes are to be restored when the owner ends. `settings` is their number, None while the
-    owner makes them. `is_owner_alive` is not in the file; None is unknown.
+    owner makes them. `is_owner_alive` is not in the file; None means unknown.
     """
 
     owner: str

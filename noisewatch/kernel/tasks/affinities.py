@@ -41,7 +41,7 @@ class ServiceGroup(Struct, frozen=True):
 
 
 class Services(Struct, frozen=True):
-    """The allowed CPUs of systemd's services. None is unknown; without cgroup v2, `groups` is empty."""
+    """The allowed CPUs of systemd's services. None means unknown; without cgroup v2, `groups` is empty."""
 
     init_name: str | None
     init_allowed: CpuSet | None
@@ -74,7 +74,7 @@ def _read_group(reader: Reader, folder: str, name: str) -> ServiceGroup:
 
 
 class Workqueues(Struct, frozen=True):
-    """The CPUs of unbound work. None is unknown; queues without a mask of their own are bound by `allowed`."""
+    """The CPUs of unbound work. None means unknown; queues without a mask of their own are bound by `allowed`."""
 
     allowed: CpuSet | None
     requested: CpuSet | None

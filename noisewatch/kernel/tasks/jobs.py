@@ -181,7 +181,7 @@ class WallClock(Struct, frozen=True):
 
 
 class Jobs(Struct, frozen=True):
-    """The scheduled jobs. None is unknown; without systemd there are no timers."""
+    """The scheduled jobs. None means unknown; without systemd there are no timers."""
 
     clock: WallClock | None
     timers: tuple[Timer, ...] | None

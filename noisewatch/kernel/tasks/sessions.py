@@ -27,7 +27,7 @@ _USER_CLASSES = ("user", "user-early")  # without the greeter's sessions, and th
 
 
 class Sessions(Struct, frozen=True):
-    """The numbers of login sessions and their users. None is unknown."""
+    """The numbers of login sessions and their users. None means unknown."""
 
     sessions: int | None
     users: int | None

@@ -31,7 +31,7 @@ _FEWEST_TICKS = 2  # the error of /proc/stat
 
 
 class TimeOfTasks(Struct, frozen=True):
-    """The CPUs' time counters at one moment; None is unknown."""
+    """The CPUs' time counters at one moment; None means unknown."""
 
     at_ns: int
     cpu_time: Mapping[int, CpuTime] | None

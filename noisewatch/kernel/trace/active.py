@@ -42,7 +42,7 @@ _EVENT = regex(r"[\w.*-]{0,128}:[\w.*:-]{1,128}", re.ASCII)
 
 
 class Maker(Struct, frozen=True):
-    """The noisewatch process that created an instance, whether it still runs, and the traced CPUs. None is unknown."""
+    """The noisewatch process that created an instance, whether it still runs, and the traced CPUs. None: unknown."""
 
     owner: Owner
     is_alive: bool | None
@@ -50,7 +50,7 @@ class Maker(Struct, frozen=True):
 
 
 class TraceInstance(Struct, frozen=True):
-    """One ring buffer with its active tracer and events; None is unknown."""
+    """One ring buffer with its active tracer and events; None means unknown."""
 
     folder: str
     tracer: str | None
@@ -60,7 +60,7 @@ class TraceInstance(Struct, frozen=True):
 
 
 class Tracing(Struct, frozen=True):
-    """All ring buffers. None is unknown; no instances at all: the kernel cannot trace."""
+    """All ring buffers. None means unknown; no instances at all: the kernel cannot trace."""
 
     instances: tuple[TraceInstance, ...] | None
 

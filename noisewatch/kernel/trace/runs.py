@@ -72,7 +72,7 @@ class CpuPieces(Struct, frozen=True):
     """The trace of one CPU. `start_ns`, `end_ns` and `source` are its uninterrupted runs in order, without idleness."""
 
     cpu: int
-    lost_events: int | None  # None is unknown
+    lost_events: int | None  # None means unknown
     lost_pieces: int  # runs beyond the limit on their number
     unseen_switches: int  # switches without an event, noticed at the next event
     unseen_ns: int  # time since the event before; counted for the new thread, although the old one may have had the CPU

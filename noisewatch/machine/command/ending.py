@@ -89,7 +89,7 @@ class EndedCommand(Struct, frozen=True, kw_only=True):
     left_pids: frozenset[int] | None
     may_be_others: bool
     adopted_usage: ResourceUsage | None
-    allowed: CpuSet | None  # allowed CPUs of its first thread at the end; None is unknown
+    allowed: CpuSet | None  # allowed CPUs of its first thread at the end; None means unknown
     scheduling: str  # its first thread's /proc/PID/schedstat at the end; empty if missing
 
 

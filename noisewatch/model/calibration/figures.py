@@ -56,7 +56,7 @@ class Spread(Struct, frozen=True):
 
 
 class CpuFigures(Struct, frozen=True):
-    """The figures of one CPU. None is unknown: too little was measured, or the core does not support the figure."""
+    """The figures of one CPU. None means unknown: too little was measured, or the core does not support the figure."""
 
     cpu: int
     trouble: str | None

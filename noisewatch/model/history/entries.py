@@ -23,7 +23,7 @@ class Entry(Struct, frozen=True):
     cvs: Cvs
     figures: Mapping[Figure, float] = {}
     facts: Facts = {}
-    boot: str | None = None  # the machine's boot; None is unknown
+    boot: str | None = None  # the machine's boot; None means unknown
 
 
 class Acceptance(Struct, frozen=True):

@@ -30,7 +30,7 @@ class FactClass(StrEnum):
     SURROUNDINGS = "surroundings"
 
 
-FactsByName = Mapping[str, str | None]  # None is unknown
+FactsByName = Mapping[str, str | None]  # None means unknown
 Facts = Mapping[FactClass, FactsByName]
 
 
@@ -52,7 +52,7 @@ def knob_name(knob: Knob) -> str:
 
 
 def plain_line(fact: str | None) -> str | None:
-    """Return the fact as it is compared, stored and shown: one clean line of limited length; None is unknown."""
+    """Return the fact as it is compared, stored and shown: one clean line of limited length; None means unknown."""
     return clean(" ".join(fact.split()))[:_LONGEST] if fact is not None else None
 
 

@@ -113,7 +113,7 @@ def slowest_of(figure: Figure, value_by_cpu: Mapping[int, float]) -> tuple[int, 
 
 
 def gap_rates(gaps_per_s: float | None, count_by_edge_ns: Mapping[float, float] | None) -> dict[Figure, float | None]:
-    """Return one CPU's gap rates (per second) by length, from the rate of all gaps and a histogram; None is unknown.
+    """Return one CPU's gap rates (per second) by length, from the rate of all gaps and a histogram; None means unknown.
 
     The histogram has counts by the lower edges (ns) of its buckets. A bucket's width is a sixteenth of its values.
     """

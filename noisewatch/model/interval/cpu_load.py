@@ -22,7 +22,7 @@ _LONGEST_TICK_PERIOD_NS = 10_000_000
 
 
 class CpuLoad(Struct, frozen=True, dict=True):
-    """The time (ns) of one CPU within the interval, from /proc/stat in steps of 10 ms. None is unknown.
+    """The time (ns) of one CPU within the interval, from /proc/stat in steps of 10 ms. None means unknown.
 
     Most kernels sample a CPU's state at each tick, and miss tasks that run between two ticks. If the tick stops on idle
     CPUs, idle time is exact, and any time missing from the sum of all counters was busy.

@@ -72,7 +72,7 @@ class Culprit(Protocol):
 
 
 class Disturbance(Struct, frozen=True):
-    """The noise of one source on one CPU. `share` is a share of the interval. None is unknown."""
+    """The noise of one source on one CPU. `share` is a share of the interval. None means unknown."""
 
     kind: Kind
     name: str

@@ -38,7 +38,7 @@ class BenchmarkRun(Struct, frozen=True, kw_only=True):
 
 
 class MeasuredValue(Struct, frozen=True, kw_only=True):
-    """One value of a benchmark. Times are ns; `began_ns` is on CLOCK_MONOTONIC. None is unknown.
+    """One value of a benchmark. Times are ns; `began_ns` is on CLOCK_MONOTONIC. None means unknown.
 
     In the time beyond `ran_ns` and `waited_ns` the thread slept, or interrupts and the hypervisor had the CPU, if the
     kernel excludes them from a thread's time (CONFIG_IRQ_TIME_ACCOUNTING and CONFIG_PARAVIRT_TIME_ACCOUNTING).
@@ -59,7 +59,7 @@ class MeasuredValue(Struct, frozen=True, kw_only=True):
 
 
 class ValuesAround(Struct, frozen=True, kw_only=True):
-    """The load of the CPU and its siblings from the first to the last value. None is unknown, for the `unknowns`."""
+    """The load of the CPU and its siblings from the first to the last value. None means unknown, for the `unknowns`."""
 
     length_ns: int
     interrupted_ns: int | None  # estimated from counts of interrupts and typical costs, without the tick

@@ -19,7 +19,7 @@ from noisewatch.kernel.memory.nodes import NodePages
 
 
 class MemoryElsewhere(Struct, frozen=True):
-    """The `share` of memory on or from other nodes; None is unknown, for the `reason`.
+    """The `share` of memory on or from other nodes; None means unknown, for the `reason`.
 
     If `is_bound`, it is an upper bound, from all memory that the machine allocated in the same time.
     """
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 
 class ThreadPlacement(Struct, frozen=True, kw_only=True):
-    """The placement of one thread. Times are from the looks or the trace; None is unknown.
+    """The placement of one thread. Times are from the looks or the trace; None means unknown.
 
     `moves` counts the changes of CPU from one look to the next, `node_moves` and `kind_moves` the changes to another
     memory node or kind of core. Counts from a trace are exact, counts from looks are lower bounds. `migrations` is the
@@ -162,14 +162,14 @@ class Placement(Struct, frozen=True, kw_only=True):
 
     @property
     def seen_share(self) -> float | None:
-        """The observed share of the command's CPU time; None is unknown."""
+        """The observed share of the command's CPU time; None means unknown."""
         if self.traced_share is not None:
             return self.traced_share
         return min(self.seen_ns / self.used_ns, 1.0) if self.used_ns else None
 
     @property
     def sure_share(self) -> float | None:
-        """The share of the command's CPU time whose CPU is known; None is unknown."""
+        """The share of the command's CPU time whose CPU is known; None means unknown."""
         if self.traced_share is not None:
             return self.traced_share
         sure_ns = self.seen_ns - self.hidden_ns - self.uncounted_ns
@@ -215,7 +215,7 @@ def idle_shares(before: Snapshot, after: Snapshot, cpus: CpuSet) -> Mapping[int,
 
 
 class CpuGroups:
-    """The core, the memory node and the kind of core of each CPU; None is unknown."""
+    """The core, the memory node and the kind of core of each CPU; None means unknown."""
 
     def __init__(self, topology: Mapping[int, CpuPlace]) -> None:
         self._topology = topology

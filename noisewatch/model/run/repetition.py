@@ -26,7 +26,7 @@ class CommandUse(Struct, frozen=True):
 
     `stopped_ns` is the time for which a signal had stopped the command or its descendants, by the trace or by looks at
     its threads. `waited_ns` is the time for which its first thread was ready but waited for a CPU
-    (/proc/PID/schedstat); None is unknown. `ran_alone` is whether the first thread used nearly all of the CPU time.
+    (/proc/PID/schedstat); None means unknown. `ran_alone` is whether the first thread used nearly all of the CPU time.
     """
 
     user_ns: int
@@ -74,10 +74,10 @@ class Repetition(Struct, frozen=True, kw_only=True):
     books: Books
     own_cpu_ns: int  # CPU time of noisewatch itself within `span`
     windows: tuple[Interval, ...]
-    allowed: CpuSet | None  # allowed CPUs of the command's first thread at the end; None is unknown
-    name_by_left_pid: Mapping[int, str | None] | None = None  # processes left running; None is unknown
+    allowed: CpuSet | None  # allowed CPUs of the command's first thread at the end; None means unknown
+    name_by_left_pid: Mapping[int, str | None] | None = None  # processes left running; None means unknown
     held_up_ns: int = 0  # how late the kernel woke noisewatch although its CPU was free
-    seen_late_ns: int | None = 0  # the maximum delay in noticing its end; None is unknown
+    seen_late_ns: int | None = 0  # the maximum delay in noticing its end; None means unknown
     thread_waits: tuple[tuple[int, int], ...] = ()  # run time and wait for a CPU of each thread in the looks
     earlier_pids: frozenset[int] = frozenset()  # processes that earlier repetitions left running
     trace: TraceWindow | str = NOT_TRACED

@@ -229,7 +229,7 @@ def select_by_cause(
 ) -> SelectedByCause:
     """Return the statistics of the runs, selected by cause. Raise ValueError if there are no runs at all.
 
-    `are_undisturbed` has an entry for each time, in order; None is unknown. The times are those of measurements: runs
+    `are_undisturbed` has an entry for each time, in order; None: unknown. The times are those of measurements: runs
     that neither failed nor were cut short.
     """
     kept = [time for time, is_undisturbed in zip(times_s, are_undisturbed, strict=True) if is_undisturbed]
@@ -277,7 +277,7 @@ class VarianceParts(Struct, frozen=True):
 def parts_of(series: SeriesStatistics | None, of_machine: Bounds | None) -> VarianceParts:
     """Divide the variation of the series between the machine and the program.
 
-    `of_machine` is the CV that the machine alone causes in runs of this length, by a noise floor; None is unknown. A
+    `of_machine` is the CV that the machine alone causes in runs of this length, by a noise floor; None means unknown. A
     `series` of None means that no run counts. Machine and program are assumed to be independent, so their variances add
     up.
     """

@@ -92,7 +92,7 @@ class TracedCpu(Struct, frozen=True):
     """
 
     cpu: int
-    lost_events: int | None  # None is unknown
+    lost_events: int | None  # None means unknown
     unseen_switches: int
     main_thread: MeasuredCulprit | None
     culprits: tuple[MeasuredCulprit, ...]  # the costliest first

@@ -1,7 +1,7 @@
 """Frames from the sampler to the screen: the part of an interval that a screen shows.
 
 A frame contains a few figures per CPU, the top culprits, and the findings with their causes. It contains clocks, idle
-states, heat and power only while a screen needs them, and no raw tables. None is unknown. The sampler sends each frame
+states, heat and power only while a screen needs them, and no raw tables. None: unknown. The sampler sends each frame
 as a line of JSON and omits the values that the previous line had.
 """
 
@@ -58,7 +58,7 @@ class RunLine(Line, frozen=True):
 
 
 class PlaceLine(Line, frozen=True):
-    """One CPU's place in the topology. None is unknown; `siblings` are the CPUs of its core, itself included."""
+    """One CPU's place in the topology. None means unknown; `siblings` are the CPUs of its core, itself included."""
 
     cpu: int
     node: int | None = None
@@ -103,7 +103,7 @@ class IrqLine(Line, frozen=True):
 
 
 class IrqSetting(Line, frozen=True):
-    """The source of one row of /proc/interrupts or /proc/irq, and its affinity. None is unknown.
+    """The source of one row of /proc/interrupts or /proc/irq, and its affinity. None means unknown.
 
     Affinities are CPU lists: the IRQ may be delivered to `allowed`, and is delivered to `effective` (Linux 4.15).
     """
@@ -124,7 +124,7 @@ class IrqSetting(Line, frozen=True):
 
 
 class ClockGroup(Line, frozen=True):
-    """CPUs with the same cpufreq settings. None is unknown; `none` means that the driver has no such setting.
+    """CPUs with the same cpufreq settings. None means unknown; `none` means that the driver has no such setting.
 
     CpuLine has each CPU's current clock and governor.
     """
@@ -141,7 +141,7 @@ class ClockGroup(Line, frozen=True):
 
 
 class ClockCpu(Struct, frozen=True, omit_defaults=True):
-    """One CPU's figures except for its clock. Heat and slowdowns are those of its core. None is unknown."""
+    """One CPU's figures except for its clock. Heat and slowdowns are those of its core. None means unknown."""
 
     cpu: int
     awake_share: float | None = None  # of the interval, in C0: in no idle state
@@ -154,7 +154,7 @@ class ClockCpu(Struct, frozen=True, omit_defaults=True):
 
 
 class ClockPackage(Struct, frozen=True, omit_defaults=True):
-    """One package; `cpus` are its online CPUs. None is unknown."""
+    """One package; `cpus` are its online CPUs. None means unknown."""
 
     package: int
     cpus: str
@@ -239,7 +239,7 @@ KINDS = (
 
 
 class CpuLine(Line, frozen=True):
-    """One CPU in one interval. None is unknown, perhaps only so far."""
+    """One CPU in one interval. None means unknown, perhaps only so far."""
 
     cpu: int
     role: Role
@@ -307,7 +307,7 @@ class ClockLimits(Line, frozen=True):
 
 
 class Throttled(Line, frozen=True):
-    """How often heat or the power limit slowed these target CPUs' core or package; None is unknown."""
+    """How often heat or the power limit slowed these target CPUs' core or package; None means unknown."""
 
     what: str
     cpus: str
@@ -324,7 +324,7 @@ class CoolingLine(Line, frozen=True):
 
 
 class Temperature(Line, frozen=True):
-    """A sensor of the processor, by chip and label: `k10temp Tctl`. None is unknown."""
+    """A sensor of the processor, by chip and label: `k10temp Tctl`. None means unknown."""
 
     name: str
     celsius: float | None
@@ -332,7 +332,7 @@ class Temperature(Line, frozen=True):
 
 
 class Conditions(Line, frozen=True):
-    """Power, clock limits, throttling, cooling and heat. Normal values are left out; None is unknown."""
+    """Power, clock limits, throttling, cooling and heat. Normal values are left out; None means unknown."""
 
     mains_power: bool | str | None = None  # `none` if the machine does not report it
     clock_limits: tuple[ClockLimits, ...] = ()
@@ -376,7 +376,7 @@ class Frame(Struct, frozen=True):
     wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
     ahead_s: int | None = None  # by which the machine's local time is ahead of UTC
     places: tuple[PlaceLine, ...] | None = None  # if they changed or were never sent; None: unchanged
-    irqs: tuple[IrqLine, ...] | None = None  # None is unknown, as in the first snapshot ...
+    irqs: tuple[IrqLine, ...] | None = None  # None means unknown, as in the first snapshot ...
     no_irqs_reason: str | None = None  # ... or for that reason
     irq_settings: tuple[IrqSetting, ...] | None = None  # all of them if any has changed; None: unchanged
     irq_balancer: str | None = None  # the running program that may have moved interrupts: `irqbalance (pid 812)`

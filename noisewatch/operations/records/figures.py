@@ -229,7 +229,7 @@ def _mean(figure: Figure, cpus: Sequence[CalibratedCpuPart]) -> float | None:
 
 
 def value_of(figure: Figure, cpu: CalibratedCpuPart) -> float | None:
-    """Return one CPU's speed (ns per unit of work, or kHz) or rate of gaps; None is unknown."""
+    """Return one CPU's speed (ns per unit of work, or kHz) or rate of gaps; None means unknown."""
     if figure == Figure.CLOCK:
         return positive_number_of(cpu.effective_khz)
     if figure in GAPS_NS:

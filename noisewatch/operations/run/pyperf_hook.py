@@ -164,7 +164,7 @@ def _cost_ns(table: Interrupts, cpu: int) -> int | None:
 def _times(
     before: bytes | None, after: bytes | None, cpu: int, siblings: bytes | None
 ) -> tuple[int | None, dict[int, int] | None]:
-    """Return the steal time (ns) of the CPU, and the busy time (ns) of the core's other threads; None is unknown."""
+    """Return the steal time (ns) of the CPU, and the busy time (ns) of the core's other threads; None means unknown."""
     try:
         first, last = (parse_cpu_time((text or b"").decode("ascii", "replace")) for text in (before, after))
     except Malformed:

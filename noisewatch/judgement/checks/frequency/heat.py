@@ -81,7 +81,7 @@ def throttled(case: Case) -> Answer:
 
 
 def _events(interval: Interval) -> dict[str, int | None]:
-    """Return the growth of each throttling counter by path; None is unknown."""
+    """Return the growth of each throttling counter by path; None means unknown."""
     return {slowdown.path: slowdown.times for slowdown in slowdowns_of(interval)}
 
 

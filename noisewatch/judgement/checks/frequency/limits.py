@@ -133,7 +133,7 @@ def clock_capped(case: Case) -> Answer:
 
 
 class _Reading(Struct, frozen=True):
-    """The clock of one CPU, and the lowest clock that cpufreq promises under load; None is unknown.
+    """The clock of one CPU, and the lowest clock that cpufreq promises under load; None means unknown.
 
     `is_under_load`: the clock was measured, or is that of a busy CPU, or does not depend on load. Otherwise it is what
     cpufreq shows for a CPU that may be idle, which is low unless the governor `holds_high`. `path` is the file that is
@@ -242,7 +242,7 @@ def _is_unreadable(case: Case, knob: Knob) -> bool:
 
 
 def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
-    """Return whether the firmware's limit is below a clock that the CPU could otherwise reach; None is unknown."""
+    """Return whether the firmware's limit is below a clock that the CPU could otherwise reach; None means unknown."""
     if cap.limit_khz is None:
         return False if clock.driver in INTEL_DRIVERS else None  # these drivers export none
     is_pinned = clock.min_khz is not None and clock.min_khz == clock.max_khz

@@ -67,7 +67,7 @@ class CauseTotal(Struct, frozen=True):
 
 
 class GapsShown(Struct, frozen=True, kw_only=True):
-    """Gaps to be drawn. Lengths are in ns; None is unknown. Without gaps there are no percentiles."""
+    """Gaps to be drawn. Lengths are in ns; None means unknown. Without gaps there are no percentiles."""
 
     counts: Mapping[tuple[int, GapClass], int] = {}  # by length and cause
     looked_s: float  # measured time, summed over all CPUs

@@ -209,7 +209,7 @@ def table_rows(contrast: Contrast, width: int) -> list[Row]:
 
 
 class _Figure(Struct, frozen=True):
-    """A figure of both sides: a share (fraction of 1), a rate per second, or ns. None is unknown."""
+    """A figure of both sides: a share (fraction of 1), a rate per second, or ns. None means unknown."""
 
     name: str
     kind: str

@@ -150,7 +150,7 @@ def _unreadable_text(reasons: Mapping[str, str], width: int, is_whole: bool) -> 
 
 
 class ShownIrq(Struct, frozen=True):
-    """An IRQ and its number of interrupts since boot; None is unknown."""
+    """An IRQ and its number of interrupts since boot; None means unknown."""
 
     number: int
     count: int | None

@@ -127,7 +127,8 @@ def relative_to_second(difference: MeanDifference) -> MeanDifference:
 def against_itself_words(difference: MeanDifference) -> str:
     """Describe the smallest difference that can be shown, by a series of a command against itself."""
     if difference.interval is None or difference.smallest_shown is None:
-        return f"cannot tell what difference can be shown here: {_pairs(difference)}, but at least {FEWEST_PAIRS} are needed"
+        pairs = f"{_pairs(difference)}, but at least {FEWEST_PAIRS} are needed"
+        return f"cannot tell what difference can be shown here: {pairs}"
     shown = (
         f"differences of {share_text(difference.smallest_shown)} or more can be shown here with {_pairs(difference)} "
         f"({SIGNIFICANCE:.0%} false alarms, {POWER:.0%} power)"

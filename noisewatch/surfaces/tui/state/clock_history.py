@@ -186,11 +186,11 @@ class ClockHistory:
         return slowest if _UNKNOWN not in targets or 0 < slowest < (1 - DROP) * self._last_whole else _UNKNOWN
 
     def clocks(self, cpu: int, numbers: Iterable[int]) -> list[int | None]:
-        """Return the CPU's clock (kHz) by interval, stale clocks included; None is unknown or not kept."""
+        """Return the CPU's clock (kHz) by interval, stale clocks included; None means unknown or not kept."""
         return [abs(khz) or None for khz in self._khz.read(cpu, numbers)]
 
     def slowest(self, numbers: Iterable[int]) -> list[int | None]:
-        """Return the slowest target CPU's clock (kHz) by interval, preferably of CPUs with a tick; None is unknown."""
+        """Return the slowest target CPU's clock (kHz) by interval, preferably of CPUs with a tick; None: unknown."""
         return [abs(khz) or None for khz in self._slowest.read(numbers)]
 
     def are_stale(self, numbers: Iterable[int], cpu: int | None = None) -> list[bool]:
@@ -198,7 +198,7 @@ class ClockHistory:
         return [khz < 0 for khz in (self._slowest.read(numbers) if cpu is None else self._khz.read(cpu, numbers))]
 
     def means(self, numbers: Iterable[int]) -> list[float | None]:
-        """Return the target CPUs' mean clock (kHz) by interval, preferably of CPUs with a tick; None is unknown."""
+        """Return the target CPUs' mean clock (kHz) by interval, preferably of CPUs with a tick; None means unknown."""
         return _none_if_unknown(self._means.read(numbers))
 
     def distinct_clocks(self, cpus: Sequence[int], numbers: Iterable[int]) -> list[frozenset[int]]:
@@ -226,11 +226,11 @@ class ClockHistory:
         return drops
 
     def heat(self, numbers: Iterable[int]) -> list[float | None]:
-        """Return the highest temperature, as a share of the critical temperature, by interval; None is unknown."""
+        """Return the highest temperature, as a share of the critical temperature, by interval; None means unknown."""
         return _none_if_unknown(self._heat.read(numbers))
 
     def power(self, numbers: Iterable[int]) -> list[float | None]:
-        """Return the highest power of a target package as a share of PL1, by interval; None is unknown."""
+        """Return the highest power of a target package as a share of PL1, by interval; None means unknown."""
         return _none_if_unknown(self._power.read(numbers))
 
     def slowdown_causes(self, numbers: Iterable[int]) -> list[tuple[bool, bool]]:

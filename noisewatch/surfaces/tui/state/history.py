@@ -40,7 +40,7 @@ _DOUBLE = 2  # times the noise before: a new source of noise, also on a noisy ma
 
 
 def spikes_in(losses: Sequence[float | None]) -> list[int]:
-    """Return the indices at which a noise spike begins, the oldest first. `losses` are in ns/s; None is unknown."""
+    """Return the indices at which a noise spike begins, the oldest first. `losses` are in ns/s; None means unknown."""
     return [index for index in range(len(losses)) if is_spike_at(losses, index)]
 
 
@@ -236,12 +236,12 @@ class CpuReadings:
         self._degrees.add({cpu: _in_a_byte(max(celsius, 0)) for cpu, celsius in celsius_by_cpu(frame).items()})
 
     def interrupts(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """Return the CPU's interrupts of all kinds per second, by interval; None is unknown or not kept."""
+        """Return the CPU's interrupts of all kinds per second, by interval; None means unknown or not kept."""
         values = self._rates.read(cpu, numbers)
         return [None if not value else 2 ** ((value - 1) / _STEPS) - 1 for value in values]
 
     def celsius(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """Return the temperature (°C) of the CPU's core or else package, by interval; None is unknown or not kept."""
+        """Return the temperature (°C) of the CPU's core or else package, by interval; None: unknown or not kept."""
         return [None if not value else float(value - 1) for value in self._degrees.read(cpu, numbers)]
 
 

@@ -27,7 +27,7 @@ _NO_SETTINGS: Mapping[str, IrqSetting] = {}
 
 
 class IrqRow(Struct, frozen=True):
-    """A row of /proc/interrupts, or all rows of a device. Rates are per second; a `total` of None is unknown."""
+    """A row of /proc/interrupts, or all rows of a device. Rates are per second; a `total` of None means unknown."""
 
     label: str
     name: str
@@ -158,7 +158,7 @@ class IrqHistory:
         return number <= self._lost_until and (rates is None or number < rates.begin)
 
     def rates(self, label: str, numbers: Iterable[int]) -> list[float | None]:
-        """Return the IRQ's interrupts per second on all CPUs together, by interval; None is unknown or not kept.
+        """Return the IRQ's interrupts per second on all CPUs together, by interval; None means unknown or not kept.
 
         If a CPU that the IRQ may go to was not counted, the rate is unknown unless the other CPUs' rate is high.
         """

@@ -17,7 +17,7 @@ _WRITTEN = regex(rb"^wchar: (\d+)$", re.MULTILINE)
 class Usage(Struct, frozen=True):
     """The resources used so far; this process wrote `written_bytes`, nearly all to the terminal.
 
-    None is unknown.
+    None means unknown.
     """
 
     at_s: float
