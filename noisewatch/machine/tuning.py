@@ -196,6 +196,11 @@ class JournalFile:
         os.fsync(self._file)
 
 
+def read_public_file(journal: Path) -> str:
+    """Return the content of the file beside the journal that all users may read. Raise OSError."""
+    return journal.with_name(_PUBLIC).read_text("utf-8", "replace")
+
+
 @contextmanager
 def opened_journal(path: Path, waits: bool = False) -> Iterator[JournalFile]:
     """Open the journal, create it if it is missing, and lock it.

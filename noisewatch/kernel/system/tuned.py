@@ -68,8 +68,12 @@ class Tuned(Struct, frozen=True):
         if not self.sessions:
             return "not tuned by noisewatch"
         counts = [session.settings for session in self.sessions if session.settings is not None]
-        is_complete = len(counts) == len(self.sessions)
-        settings = describe_count(sum(counts), "setting") if is_complete else "in progress"
+        settings = describe_count(sum(counts), "setting")
+        open_sessions = [session for session in self.sessions if session.settings is None]
+        if any(session.is_owner_alive is not False for session in open_sessions):
+            settings = "in progress"
+        elif open_sessions:
+            settings += ", and those of an interrupted tune"
         return f"tuned since {describe_minute(self.sessions[0].began_s)}: {settings}"
 
 

@@ -182,7 +182,7 @@ def parse_journal(content: bytes) -> Journal:
             results.pop(line.seq, None)
         elif text.strip():
             damaged.append(number)
-    if not sessions and (damaged or rest.strip()):
+    if (lines or rest.strip()) and not any(map(_parsed, lines)):
         raise Malformed("a journal of noisewatch tune", (lines[0] if lines else rest)[:40].decode("utf-8", "replace"))
     entries = tuple(Entry(intent, results.get(seq), session) for seq, (intent, session) in intents.items())
     return Journal(tuple(sessions), frozenset(complete), entries, tuple(damaged), _last_seq(lines))

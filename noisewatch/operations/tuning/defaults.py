@@ -15,7 +15,7 @@ from noisewatch.errors import Malformed, UsageError, system_reason
 from noisewatch.kernel.system.tuning import FileChange
 from noisewatch.machine.tuning import Settings, opened_journal
 from noisewatch.operations.tuning.states import are_equal
-from noisewatch.operations.tuning.tune import JOURNAL, has_journal
+from noisewatch.operations.tuning.tune import JOURNAL, forget_tuning, has_changes
 from noisewatch.operations.tuning.tuner import Changed, Outcome
 
 _CPUS = "/sys/devices/system/cpu"
@@ -149,15 +149,22 @@ def preview_defaults(settings: Settings | None = None) -> list[Changed]:
 
 
 def set_defaults(settings: Settings | None = None, path: Path = JOURNAL) -> list[Changed]:
-    """Set the kernel's defaults, and return the outcomes.
+    """Set the kernel's defaults, forget what was tuned, and return the outcomes.
 
-    Raise UsageError if a journal exists, because its values are not a guess.
+    Raise UsageError if the journal has changes of this boot, because its values are not a guess.
     """
     settings = settings or Settings()
-    if has_journal(path):
-        raise UsageError(f"{path} has the earlier values: noisewatch restore restores them")
+    require_no_changes(path)
     with opened_journal(path):  # no other process tunes meanwhile
-        return [_set(settings, changed) for changed in preview_defaults(settings)]
+        outcomes = [_set(settings, changed) for changed in preview_defaults(settings)]
+    forget_tuning(path)
+    return outcomes
+
+
+def require_no_changes(path: Path = JOURNAL) -> None:
+    """Raise UsageError if the journal has changes of this boot."""
+    if has_changes(path):
+        raise UsageError(f"{path} has the earlier values: noisewatch restore restores them")
 
 
 def _set(settings: Settings, wanted: Changed) -> Changed:

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from noisewatch.errors import CannotMeasure, UsageError
+from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.noise.tuning_effect import Period, StatePair, TuningEffect, effect_of, pair_periods, period_of
 from noisewatch.kernel.calibration import CalibrationOptions, read_calibration
 from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -27,7 +27,7 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.tuning.guardian import start_guardian
 from noisewatch.operations.tuning.schedule import Candidate, Schedule, order_of
 from noisewatch.operations.tuning.states import are_equal, change_key, is_side_effect
-from noisewatch.operations.tuning.tune import JOURNAL, failed, read_tuning, restore_host, tune_host
+from noisewatch.operations.tuning.tune import JOURNAL, failed, require_untuned, restore_host, tune_host
 from noisewatch.operations.tuning.tuner import Changed, Outcome, is_refused_partition
 
 _SETTLING_S = 0.2  # before each period, whether the state has just changed or not
@@ -78,10 +78,7 @@ def measure_tuning(
     An interrupt ends the measurement, which has the results until then. Raise UsageError if the machine is already
     tuned, or the journal cannot be written.
     """
-    if read_tuning(settings=settings, path=path).changes:
-        raise UsageError(
-            "the machine is tuned: restore it first (sudo noisewatch restore), to measure without and with"
-        )
+    require_untuned(settings, path)
     start_guardian(session, settings, path)
     done = TuningMeasurement()
     end_s = clock() + schedule.total_s
@@ -132,7 +129,6 @@ class Switch:
     def _turn_on(self) -> None:
         self.is_on, self._in_effect = True, {}  # on also if only a part of the changes can be made
         outcomes = tune_host(self.candidate.plan, self._session, _ignore, self._settings, self._path, waits=True)
-        outcomes = [_as_refused(changed) if _is_without_effect(changed) else changed for changed in outcomes]
         refused = [changed for changed in outcomes if changed.outcome == Outcome.REFUSED]
         done = {
             change_key(changed.change): changed
@@ -173,16 +169,6 @@ class Switch:
         if changes and self.outcome in (None, outcome):
             self.outcome = outcome
             self.troubles += changes
-
-
-def _is_without_effect(changed: Changed) -> bool:
-    """Return whether the kernel accepted the change, but kept the state."""
-    before, now = changed.before, changed.now
-    return changed.outcome == Outcome.DONE and before is not None and now is not None and are_equal(before, now)
-
-
-def _as_refused(changed: Changed) -> Changed:
-    return replace(changed, outcome=Outcome.REFUSED, reason=f"the kernel kept {changed.before}")
 
 
 class _CandidateRun:

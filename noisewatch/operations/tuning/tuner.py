@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.errors import system_reason
+from noisewatch.errors import UsageError, system_reason
 from noisewatch.kernel.system.tuning import (
     Change,
     Complete,
@@ -181,6 +181,8 @@ class Tuner:
         now = _state_or_none(self._settings, change, lambda state: bool(reason) or state != intent.before)
         if not reason and makes_partition(change):
             reason = "" if now == requested_state(change) else f"the kernel reports: {now}"
+        elif not reason and now is not None and are_equal(now, intent.before) and not settles_late(change):
+            reason = f"the kernel kept {now}"
         return Changed(change, Outcome.REFUSED if reason else Outcome.DONE, intent.before, now, reason)
 
     def _take_back(self, outcomes: Iterable[Changed]) -> None:
@@ -227,8 +229,8 @@ def restore(
 
     A state that another program has set since is left, unless forced. What the kernel refuses is tried once more at
     the end: some settings can be written only after others. Changes that need no more restoring are noted in the
-    journal, so restoring may be interrupted at any moment and repeated. Raise UsageError if the journal cannot be
-    written.
+    journal, so restoring may be interrupted at any moment and repeated. A full disk leaves no room for notes, but
+    stops no restoring.
     """
     outcomes: list[Changed] = []
     refused: list[Entry] = []
@@ -253,7 +255,8 @@ def preview(settings: Settings, entries: Sequence[Entry], is_forced: bool = Fals
 
 def _note(journal: JournalFile, entry: Entry, changed: Changed, listener: Listener) -> None:
     if changed.outcome in (Outcome.DONE, Outcome.UNCHANGED, Outcome.MISSING):
-        journal.append(encode_line(Restored(entry.intent.seq)), is_synced=False)
+        with suppress(UsageError):
+            journal.append(encode_line(Restored(entry.intent.seq)), is_synced=False)
     listener(changed)
 
 

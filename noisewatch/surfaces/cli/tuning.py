@@ -12,8 +12,8 @@ from noisewatch.errors import UsageError
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.tuning.guardian import tuned_host
 from noisewatch.operations.tuning.plan import TuningPlan, read_plan
-from noisewatch.operations.tuning.tune import new_session
-from noisewatch.operations.tuning.tuner import Changed
+from noisewatch.operations.tuning.tune import failed, new_session
+from noisewatch.operations.tuning.tuner import Changed, Outcome
 from noisewatch.program import as_root, is_root
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.commands.preflight import preflight_options
@@ -60,14 +60,18 @@ def tuned_for_command(plan: TuningPlan, is_quiet: bool = False) -> Iterator[None
     """
     session = new_session(plan.verdict.case.target, is_until_exit=True)
     restored: list[Changed] = []
+    is_tuned = False
     try:
         with tuned_host(plan, session, restored.append) as outcomes:
             restored.clear()
-            if not is_quiet:
+            if not is_quiet or failed(outcomes):
                 _print(text_of_tuning(outcomes, "the command ends"))
+            is_tuned = any(changed.outcome == Outcome.DONE for changed in outcomes)
             yield
     finally:
-        if restored and not is_quiet:
+        if is_tuned and not restored:
+            _print("noisewatch: the settings were restored before the command ended, by another noisewatch\n")
+        elif restored and (not is_quiet or failed(restored)):
             _print(text_of_restoring(restored))
 
 

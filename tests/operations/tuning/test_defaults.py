@@ -10,9 +10,14 @@ import pytest
 from noisewatch.errors import UsageError
 from noisewatch.kernel.system.tuning import FileChange, is_tunable
 from noisewatch.operations.tuning.defaults import preview_defaults, set_defaults
+from noisewatch.operations.tuning.plan import PlannedChange, TuningPlan
+from noisewatch.operations.tuning.tune import new_session, tune_host
 from noisewatch.operations.tuning.tuner import Changed, Outcome
 from noisewatch.surfaces.reports.tuning.text import text_of_defaults
+from tests.judgement.judging import judged_by_settings
 from tests.operations.tuning.host import WrittenHost
+from tests.written.quiet_machine import quiet_files
+from tests.written.topologies import machine_of
 
 _CPUS = "/sys/devices/system/cpu"
 _CPUFREQ, _IDLE = f"{_CPUS}/cpu2/cpufreq", f"{_CPUS}/cpu2/cpuidle"
@@ -110,8 +115,10 @@ def test_the_report_calls_the_defaults_a_guess_and_lists_what_was_refused(tmp_pa
 
 def test_a_journal_outranks_a_guess(tmp_path: Path) -> None:
     journal = tmp_path / "tune.jsonl"
-    journal.write_text("{}\n")
     host = _host(tmp_path)
+    change = FileChange("/proc/sys/vm/swappiness", "10")
+    plan = TuningPlan(judged_by_settings(machine_of(quiet_files())), (), (), (PlannedChange(change, "60"),))
+    tune_host(plan, new_session(frozenset({2})), lambda outcome: None, host, journal)
     before = host.state()
     with pytest.raises(UsageError, match="noisewatch restore restores them"):
         set_defaults(host, journal)

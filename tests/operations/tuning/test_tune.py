@@ -8,8 +8,19 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import UsageError
+from noisewatch.machine.tuning import JournalFile
+from noisewatch.operations.tuning.defaults import set_defaults
 from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
-from noisewatch.operations.tuning.tune import failed, has_journal, new_session, read_tuning, restore_host, tune_host
+from noisewatch.operations.tuning.tune import (
+    failed,
+    has_journal,
+    new_session,
+    read_loss,
+    read_published,
+    read_tuning,
+    restore_host,
+    tune_host,
+)
 from noisewatch.surfaces.reports.tuning.text import text_of_plan, text_of_restoring, text_of_status, text_of_tuning
 from tests.judgement.judging import judged_by_settings
 from tests.operations.tuning.host import WrittenHost
@@ -62,6 +73,50 @@ def test_a_tuned_host_is_listed_and_restored(host: WrittenHost, path: Path, plan
     assert host.state() == before
     assert not has_journal(path)
     assert text_of_restoring(restore_host(_ignore, settings=host, path=path)).startswith("not tuned")
+
+
+@pytest.mark.parametrize("damage", ["a line", "the end", "all"])
+def test_changes_that_a_damaged_journal_lost_are_reported_until_the_defaults_are_set(
+    damage: str, host: WrittenHost, path: Path, plan: TuningPlan
+) -> None:
+    tune_host(plan, new_session(_TARGET), _ignore, host, path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    (at,) = [number for number, line in enumerate(lines) if b"cpu3" in line]
+    lines[at] = b"rubbish\n"
+    path.write_bytes(b"".join({"a line": lines, "the end": lines[:at], "all": []}[damage]))
+    before = [host.read(governor) for governor in _GOVERNORS]
+    outcomes = restore_host(_ignore, settings=host, path=path)
+    loss = read_loss(path)
+    expected = {"a line": "damaged lines (", "the end": "the end of the journal is missing", "all": "it is missing"}
+    assert loss is not None
+    assert expected[damage] in loss
+    assert loss in text_of_restoring(outcomes, loss=loss)
+    assert "not tuned" not in text_of_status(read_tuning(settings=host, path=path))
+    assert read_published(path).sessions  # for all other users the machine is still tuned
+    assert [host.read(governor) for governor in _GOVERNORS][1] == before[1] == "performance"
+    with pytest.raises(UsageError, match="--to-defaults"):
+        tune_host(plan, new_session(_TARGET), _ignore, host, path)
+    set_defaults(host, path)
+    assert read_loss(path) is None
+    assert text_of_status(read_tuning(settings=host, path=path)).startswith("not tuned")
+    assert read_published(path).sessions == ()
+
+
+def test_a_full_disk_stops_no_restoring(
+    host: WrittenHost, path: Path, plan: TuningPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = host.state()
+    tune_host(plan, new_session(_TARGET), _ignore, host, path)
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise UsageError("no space left on device")
+
+    monkeypatch.setattr(JournalFile, "append", refuse)
+    outcomes = restore_host(_ignore, settings=host, path=path)
+    assert text_of_restoring(outcomes) == "2 settings restored\n"
+    assert host.state() == before
+    assert not has_journal(path)
+    assert read_loss(path) is None
 
 
 def test_a_setting_that_another_program_changed_is_left_and_listed(

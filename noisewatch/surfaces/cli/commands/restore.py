@@ -5,16 +5,20 @@ from __future__ import annotations
 from argparse import Namespace
 
 from noisewatch.errors import UsageError
-from noisewatch.operations.tuning.defaults import preview_defaults, set_defaults
-from noisewatch.operations.tuning.tune import failed, has_journal, read_tuning, restore_host
+from noisewatch.operations.tuning.defaults import preview_defaults, require_no_changes, set_defaults
+from noisewatch.operations.tuning.tune import failed, has_journal, read_loss, read_tuning, restore_host
 from noisewatch.operations.tuning.tuner import Changed
+from noisewatch.program import is_root
 from noisewatch.surfaces.cli.tuning import require_root
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.tuning.text import text_of_defaults, text_of_restoring
 
 
 def run(arguments: Namespace) -> int:
-    """Restore what tune has changed. Return 3 if a setting was left, because it was refused or changed since."""
+    """Restore what tune has changed.
+
+    Return 3 if a setting was left, because it was refused, changed since, or is not in the journal.
+    """
     if arguments.to_defaults:
         return _restore_defaults(arguments)
     if arguments.yes:
@@ -22,11 +26,13 @@ def run(arguments: Namespace) -> int:
     if has_journal():
         require_root("restore", ["restore"] + ["--dry-run"] * arguments.dry_run + ["--force"] * arguments.force)
     if arguments.dry_run:
-        print_answer(text_of_restoring(read_tuning(arguments.force).changes, is_preview=True))
+        status = read_tuning(arguments.force)
+        print_answer(text_of_restoring(status.changes, is_preview=True, loss=status.loss))
         return 0
     outcomes = restore_host(_ignore, arguments.force)
-    print_answer(text_of_restoring(outcomes))
-    return 3 if failed(outcomes) else 0
+    loss = read_loss()
+    print_answer(text_of_restoring(outcomes, loss=loss))
+    return 3 if failed(outcomes) or loss is not None else 0
 
 
 def _restore_defaults(arguments: Namespace) -> int:
@@ -35,6 +41,8 @@ def _restore_defaults(arguments: Namespace) -> int:
     is_preview = arguments.dry_run or not arguments.yes
     if not is_preview:
         require_root("restore --to-defaults", ["restore", "--to-defaults", "--yes"])
+    if is_root():
+        require_no_changes()
     outcomes = preview_defaults() if is_preview else set_defaults()
     print_answer(text_of_defaults(outcomes, is_preview))
     return 3 if failed(outcomes) else 0

@@ -7,7 +7,14 @@ from argparse import Namespace
 
 from noisewatch.errors import Unreadable, UsageError
 from noisewatch.operations.tuning.guardian import run_command
-from noisewatch.operations.tuning.tune import failed, new_session, read_public_tuning, read_tuning, tune_host
+from noisewatch.operations.tuning.tune import (
+    failed,
+    new_session,
+    read_public_tuning,
+    read_tuning,
+    require_untuned,
+    tune_host,
+)
 from noisewatch.operations.tuning.tuner import Changed
 from noisewatch.program import as_root, is_root
 from noisewatch.surfaces.cli.measuring import measure, schedule_of
@@ -32,7 +39,7 @@ def run(arguments: Namespace) -> int:
     """
     command = arguments.argv[1:] if arguments.argv[:1] == ["--"] else arguments.argv
     if arguments.until_exit != bool(command):
-        raise UsageError("--until-exit needs a command: noisewatch tune --until-exit -- COMMAND")
+        raise UsageError("a command and --until-exit need each other: noisewatch tune --until-exit -- COMMAND")
     _require_meaning(arguments)
     if arguments.status:
         return _print_status()
@@ -41,6 +48,8 @@ def run(arguments: Namespace) -> int:
         if not is_live:
             raise UsageError("only this host can be tuned; --dry-run lists the changes for a copy or a recording")
         require_root("tune", ["tune", *tuning_words(arguments), *(["--until-exit", "--", *command] if command else [])])
+        if arguments.measure:
+            require_untuned()
     schedule = schedule_of(arguments, plan) if arguments.measure else None
     _print(text_of_plan(plan), bool(command))
     if schedule is not None:

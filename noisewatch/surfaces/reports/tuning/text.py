@@ -20,7 +20,7 @@ from noisewatch.kernel.system.tuning import (
 )
 from noisewatch.operations.tuning.plan import PlannedChange, TuningPlan
 from noisewatch.operations.tuning.states import requested_state
-from noisewatch.operations.tuning.tune import TuningStatus
+from noisewatch.operations.tuning.tune import AFTER_LOSS, TuningStatus
 from noisewatch.operations.tuning.tuner import Changed, Outcome
 from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_minute
@@ -41,9 +41,13 @@ def text_of_plan(plan: TuningPlan) -> str:
         lines += _planned_lines(step.changes)
     if plan.requested:
         lines += ["requested by --set:", *_planned_lines(plan.requested)]
+    tuned = plan.verdict.case.snapshot.settings.tuned
+    if tuned is not None and tuned.sessions:
+        is_brief = any(session.is_until_exit for session in tuned.sessions)
+        lines.append(f"already {tuned.summary}{' (some until another command ends)' if is_brief else ''}")
     if plan.left:
         names = ", ".join(finding.check.id for finding in plan.left)
-        lines += ["", f"Not done by tune, in whole or in part: {names}", "(noisewatch explain ID shows what to do)"]
+        lines += ["", f"Left to you, in whole or in part: {names}", "(noisewatch explain ID shows what to do)"]
     return "\n".join([*lines, ""])
 
 
@@ -67,9 +71,12 @@ def text_of_tuning(outcomes: Sequence[Changed], until: str = "`noisewatch restor
     return "\n".join([*lines, ""])
 
 
-def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False) -> str:
-    """Return how many settings were, or would be, restored, and those that were not, with the reason."""
-    if not outcomes:
+def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False, loss: str | None = None) -> str:
+    """Return how many settings were, or would be, restored, and those that were not, with the reason.
+
+    `loss`: the changes that the journal no longer contains.
+    """
+    if not outcomes and loss is None:
         return NOT_TUNED
     done = sum(changed.outcome == Outcome.DONE for changed in outcomes)
     lines = _state_lines(outcomes, is_back=True) if is_preview else []
@@ -82,6 +89,7 @@ def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False) -> 
         lines.append("noisewatch restore --force restores also what another program has changed")
     if any(changed.outcome == Outcome.OFFLINE for changed in outcomes):
         lines.append("noisewatch restore restores the settings of an offline CPU when it is online again")
+    lines += _loss_lines(loss)
     return "\n".join([*lines, ""])
 
 
@@ -99,15 +107,18 @@ def text_of_defaults(outcomes: Sequence[Changed], is_preview: bool) -> str:
 
 def text_of_status(status: TuningStatus) -> str:
     """Return since when this host is tuned and for which CPUs, and the changes in effect."""
-    damage = [f"damaged lines of the journal: {', '.join(map(str, status.damaged))}"] if status.damaged else []
     if not status.changes:
-        return "\n".join([NOT_TUNED.rstrip(), *damage, ""])
+        return NOT_TUNED if status.loss is None else "\n".join([*_loss_lines(status.loss), ""])
     first = status.sessions[0]
     cpus = name_cpus({cpu for session in status.sessions for cpu in parse_cpu_list(session.cpus)})
     in_effect = sum(changed.outcome == Outcome.DONE for changed in status.changes)
     head = f"tuned since {describe_minute(first.began_s)} for {cpus}: {describe_count(in_effect, 'setting')}"
-    lines = [head, *_state_lines(status.changes), *_failure_lines(status.changes), *damage]
+    lines = [head, *_state_lines(status.changes), *_failure_lines(status.changes), *_loss_lines(status.loss)]
     return "\n".join([*lines, "restore: sudo noisewatch restore", ""])
+
+
+def _loss_lines(loss: str | None) -> list[str]:
+    return [] if loss is None else [f"not all changes are in the journal: {loss} ({AFTER_LOSS})"]
 
 
 def _state_lines(outcomes: Iterable[Changed], is_back: bool = False) -> list[str]:

@@ -8,6 +8,7 @@ from tests.written.quiet_machine import process
 
 _OWNER = process(900, "noisewatch", 0, 5)
 _GONE = {"process 900 is gone": True}
+_IN_CONTAINER = {"/run/systemd/container": "docker\n"}
 _OTHER_BOOT = {BOOT_ID: "another boot\n"}
 
 
@@ -27,6 +28,8 @@ EXAMPLES = [
     Example("tuning-left-behind", "pass", _UNTIL_EXIT | _OTHER_BOOT, "not tuned", answers=_GONE),
     Example("tuning-left-behind", "pass", {}, "not tuned"),
     Example("tuning-left-behind", "unknown", _UNTIL_EXIT, "cannot be seen", answers={"process 900 is gone": False}),
+    Example("tuning-left-behind", "unknown", _IN_CONTAINER, "a container does not see"),
+    Example("tuning-left-behind", "pass", _LASTING | _IN_CONTAINER, "12 settings", answers=_GONE),
     Example("tuning-left-behind", "unknown", {PATH: "rubbish\n"}, "expected"),
     Example("tuning-left-behind", "unknown", _LASTING, gone=(BOOT_ID,)),
     Example("tuning-left-behind", "not-applicable", {}, "copied", is_copy=True),
