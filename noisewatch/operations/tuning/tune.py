@@ -124,7 +124,7 @@ def read_loss(path: Path = JOURNAL) -> str | None:
 
 def _loss_of_all(published: Tuned, boot_id: str) -> str | None:
     sessions = _published_sessions(published, boot_id)
-    return f"it is missing, but the machine is {published.summary}" if sessions else None
+    return f"the journal is missing ({published.summary})" if sessions else None
 
 
 def _loss_of(journal: Journal, published: Tuned, boot_id: str) -> str | None:
@@ -133,12 +133,12 @@ def _loss_of(journal: Journal, published: Tuned, boot_id: str) -> str | None:
         return None
     if journal.damaged:
         lines = ", ".join(map(str, journal.damaged))
-        return f"damaged lines ({lines}): changes in them cannot be restored"
+        return f"damaged lines of the journal ({lines}), so changes in them cannot be restored"
     complete = {(session.owner, session.began_s) for session in journal.complete}
     is_cut = any(
         session.settings is not None and (session.owner, session.began_s) not in complete for session in sessions
     )
-    return "the end of the journal is missing: changes in it cannot be restored" if is_cut else None
+    return "the end of the journal is missing, so changes in it cannot be restored" if is_cut else None
 
 
 def _published_sessions(published: Tuned, boot_id: str) -> tuple[TunedSession, ...]:

@@ -118,7 +118,7 @@ def text_of_status(status: TuningStatus) -> str:
 
 
 def _loss_lines(loss: str | None) -> list[str]:
-    return [] if loss is None else [f"not all changes are in the journal: {loss} ({AFTER_LOSS})"]
+    return [] if loss is None else [f"{loss}: {AFTER_LOSS}"]
 
 
 def _state_lines(outcomes: Iterable[Changed], is_back: bool = False) -> list[str]:
