@@ -87,7 +87,11 @@ def test_changes_that_a_damaged_journal_lost_are_reported_until_the_defaults_are
     before = [host.read(governor) for governor in _GOVERNORS]
     outcomes = restore_host(_ignore, settings=host, path=path)
     loss = read_loss(path)
-    expected = {"a line": "damaged lines of the journal (", "the end": "the end of the journal is missing", "all": "the journal is missing ("}
+    expected = {
+        "a line": "damaged lines of the journal (",
+        "the end": "the end of the journal is missing",
+        "all": "the journal is missing (",
+    }
     assert loss is not None
     assert expected[damage] in loss
     assert loss in text_of_restoring(outcomes, loss=loss)
