@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -292,8 +293,11 @@ def _restore_one(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
         _set_back(settings, change, before)
         now = read_settled_state(settings, change, lambda state: are_equal(state, before))
     except OSError as error:
-        has_exited = isinstance(error, ExitedError)
-        return replace(decided, outcome=Outcome.MISSING if has_exited else Outcome.REFUSED, reason=system_reason(error))
+        if isinstance(error, ExitedError):
+            return replace(decided, outcome=Outcome.MISSING, reason=system_reason(error))
+        is_in_use = isinstance(change, GroupChange) and error.errno == errno.EBUSY
+        reason = "processes are still in it: end them, and restore again" if is_in_use else system_reason(error)
+        return replace(decided, outcome=Outcome.REFUSED, reason=reason)
     if are_equal(now, before) or before == ABSENT:
         return replace(decided, now=now)
     return replace(decided, outcome=Outcome.REFUSED, now=now, reason=f"the kernel made it {now}")

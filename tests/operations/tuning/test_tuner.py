@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from noisewatch.errors import UsageError
 from noisewatch.judgement.fixes.actions import MakePartition, Run, StopEvents, move, write, write_all
 from noisewatch.judgement.fixes.changes import changes_of
-from noisewatch.kernel.system.tuning import LARGEST, Change, Journal, Session, ThreadChange, parse_journal
+from noisewatch.kernel.system.tuning import LARGEST, Change, GroupChange, Journal, Session, ThreadChange, parse_journal
 from noisewatch.machine.tuning import LiveThread, opened_journal
 from noisewatch.operations.tuning.tuner import Changed, Outcome, Tuner, preview, restore
 from tests.operations.tuning.host import Killed, WrittenHost
@@ -265,6 +266,23 @@ def test_affinities_that_a_partition_resets_are_restored_after_it(host: WrittenH
     _restore(host, path)
     assert host.affinities == before | {16: host.all_cpus, 17: {4}}
     assert _journal(path).entries == ()
+
+
+def test_a_group_that_is_still_in_use_is_removed_later(
+    host: WrittenHost, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(folder: str) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    before = host.state()
+    _tune(host, path, [_changes()[2]])
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "remove_group", refuse)
+        (left,) = [changed for changed in _restore(host, path) if changed.outcome.is_failure]
+    assert left.change == GroupChange(f"{_GROUPS}/benchmark")
+    assert left.reason == "processes are still in it: end them, and restore again"
+    _restore(host, path)
+    assert host.state() == before
 
 
 def test_an_affinity_that_was_set_after_a_partition_reset_it_is_left(host: WrittenHost, path: Path) -> None:
