@@ -359,7 +359,7 @@ def figure_differences(before: MachineRecord, after: MachineRecord, excluded: fr
 
 
 def _too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:
-    """For each condition, yield "speeds" if no speed could have proved a doubling, else the suspect figures."""
+    """Yield "speeds" if no speed could have proved a doubling, else the suspect figures, for each condition."""
     for condition in Condition:
         of_condition = [figure for figure in figures if figure.condition == condition]
         speeds = [figure for figure in of_condition if _is_speed(figure)]

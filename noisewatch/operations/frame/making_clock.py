@@ -28,7 +28,7 @@ _NOT_TOLD = "not reported by this processor or driver"
 
 
 def clock_figures(snapshot: Snapshot, interval: Interval | None) -> ClockFigures | None:
-    """Return the clock figures of the interval and of the moment at its end; None if the clocks were not read."""
+    """Return the clock figures over the interval and of its last moment; None if the clocks were not read."""
     readings = snapshot.clock
     if readings is None:
         return None
