@@ -48,7 +48,9 @@ _SMALLER = (
     (r"^sudo ", ""),  # a test that is not root's sees a message instead of a trace
     (r" …", ""),
     (r" \|\| exit 1$", ""),  # it would hide the status
-    (r"\btune (--yes )?(?=--cpus|--until-exit)", "tune --dry-run "),  # a test does not tune its host
+    (r"\btune (--yes )?(?=--cpus|--until-exit|--measure)", "tune --dry-run "),  # a test does not tune its host
+    (r"--tune --as-user ", ""),
+    (r"\brestore$", "restore --dry-run"),
     (r"--history\b", "--history=history.jsonl"),  # root's own history is the machine's
     (r"\bnoisewatch history", "noisewatch history --file history.jsonl"),
 )
