@@ -54,7 +54,7 @@ class Gaps(Struct, frozen=True):
     """Times in which the spinning loop did not run, in chronological order, as columns of equal length.
 
     `switches` counts context switches in a gap: more than 0 means that another thread ran. `waited_ns` is how long the
-    loop's thread was runnable but waited for the CPU; -1 is unknown. Gaps that overflow the buffer are only counted.
+    loop's thread was runnable but waited for the CPU; -1 if unknown. Gaps that overflow the buffer are only counted.
     """
 
     start_ns: tuple[int, ...] = ()
@@ -82,7 +82,7 @@ _NO_SAMPLES = Samples()
 
 
 class CpuSamples(Struct, frozen=True):
-    """The measurements of one CPU's spinner. `trouble` is why they are incomplete; None if they are complete."""
+    """The measurements of one CPU's spinner. `trouble` is the reason why they are incomplete, or None."""
 
     cpu: int
     trouble: str | None
@@ -128,7 +128,7 @@ class CalibrationSamples(Struct, frozen=True):
 
     @property
     def lost_share_by_cpu(self) -> Mapping[int, float]:
-        """The share of the search for gaps that other threads took, by CPU. CPUs that did not search are missing."""
+        """Other threads' share of the time spent looking for gaps, by CPU. CPUs that did not look are missing."""
         return {
             samples.cpu: samples.gaps.lost_to_threads_ns / samples.spun_ns for samples in self.cpus if samples.spun_ns
         }
@@ -140,7 +140,7 @@ class CalibrationSamples(Struct, frozen=True):
 
     @property
     def is_native(self) -> bool:
-        """Whether the compiled core measured rather than the Python one."""
+        """Whether the compiled core measured, not the Python core."""
         return self.core == NATIVE
 
 

@@ -98,7 +98,7 @@ def parse_flag(text: str) -> bool:
 def bare(text: str) -> str:
     """Return the text without surrounding blanks, line ends and the single NUL that a file may have (nohz_full).
 
-    Raise Malformed if there are more NULs, which replace lost characters.
+    Raise Malformed if there are more NULs: they stand for lost characters.
     """
     if text.count("\0") > 1:
         raise Malformed("no NULs", text)

@@ -61,7 +61,7 @@ class EarlierSnapshots:
         self.making_by_name: dict[str, ReadInputs] = {}
 
     def begin_settings(self) -> None:
-        """Begin reading settings, and forget values that were not read since the last time: groups come and go."""
+        """Begin reading settings, and forget values not read since settings were last read: groups come and go."""
         self._older, self._parsed = self._parsed, {}
 
     def keep_contents(self, content_by_path: Mapping[str, bytes]) -> None:
@@ -132,7 +132,7 @@ def may_interrupt(path: str, cpus: Set[int] | None, release: tuple[int, int] | N
 
 @lru_cache(maxsize=1 << 14)  # the same few files of each CPU in each snapshot
 def _match_intrusive(path: str) -> tuple[tuple[tuple[int, int] | None, int | None], ...]:
-    """Return the interrupts as pairs: the first Linux without it (None: all have it), and the CPU (None: several)."""
+    """Return a pair for each matching pattern: the first Linux without the interrupt, and the CPU (None: several)."""
     matches = ((read.until, read.words.fullmatch(path)) for read in INTRUSIVE)
     cpu_by_until = ((until, match.groupdict().get("cpu")) for until, match in matches if match is not None)
     return tuple((until, int(cpu) if cpu is not None else None) for until, cpu in cpu_by_until)
@@ -270,7 +270,7 @@ class Reader:
         self._reread(files)
 
     def _reread(self, files: Sequence[tuple[str, _Bytes | None]]) -> bool:
-        """Reread the files, and return whether all are unchanged: those with None must still be absent."""
+        """Reread the files, and return whether all are unchanged; files with None must still be absent."""
         ahead = dict(files)
         has_changed = False
         for at, content in self.machine.reread(files):
@@ -359,7 +359,7 @@ class Reader:
             )
         if self._making is not None:
             self._making.answer_by_path[path] = content
-            if isinstance(content, Absent):  # its absence depends on these folders, even if it was cached
+            if isinstance(content, Absent):  # a cached absence also depends on these folders
                 for folder in marker_folders(path):
                     self._listing(folder, expected=False)
         return content
@@ -393,7 +393,7 @@ class Reader:
         return answer
 
     def _absent_or_unknown(self, absent: Absent) -> Unreadable:
-        """Return the error as absence if that is certain, but as unknown if everything around the path is hidden."""
+        """Return the error, or Unreadable if a folder around the path is hidden: the file may then exist."""
         hidden = next((folder for folder in marker_folders(absent.path) if self._is_hidden(folder)), None)
         if hidden is None:
             return absent.again()

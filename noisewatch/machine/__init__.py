@@ -53,8 +53,8 @@ class Machine(Protocol):
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> Iterable[tuple[int, bytes | None]]:
         """Return the files that have changed, as pairs of their index in `files` and the new content.
 
-        `files` are paths with their previous content, None if the file did not exist. A returned content of None is not
-        available here: call `read_bytes`, which returns it or raises the reason.
+        `files` are paths with their previous content, None if the file did not exist. If a returned content is
+        None, call `read_bytes`, which returns the content or raises the reason.
         """
 
     def list_names(self, path: str) -> list[str]:
@@ -70,7 +70,7 @@ class Machine(Protocol):
         """
 
     def begin_snapshot(self) -> None:
-        """Begin a snapshot, to which all reads from here on belong."""
+        """Begin a snapshot: all reads from here on belong to it."""
 
     def within_deadline(self, work: Callable[[], T]) -> T:
         """Return the result of `work`; restart it without a file that could not be read in time."""

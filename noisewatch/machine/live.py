@@ -60,7 +60,7 @@ class HungReads:
         return path in self._by_path
 
     def may_try(self, path: str, now_s: float) -> bool:
-        """Return whether the hanging read is long ago and has returned, so that at most one thread hangs per file."""
+        """Return whether the file may be read: it has not hung lately, and no thread still hangs in it."""
         hung = self._by_path.get(path)
         return hung is None or (now_s >= hung.again_at_s and not hung.thread.is_alive())
 
@@ -151,7 +151,7 @@ class LiveMachine:
         """Run `work` in a thread. If a read is stuck, abandon the thread and start `work` over.
 
         A read that the kernel does not finish cannot be interrupted by the process, so its thread is abandoned. Raise
-        CannotMeasure if that happened too often.
+        CannotMeasure if too many reads are stuck at once.
         """
         while True:
             with closing(_Attempt(work)) as attempt:

@@ -68,7 +68,7 @@ class OwnThread:
 
 
 class CpuReading(NamedTuple):
-    """The raw texts of the per-CPU counter files; None is unreadable."""
+    """The raw texts of the per-CPU counter files; None if unreadable."""
 
     at_ns: int
     stat: bytes | None

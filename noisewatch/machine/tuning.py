@@ -1,4 +1,4 @@
-"""The settings of this host as `noisewatch tune` changes them, and the file of its journal.
+"""The settings of this host that `noisewatch tune` changes, and the file of its journal.
 
 Everything here writes to the machine, and is called by `tune` and `restore` only.
 """
@@ -152,7 +152,7 @@ class JournalFile:
         return os.pread(self._file, size, 0)
 
     def append(self, text: bytes, is_synced: bool = True) -> None:
-        """Append the whole text, if synced wait until it is on the disk; on a full disk append nothing.
+        """Append the whole text, or nothing if the disk is full; with `is_synced`, wait until it is on the disk.
 
         Raise UsageError.
         """
@@ -168,14 +168,14 @@ class JournalFile:
             raise UsageError(f"{self._path}: {system_reason(error)}; nothing is changed without a journal") from error
 
     def start_new_line(self) -> None:
-        """Remove an incomplete last line: a process was killed while writing it, and did not do what it announces."""
+        """Remove an incomplete last line: a process was killed while writing it, before making the change."""
         size = os.fstat(self._file).st_size
         content = os.pread(self._file, size, 0)
         if content and not content.endswith(b"\n"):
             os.ftruncate(self._file, content.rfind(b"\n") + 1)
 
     def publish(self, text: bytes | None) -> None:
-        """Replace the file next to the journal that all users may read, or remove it if None. Raise UsageError."""
+        """Replace the public file next to the journal; remove it if the text is None. Raise UsageError."""
         target = self._path.with_name(_PUBLIC)
         temporary = target.with_name(f".{_PUBLIC}")
         try:
@@ -197,7 +197,7 @@ class JournalFile:
 
 
 def read_public_file(journal: Path) -> str:
-    """Return the content of the file beside the journal that all users may read. Raise OSError."""
+    """Return the content of the public file next to the journal. Raise OSError."""
     return journal.with_name(_PUBLIC).read_text("utf-8", "replace")
 
 
@@ -205,8 +205,8 @@ def read_public_file(journal: Path) -> str:
 def opened_journal(path: Path, waits: bool = False) -> Iterator[JournalFile]:
     """Open the journal, create it if it is missing, and lock it.
 
-    `waits`: wait until no other process has it. Raise UsageError if another process has it otherwise, or if someone
-    other than its owner (root, or this user in a test) could have written it.
+    If another process has it, wait for that process (with `waits`) or raise UsageError. Raise UsageError also if a
+    user other than root (in a test: this user) could have written it.
     """
     try:
         if not path.parent.exists():

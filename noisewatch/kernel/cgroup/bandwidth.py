@@ -247,7 +247,7 @@ def parse_throttling(text: str) -> QuotaThrottling:
 
 
 def _combine_levels(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool) -> Cgroup:
-    """Return the path's narrowest quota, unknown if any level is; the narrowest known quota is a field of its own."""
+    """Return the path's limits: its quota is the narrowest quota of all levels, unknown if any level's is unknown."""
     readable = [level for level in levels if level.quota_share is not None]
     narrowest = min(readable, key=lambda level: level.quota_share or 0.0, default=_unlimited_level(""))
     is_complete = reaches_root and len(readable) == len(levels)
@@ -289,13 +289,13 @@ T = TypeVar("T")
 
 DEFAULT_WEIGHT = 100
 DEFAULT_SHARES = 1024
-# cpu.shares always exists. A v2 level without the cpu controller has no such file, and the default weight.
+# cpu.shares always exists. A v2 level without the cpu controller has no cpu.weight, and the default weight.
 _parse_weight, _parse_shares = integer_from(0, 10_000), integer_from(0, 1 << 18)
 UNCLAMPED = 100.0
 
 
 class CpuWeight(Struct, frozen=True):
-    """The weight of one level. None means unknown; if the kernel lacks a file, its default applies."""
+    """The weight of one level. None means unknown. If the kernel lacks a file, the file's default applies."""
 
     folder: str
     weight: int | None  # in the kernel's units: the default is 100 in v2 and 1024 in v1

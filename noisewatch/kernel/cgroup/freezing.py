@@ -48,7 +48,7 @@ _T = TypeVar("_T")
 class GroupFreeze(Struct, frozen=True):
     """The state of one cgroup at one moment.
 
-    `frozen_ns` is how long the kernel counts it as frozen, or as throttled by its quota; None: not counted.
+    `frozen_ns` is how long the kernel has counted it as frozen, or throttled by its quota; None if it is not counted.
     """
 
     folder: str
@@ -96,14 +96,17 @@ class FreezeReader:
     """
 
     def __init__(self, machine: Machine, find: FindGroups | None = None) -> None:
-        """Set which groups to read: `find` returns them for a /proc/PID/cgroup; by default all freezable groups."""
+        """Set `find`, which returns the groups to read for a /proc/PID/cgroup; by default all freezable groups."""
         self._machine = machine
         self._find_groups = find or _freezers_of
         self._freezers_by_membership: dict[bytes, tuple[Freezer, ...]] = {}  # by content of /proc/PID/cgroup
         self._freezers: tuple[Freezer, ...] = ()
 
     def look(self, membership: str = MEMBERSHIP) -> FreezeLook | None:
-        """Return the current state of its groups and those left since the last look; None if the process has ended."""
+        """Return the states of the process's groups, and of groups that it left since the last look.
+
+        Return None if the process has ended.
+        """
         taken_at_ns = self._machine.now_ns()
         reason = None
         for _ in range(2):  # between two reads the process may leave a group, which is then removed
@@ -270,7 +273,7 @@ def _freezers_in(reader: Reader, mount: CgroupMount, path: str) -> Iterator[Free
 
 
 def _v2_freezers(reader: Reader, folder: str) -> Iterator[Freezer]:
-    """Yield the v2 group in the folder if it is freezable: none is before Linux 5.2. Raise Unreadable."""
+    """Yield the v2 group in the folder if it can be frozen (since Linux 5.2). Raise Unreadable."""
     if "cgroup.freeze" not in reader.names(folder):
         return
     has_frozen_time = reader.parse(f"{folder}/cgroup.stat.local", parse_frozen_ns, expected=False) is not None

@@ -29,7 +29,7 @@ _FIELDS_BEFORE_DASH = 6
 
 
 class CgroupMount(Struct, frozen=True):
-    """One mounted hierarchy. Only one of version 1 has `controllers`."""
+    """One mounted hierarchy. `controllers` is empty for version 2."""
 
     folder: str
     version: int

@@ -76,7 +76,7 @@ class Partitions(Struct, frozen=True):
 
 
 def parse_partition_kind(text: str) -> tuple[str, str | None]:
-    """Return a group's kind, `member` if it is not a partition, and why it is invalid or None. Raise Malformed."""
+    """Return a group's kind (`member`: not a partition) and why it is invalid, None if it is valid. Raise Malformed."""
     state = text.strip()
     match = _KIND.fullmatch(state)
     if match is None and state != _MEMBER:
@@ -167,7 +167,8 @@ class _Walk:
     def below(self, folder: str, depth: int = 0) -> Iterator[Partition]:
         """Yield the partitions below a folder.
 
-        There are none below a group without the controller, and hardly any below a member.
+        Skip the groups below a group without the controller, which cannot be partitions, and, with `previous`
+        partitions, those below a member, which hardly ever are.
         """
         for name in self._names(folder):
             path = f"{folder}/{name}"
@@ -187,7 +188,7 @@ class _Walk:
                 self.gap_reason = f"{path}: groups more than {_DEEPEST} levels deep are not read"
 
     def _note_missing_file(self, folder: str) -> None:
-        """Note a group with a hidden partition file: its folder is empty, or has the equally old cpuset.cpus."""
+        """Note a hidden partition file: the folder is empty, or has cpuset.cpus, which came with partitions."""
         names = self.reader.names_or_none(folder, expected=False)
         if names is not None and (not names or "cpuset.cpus" in names):
             self.gap_reason = self.gap_reason or f"{folder}/cpuset.cpus.partition: missing, as if hidden or not copied"
@@ -221,7 +222,7 @@ class _Walk:
 
 
 def _read_partition(reader: Reader, folder: str) -> tuple[str | None, list[Partition]]:
-    """Return the group's kind, None without a partition file, and its partition in a list, empty for a mere member."""
+    """Return the group's kind (None without a partition file), and a list with its partition, empty for a member."""
     state = reader.parse(f"{folder}/cpuset.cpus.partition", parse_partition_kind, expected=False)
     if state is None or state[0] == _MEMBER:
         return (state[0] if state is not None else None), []
@@ -258,7 +259,7 @@ def read_unbalanced(reader: Reader, online: CpuSet | None) -> CpuSet | None:
 
 
 def _read_balanced(reader: Reader, root: str) -> CpuSet | None:
-    """Return the CPUs of the topmost load-balancing groups; None if a group is unreadable, or there are too many."""
+    """Return the CPUs of the topmost load-balancing groups; None if a group is unreadable or there are too many."""
     balanced: frozenset[int] = frozenset()
     pending, count = [root], 0
     while pending:

@@ -51,7 +51,7 @@ _FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 
 
 class IsolcpusOption(Struct, frozen=True):
-    """One `isolcpus=`; without a flag it means `domain`. Only an explanation: sysfs shows which CPUs are isolated."""
+    """One `isolcpus=`; without flags it means `domain`. It only explains: sysfs shows which CPUs are isolated."""
 
     flags: frozenset[str]
     cpus: CpuSet
@@ -161,9 +161,9 @@ def _read_requested(
 def _rcu_nocbs(
     requested: Mapping[str, CpuSet | None] | None, nohz_full: CpuSet | None, config: KernelConfig | None
 ) -> CpuSet | None:
-    """Return the CPUs in rcu_nocbs and nohz_full, which implies it; None means unknown.
+    """Return the CPUs in rcu_nocbs or nohz_full, which implies rcu_nocbs; None means unknown.
 
-    A kernel without CONFIG_RCU_NOCB_CPU has none.
+    A kernel without CONFIG_RCU_NOCB_CPU has no such CPUs.
     """
     if config is not None and config.is_set("RCU_NOCB_CPU") is False:
         return frozenset()

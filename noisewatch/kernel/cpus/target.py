@@ -42,7 +42,7 @@ class Target(Struct, frozen=True):
 def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: Online | None = None) -> CpuSet | None:
     """Return the CPUs that this process may use, or None if unknown.
 
-    A copy of a container whose CPUs lxcfs renumbers contains the affinity of the copying process.
+    In a copy of a container whose CPUs lxcfs renumbers, it is the affinity of the process that made the copy.
     """
 
     def ask() -> list[int]:
@@ -55,7 +55,7 @@ def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: O
 
 
 def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
-    """Return the CPUs that the user requests now, or requested when recording; None if none were requested."""
+    """Return the CPUs requested by the user now, or else for the recording; None if no CPUs were requested."""
 
     def ask() -> list[int] | None:
         return sorted(requested) if requested is not None else None
@@ -94,7 +94,7 @@ def choose_target(
 def fastest_target(
     isolation: Isolation, online: CpuSet | None, own_affinity: CpuSet | None, topology: Mapping[int, CpuPlace]
 ) -> CpuSet | None:
-    """Return the CPUs for `--cpus fast`: the default target CPUs if only the fastest kind of core were online.
+    """Return the CPUs for `--cpus fast`: the default target CPUs as if only the fastest kind of core was online.
 
     The set may be empty; None if the kind of any CPU is unknown.
     """

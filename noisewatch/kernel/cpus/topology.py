@@ -63,7 +63,7 @@ _CLEAR_GAP = 0.8  # cores of one kind differ by a few per cent (favoured cores),
 
 
 def read_hybrid_units(reader: Reader) -> Mapping[int, str] | None:
-    """Return each CPU's unit; empty if the machine has no units, None if their lists contradict each other."""
+    """Return each CPU's perf unit (hybrid Intel); empty without units, None if the units' lists are contradictory."""
     unit_by_cpu: dict[int, str] = {}
     lists = {path: reader.parse(path, parse_cpu_list, expected=False) for path in HYBRID}
     for path, cpus in lists.items():
@@ -107,7 +107,7 @@ def _read_part(reader: Reader, cpu: int) -> str | None:
 def read_highest_performance(
     reader: Reader, cpus: Sequence[int], designs: Mapping[int, str], earlier: Mapping[int, int]
 ) -> Mapping[int, int]:
-    """Return the CPUs' values on the firmware's scale; empty if their vendor ranks equal cores by it.
+    """Return the CPUs' values on the firmware's scale; empty if the vendor uses the scale to rank equal cores.
 
     Reading a value interrupts the CPU, so `earlier` values are not read again. While CPUs are spared, the result is
     empty unless all values are known.

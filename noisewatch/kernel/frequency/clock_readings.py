@@ -53,7 +53,7 @@ class CoreHeat(Struct, frozen=True):
 
 
 class PackageReadings(Struct, frozen=True):
-    """Readings of packages and cores that interrupt no target CPU. `spared` are the packages that were not read."""
+    """Readings of packages and cores. `spared` are unread packages: reading them would interrupt a target CPU."""
 
     read_at_ns: int
     zones: tuple[Zone, ...]
@@ -92,7 +92,7 @@ def read_packages(
 def _read_cores(
     reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace], spares_target: bool
 ) -> Iterator[CoreHeat]:
-    """Yield the core temperatures from coretemp, which interrupts each core to read it."""
+    """Yield the core temperatures from coretemp, which interrupts each core; with `spares_target`, no target CPU's."""
     cpus_by_core: dict[tuple[int | None, int | None], set[int]] = {}
     for cpu, place in topology.items():
         cpus_by_core.setdefault((place.package, place.core), set()).add(cpu)

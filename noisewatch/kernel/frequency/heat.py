@@ -15,8 +15,8 @@ https://docs.kernel.org/driver-api/thermal/sysfs-api.html. Fans, displays and ra
     /sys/devices/system/cpu/cpuN/thermal_throttle/package_throttle_count    15557
     /sys/devices/system/cpu/cpuN/thermal_throttle/{core,package}_power_limit_count    7   (boot option int_pln_enable)
 
-https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c. Only Intel processors count, since
-boot. All CPUs of a core or package take the interrupt, so reading one of them is enough. The kernel counts when
+https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c. Only for Intel processors; counts
+since boot. All CPUs of a core or package take the interrupt, so reading one of them is enough. The kernel counts when
 throttling begins: throttling that began before an interval and outlasts it is not counted in the interval.
 """
 
@@ -105,8 +105,8 @@ def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | 
 class ThermalThrottling(Struct, frozen=True):
     """Throttling events since boot, by the CPU that was read for its core or package; None means unknown.
 
-    `limited_…` are power limit events; empty if the kernel does not count them. `uncounted` are the target CPUs of
-    cores beyond the limit, which are not read.
+    `limited_…` are power limit events; empty if the kernel does not count them. `uncounted` are the target CPUs whose
+    cores are not read, because there are too many.
     """
 
     count_by_core_cpu: Mapping[int, int | None]
@@ -127,7 +127,7 @@ def limited_path(cpu: int, what: str) -> str:
 
 
 def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> ThermalThrottling:
-    """Return the counters of the target CPUs' cores and packages; only the first CPU's, unknown, if it has none."""
+    """Return the counters of the target CPUs' cores and packages; if the first CPU has none, only its, as unknown."""
     if not target:
         return ThermalThrottling({}, {})
     return reader.make_or_reuse("throttling", (target, topology), lambda: _read_counters(reader, target, topology))

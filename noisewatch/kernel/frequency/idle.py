@@ -188,7 +188,7 @@ class StateTime(Struct, frozen=True):
 def read_state_times(
     reader: Reader, cpus: Sequence[int], previous: Mapping[int, tuple[StateTime, ...] | None] | None = None
 ) -> Mapping[int, tuple[StateTime, ...] | None]:
-    """Return the idle states of the first `MOST_CPUS` CPUs: empty if the kernel has none, None if unknown.
+    """Return the idle states of each of the first `MOST_CPUS` CPUs: empty if the CPU has none, None if unknown.
 
     Names are taken from `previous`, because they never change.
     """

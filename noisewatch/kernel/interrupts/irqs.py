@@ -134,7 +134,7 @@ def _read_affinity(reader: Reader, number: int) -> tuple[CpuSet | None, CpuSet |
 
 
 def _read_movable(reader: Reader, number: int, release: str | None) -> bool | None:
-    """Return whether user space may move the IRQ, or None: before Linux 6.12 a writable file does not prove it."""
+    """Return whether user space may move the IRQ; None if unknown: a writable file is no proof before Linux 6.12."""
     try:
         mode = reader.machine.mode(f"{FOLDER}/{number}/smp_affinity")
     except Unreadable:
@@ -199,7 +199,7 @@ def _irqs_of(folder: str) -> Iterator[str]:
     except OSError:
         with open(f"{folder}/irq", encoding="ascii") as file:
             pin = file.read().strip()
-        if pin not in ("", "0", "255"):  # 255 is none in the PCI specification
+        if pin not in ("", "0", "255"):  # 255 means no interrupt in the PCI specification
             yield pin
 
 

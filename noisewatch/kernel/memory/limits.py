@@ -60,7 +60,7 @@ class MemoryLimits(Struct, frozen=True):
     unread: str | None  # the first unreadable path
 
 
-_Level = tuple[MemoryLimit | None, str | None]  # the limit, if any, and an unreadable path, if any
+_Level = tuple[MemoryLimit | None, str | None]  # the limit, and an unreadable path; None without one
 
 
 def read_memory_limits(reader: Reader) -> MemoryLimits:

@@ -82,7 +82,7 @@ class Knob(StrEnum):
 
     @property
     def is_of_hardware(self) -> bool:
-        """Whether it is a setting of the processor or firmware; a virtual machine's are the host's."""
+        """Whether the processor or firmware has this setting: in a virtual machine, it is the host's."""
         return self.startswith(("/sys/devices/system/", "/sys/firmware/"))
 
 

@@ -227,7 +227,7 @@ class Settings(Struct, frozen=True):
     fair_servers: Mapping[int, int]  # ns per period, for tickless target CPUs
     cooling: Cooling
     clock_rate: ClockRate | None
-    arrays: tuple[Array, ...] | None  # only those being checked or rebuilt
+    arrays: tuple[Array, ...] | None  # only arrays that are being checked or rebuilt
     sessions: Sessions
     temporary_files: str | None  # the file system's type
     own: OwnProcess
@@ -296,7 +296,7 @@ def read_settings(
     )
 
 
-_OF_PROCESSES = regex(r"/proc/(?!1/)\d")  # all but the first process may end
+_OF_PROCESSES = regex(r"/proc/(?!1/)\d")  # any process but the first may end
 T = TypeVar("T")
 SETTINGS_LAST_NS = 10_000_000_000  # until settings are read again
 
@@ -327,7 +327,7 @@ class Snapshot(Struct, frozen=True):
     background: Background
     machine_lock: MachineLock | None
     cgroup: Cgroup
-    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by pid, for the main users of the target CPUs
+    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by pid, for processes with much target CPU time
     jobs: Jobs | None  # None: not requested
     clock: ClockReadings | None  # None: not requested
     inventory: Inventory | None  # None: not requested
@@ -335,7 +335,7 @@ class Snapshot(Struct, frozen=True):
     tasks_lag_ns: int  # delay from reading the CPUs' times to the tasks' times
     reason_by_path: Mapping[str, str]
     runs: tuple[RunStatus, ...] = ()  # running `noisewatch run`s, if requested
-    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # the target CPUs of their commands, by pid
+    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # by pid of their commands' processes
     earlier: EarlierSnapshots = field(default_factory=EarlierSnapshots)
 
     @property
@@ -353,11 +353,11 @@ class SnapshotOptions(Struct, frozen=True):
     cpus: CpuSet | None = None
     allowed_at_start: CpuSet | None = None  # noisewatch's affinity before it was pinned to housekeeping CPUs
     asks_jobs: bool = False  # read scheduled jobs, which starts a program
-    asks_clock: bool = False  # read what only the clock screen needs
+    asks_clock: bool = False  # read files that only the clock screen needs
     asks_inventory: bool = False  # read the machine's parts, for comparisons of machines
     most_idle_states: int | None = None  # CPUs whose idle states are read at most; None: the default
     asks_runs: Callable[[], Json] | None = None  # returns the runs on this host; None: runs are not read
-    is_discreet: bool = False  # do not interrupt target CPUs, because a benchmark runs there
+    is_discreet: bool = False  # do not interrupt target CPUs, on which a benchmark may run
 
 
 def read_snapshot(

@@ -39,7 +39,7 @@ _LAST = "RUNTIME_TESTING_MENU"  # in every kernel since Linux 4.15, after all ot
 
 
 class KernelConfig(Struct, frozen=True):
-    """The options by name without CONFIG_; one that is not set is `n`. With `is_whole`, missing ones are not set."""
+    """The options by name without CONFIG_; `n` means not set. With `is_whole`, missing options are not set either."""
 
     value_by_option: Mapping[str, str]
     is_whole: bool

@@ -32,7 +32,7 @@ _MOST_MODULES = 256
 
 
 class Inventory(Struct, frozen=True):
-    """A machine's parts as comparable text. None means unknown, `none` is known to be absent.
+    """A machine's parts as comparable text. None means unknown, `none` means known to be absent.
 
     Processor properties are by CPU, because sockets may differ.
     """

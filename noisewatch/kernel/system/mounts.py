@@ -28,7 +28,7 @@ _FIELDS = 6
 TEMPORARY_FILES = "file system of temporary files"
 LXCFS = "served by lxcfs, which shows this container only"
 _KERNELS_OWN = ("proc", "sysfs")
-# Served over a network or by another process, whose waits are not in iowait. An overlay may be on top of one.
+# Served over a network or by another process, so waits are not in iowait. An overlay may be on top of such a type.
 _SERVED = regex(r"9p|nfs4?|cifs|smb3|ceph|lustre|gpfs|beegfs|afs|virtiofs|fuse(?:\..+)?|overlay")
 
 
@@ -114,7 +114,7 @@ def read_temporary_files(reader: Reader) -> str | None:
 
 
 def find_served_type(reader: Reader, folders: Iterable[str]) -> str | None:
-    """Return the type of the first file system at these folders that may be served, such as `nfs4`, or None."""
+    """Return the first type, such as `nfs4`, among the folders' file systems that `_SERVED` contains, or None."""
     mounts = reader.text_or_none(OWN_MOUNTS, expected=False) or ""
     kinds = (file_system_at(folder, mounts) for folder in folders)
     return next((kind for kind in kinds if kind is not None and _SERVED.fullmatch(kind)), None)

@@ -94,7 +94,7 @@ _TSC_FLAGS = frozenset({"tsc", "constant_tsc", "nonstop_tsc", "tsc_known_freq", 
 
 
 class Platform(Struct, frozen=True):
-    """The kind of machine. None means unknown; `none` is known to be absent."""
+    """The kind of machine. None means unknown; `none` means known to be absent."""
 
     host: str | None
     kernel: str | None

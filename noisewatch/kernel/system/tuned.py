@@ -1,4 +1,4 @@
-"""Whether this machine is tuned by `noisewatch tune`, as every user may read it. The journal is readable to root only.
+"""Whether `noisewatch tune` has tuned this machine: a file for all users. Only root may read the journal.
 
     /var/lib/noisewatch/tuned.json
     {"boot_id": "5f3c…", "sessions": [{"owner": "4711 81234567 4026531836 noisewatch", "began_s": 1790000000,
@@ -27,9 +27,9 @@ _MOST_SHOWN = 40  # characters of a malformed text
 
 
 class TunedSession(Struct, frozen=True, omit_defaults=True):
-    """A `noisewatch tune` whose changes are in effect; `owner` is its process, as a line of the machine's lock.
+    """A `noisewatch tune` whose changes are in effect; `owner` is its process, as in the machine's lock.
 
-    `is_until_exit`: the changes are to be restored when the owner ends. `settings` is their number, None while the
+    `is_until_exit`: the changes are restored when the owner ends. `settings` is the number of changes, None while the
     owner makes them. `is_owner_alive` is not in the file; None means unknown.
     """
 
@@ -50,7 +50,7 @@ class TunedSession(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_left_behind(self) -> bool | None:
-        """Whether the owner ended although it was to complete or restore the changes; None if unknown."""
+        """Whether the owner ended before it completed or restored the changes as planned; None if unknown."""
         if not self.is_until_exit and self.settings is not None:
             return False
         return None if self.is_owner_alive is None else not self.is_owner_alive
@@ -98,7 +98,7 @@ def parse_tuned(text: str) -> Tuned:
 
 
 def read_tuned(reader: Reader) -> Tuned | None:
-    """Return what has been tuned since the boot, or None if that is unknown."""
+    """Return the sessions of this boot whose changes are in effect, or None if unknown."""
     try:
         tuned = reader.earlier.parse(PATH, reader.bytes(PATH, expected=False), parse_tuned)
     except Absent:

@@ -34,9 +34,9 @@ class FileChange(Struct, frozen=True, tag_field="kind", tag="file"):
 
 
 class ThreadChange(Struct, frozen=True, tag_field="kind", tag="thread"):
-    """An affinity (a CPU list) for a thread; its start time (ticks since boot) tells it from a later one of its tid.
+    """An affinity (a CPU list) for a thread; its start (ticks since boot) excludes a later thread with its tid.
 
-    `value` is empty if the kernel, not tune, changes the affinity: a partition resets those of other threads.
+    `value` is empty if the kernel, not tune, changes the affinity: a partition resets other threads' affinities.
     """
 
     tid: int
@@ -78,7 +78,7 @@ Change = FileChange | ThreadChange | GroupChange | EventChange | UnitChange | Pr
 class Session(Struct, frozen=True, tag_field="kind", tag="session"):
     """The start of a `tune`. `machine` is a keyed hash of the machine's ID, `began_s` the seconds since the epoch.
 
-    `owner` is the process, as a line of the machine's lock. With `is_until_exit`, the changes end with it.
+    `owner` is its process, as in the machine's lock. With `is_until_exit`, the changes are restored when it ends.
     """
 
     boot_id: str
@@ -98,7 +98,7 @@ class Intent(Struct, frozen=True, tag_field="kind", tag="change"):
 
 
 class Result(Struct, frozen=True, tag_field="kind", tag="result"):
-    """The state after a change was made or refused, None if it cannot be read; `error` is the kernel's refusal."""
+    """The state after a change was made or refused (None: unreadable); `error` is the kernel's or systemd's refusal."""
 
     seq: int
     after: str | None
@@ -110,7 +110,7 @@ class Complete(Struct, frozen=True, tag_field="kind", tag="complete"):
 
 
 class Restored(Struct, frozen=True, tag_field="kind", tag="restored"):
-    """A change that needs no restoring any more."""
+    """A change that no longer needs restoring."""
 
     seq: int
 
@@ -119,7 +119,7 @@ Line = Session | Intent | Result | Complete | Restored
 
 
 class Entry(Struct, frozen=True):
-    """A change with its result, None if noisewatch ended before it was noted, and its session."""
+    """A change, its session, and its result, None if noisewatch ended before writing it."""
 
     intent: Intent
     result: Result | None
@@ -132,7 +132,7 @@ class Entry(Struct, frozen=True):
 
 
 class Journal(Struct, frozen=True):
-    """A journal's content: entries in the order of their making, without those restored, and the damaged lines."""
+    """A journal's content: the changes that are not restored, oldest first, and the numbers of the damaged lines."""
 
     sessions: tuple[Session, ...] = ()
     complete: frozenset[Session] = frozenset()
@@ -141,7 +141,7 @@ class Journal(Struct, frozen=True):
     last_seq: int = 0
 
     def of_boot(self, boot_id: str) -> tuple[Entry, ...]:
-        """Return the entries of this boot, which are those that a restore has to look at."""
+        """Return the entries of this boot; a reboot has restored all others."""
         return tuple(entry for entry in self.entries if entry.session.boot_id == boot_id)
 
 
@@ -241,7 +241,7 @@ def is_tunable(change: Change) -> bool:
 
 
 def writable_value(text: str) -> str:
-    """Return the text that restores a state read from a file: `madvise` of `always [madvise] never`."""
+    """Return the text that restores a state read from a file: `madvise` for `always [madvise] never`."""
     chosen = _CHOSEN.search(text)
     return chosen[1] if chosen is not None else text
 

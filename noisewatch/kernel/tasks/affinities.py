@@ -7,7 +7,7 @@
 
     /sys/devices/virtual/workqueue/cpumask                f      all unbound work; Linux 4.2
     /sys/devices/virtual/workqueue/cpumask_requested      f      the same before isolated CPUs are removed; Linux 6.8
-    /sys/devices/virtual/workqueue/writeback/cpumask      3      one queue's; effective are its CPUs in the first mask
+    /sys/devices/virtual/workqueue/writeback/cpumask      3      one queue's; CPUs outside the first mask are ignored
 
 https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html
 https://docs.kernel.org/core-api/workqueue.html

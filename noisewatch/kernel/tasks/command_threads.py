@@ -61,7 +61,7 @@ class ThreadLook(Struct, frozen=True):
 
 
 class CommandLook(Struct, frozen=True):
-    """A command's known threads by tid. Those in `without_turn` were not read again: they are from an earlier look.
+    """A command's known threads by tid. Threads in `without_turn` are from an earlier look: they were not read again.
 
     `reason` is why threads may be missing; None if all were listed. `debuggers` (tid and name) are threads outside the
     command that trace some of its threads.
@@ -205,7 +205,7 @@ class CommandThreadReader:
             return "?"
 
     def _reading_order(self) -> list[int]:
-        """Return the threads in reading order. Those that ran come first in every other look, and last in between."""
+        """Return the threads in reading order: threads that ran come first in every other look, and last in between."""
         self._begins_with_ran = not self._begins_with_ran
         return self._rotate(self._begins_with_ran) + self._rotate(not self._begins_with_ran)
 

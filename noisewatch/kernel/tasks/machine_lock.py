@@ -42,7 +42,7 @@ class Owner(Struct, frozen=True):
 class MachineLock(Struct, frozen=True):
     """The state of the lock: free, or held by an owner that is alive, gone (a stale lock) or unknown.
 
-    `is_ours`: whether the owner is an ancestor of this process, or None if unknown. This process then holds it too.
+    `is_ours`: whether the owner is an ancestor of this process, which then holds the lock too; None if unknown.
     """
 
     owner: Owner | None
@@ -64,7 +64,7 @@ def parse_lock(text: str) -> Owner | None:
 
 
 def read_owner(reader: Reader, pid: int) -> Owner:
-    """Read what the lock file has to contain about the process. Raise Unreadable (it does not exist) or Malformed."""
+    """Return the process as an owner of the lock. Raise Unreadable (for example, no such process) or Malformed."""
     stat = _read_stat(reader, pid)
     namespace = _own_namespace(reader)
     if namespace is None:

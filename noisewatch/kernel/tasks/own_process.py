@@ -93,7 +93,7 @@ class Environment(Struct, frozen=True):
 
 
 class OwnProcess(Struct, frozen=True):
-    """The state that this process has inherited. A field of None means unknown."""
+    """The state that this process has inherited. None means unknown."""
 
     scheduling: Scheduling | None
     parent: OwnParent | None

@@ -23,7 +23,7 @@ QUESTION = "sessions of users"
 _UTMP = ("/run/utmp", "/var/run/utmp")
 _LOGIND = "/run/systemd/sessions"
 _SYSTEMD_RUNS = "/run/systemd/system"  # sd_booted(3); without systemd the sessions folder may exist but stay empty
-_USER_CLASSES = ("user", "user-early")  # without the greeter's sessions, and those for a user's services
+_USER_CLASSES = ("user", "user-early")  # not the sessions of the greeter or of users' services
 
 
 class Sessions(Struct, frozen=True):

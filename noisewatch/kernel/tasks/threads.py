@@ -108,12 +108,12 @@ class _Process(Struct):
     whole_ns: int | None = None  # `busy_ns` when all threads were read
     followed: Sequence[int] = ()  # threads of a large process that ran for long
     ran_ns_by_tid: Mapping[int, int] = {}  # of a large process, when the run times of all its threads were last read
-    looked_ns: int = -1  # `busy_ns` then
-    looks_from: int = 0  # number of the next snapshot that may read them without a search
+    looked_ns: int = -1  # `busy_ns` at that time
+    looks_from: int = 0  # number of the next snapshot that may read run times without a search
     spent_ns: int = 0  # CPU time between the last two readings, less that of the threads that were read
-    target_ns: int = 0  # of it, on target CPUs; children that ended may have run there and are included
+    target_ns: int = 0  # CPU time on target CPUs, ended children's included: they may have run there
     read_in: int = -1  # number of the last snapshot that read the process
-    is_second_look: bool = False  # whether the snapshot before read it too: only then its time is of one interval
+    is_second_look: bool = False  # whether the snapshot before read it too; only then is its time of one interval
     busy_ns: int = 0  # CPU time of the whole process when its stat was last read
     schedstat: bytes | None = None  # of the main thread, if a search has read it since
 
@@ -122,7 +122,7 @@ _NEW_PROCESS = _Process()
 
 
 class TaskReader:
-    """A reader of the threads of all processes. Each snapshot shows it which threads to read in the next one.
+    """A reader of the threads of all processes. Each reading determines which threads the next one reads.
 
     A thread with an unchanged schedstat has not run, so its other files are not read again. If no thread of a process
     has run, the process has no new threads either.
@@ -134,8 +134,8 @@ class TaskReader:
     3. alternately a process that ran on other CPUs, and one that did not run when it was last read.
 
     If much time of a target CPU is then still missing, the remaining processes are searched, whatever the budget: the
-    run time of each is read, and then the threads of those that ran for long. After a search without a result, there
-    is none for as many snapshots as it used budgets (STAYS_HOT at most), unless more time is missing.
+    run time of each is read, and then the threads of those that ran for long. After a search without a result, the
+    next N snapshots do not search, unless more time is missing; N is its cost in budgets, at most STAYS_HOT.
 
     On `tickless` CPUs the tick stops while only one thread runs (nohz_full). The kernel then updates the thread's time
     once a second, and when its stat is read.
@@ -157,7 +157,7 @@ class TaskReader:
         self._listed: frozenset[int] | None = None
         self._last_in_turn = {True: 0, False: 0}  # the last pid read of the awake processes, and of the others
         self._is_other_turn = False
-        self._number = 0  # of the snapshot
+        self._number = 0  # the current snapshot's
         self._missing = MissingTime()
         self._looks_at_all = False  # whether the threads of large processes are searched too
         self._futile_ns = 0  # time still missing after the last search; 0 if it had a result
@@ -319,9 +319,9 @@ class TaskReader:
     def _reading_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
         """Return the processes in the order that the class describes.
 
-        In every other snapshot, new processes follow those that ran on a target CPU lately. Of either, the process not
-        read for the longest time is next, and is read again in the following snapshot. Processes with many threads come
-        last, because a single one with hundreds uses the whole budget.
+        In every other snapshot, new processes follow those that ran on a target CPU lately. In both groups, the process
+        not read for the longest time is next, and is read again in the following snapshot. Processes with many threads
+        come last, because a single one with hundreds uses the whole budget.
         """
         self._hot = {pid: left - 1 for pid, left in self._hot.items() if left > 1 and pid in listed}
         if self._listed is not None:
@@ -509,7 +509,7 @@ class TaskReader:
             self._hot[task.pid] = STAYS_HOT
 
     def _note_thread(self, thread: ThreadRecord, record: ThreadRecord | None, target: CpuSet) -> ThreadRecord:
-        """Explain missing time by the thread's. Prioritize its process if it ran on a target CPU. Return the thread."""
+        """Subtract the thread's time from the missing time; prioritize its process if it ran on a target CPU."""
         if thread.runs:
             pid = thread.task.pid
             before = (
@@ -535,7 +535,7 @@ def _children_ns(record: ThreadRecord | None, now: Task | ThreadStat) -> int:
 
 
 def _contents(threads: ThreadReader, folders: Sequence[int | str], name: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the index of each folder of /proc with a readable file `name`, and its content. No file stays open."""
+    """Yield the index of each folder of /proc with a readable file `name`, and the content. No file stays open."""
     paths = [f"{FOLDER}/{folder}/{name}" for folder in folders]
     for at, content in threads.reader.machine.reread([(path, None) for path in paths]):
         with suppress(Unreadable):
@@ -545,7 +545,7 @@ def _contents(threads: ThreadReader, folders: Sequence[int | str], name: str) ->
 def _schedstat_of(
     threads: ThreadReader, folder: str, tid: int, record: ThreadRecord | None, changed: _Changed
 ) -> bytes | None:
-    """Return the thread's schedstat: the known one if unchanged, else one read with the other threads', or now."""
+    """Return the thread's schedstat: the known one if unchanged, else the one in `changed`, else read it now."""
     if record is not None and tid not in changed:
         return record.schedstat
     content = changed.get(tid)

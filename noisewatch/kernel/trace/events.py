@@ -1,4 +1,4 @@
-"""The trace events that show which source takes a CPU from which, and how to parse their records on this kernel.
+"""The trace events that show when one source takes a CPU from another, and how to parse their records on this kernel.
 
 A page of the ring buffer has a time stamp (8 bytes), the size of its events in bytes (a long), and the events. Two bits
 of the size are flags: events were lost before this page, and their number follows the last event. An event has 5 bits

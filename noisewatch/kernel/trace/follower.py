@@ -84,7 +84,7 @@ class CommandTimes:
         return max(self._ended_ns.values()) if self.own.group <= self._ended_ns.keys() else None
 
     def find_ends(self, trace: CpuTrace) -> None:
-        """Note which threads of the command's first process ended on the CPU: for all CPUs before any `add_events`."""
+        """Note which threads of the first process ended on the CPU. Call it for all CPUs before any `add_events`."""
         for at_ns, tid, state in trace.leaves:
             if tid in self.own.group and at_ns >= self.began_ns and self.own.is_own(tid, at_ns):
                 if is_end(state):
@@ -168,7 +168,8 @@ class CommandTimes:
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:
         """Return whether either the source `before` a switch or the one after it is the command's, but not both.
 
-        If the one after it is not, idleness before counts too, because a thread of the command may have run unnoticed.
+        If the source after the switch is not the command's, idleness before it counts as the command's, because one of
+        its threads may have run unnoticed.
         """
         was_own = before.kind == Kind.THREAD and self.own.is_own(before.number, at_ns)
         return not was_own if is_own else was_own or before.kind == Kind.IDLE
@@ -238,8 +239,8 @@ class TraceFollower:
         self._pending: dict[int, list[bytes]] = {cpu: [] for cpu in cpus}
         self._births: list[Birth] = []
         self._times: CommandTimes | None = None
-        self._known_until_ns = 0  # all events of traced CPUs up to then have been fetched
-        self._read_ns = 0  # all starts of threads up to then have been fetched
+        self._known_until_ns = 0  # all events of traced CPUs up to this time have been fetched
+        self._read_ns = 0  # all starts of threads up to this time have been fetched
 
     def __enter__(self) -> Self:
         """Begin the trace. Raise CannotMeasure if this kernel or our rights do not allow it.
@@ -268,8 +269,8 @@ class TraceFollower:
     def drain(self) -> None:
         """Fetch the new pages. Most are parsed later, to disturb the measurement less.
 
-        Traced CPUs' pages are fetched first, then the senders' pages. So whatever the former contain, the latter
-        contain its cause, which is written earlier: the call of a CPU, or the start of a thread.
+        Traced CPUs' pages are fetched first, then the senders' pages. So the senders' pages
+        contain the cause, which is recorded earlier, of each event on a traced CPU: a call, or the start of a thread.
         """
         self._known_until_ns = time.monotonic_ns()
         for cpu, pages in self._pending.items():
@@ -354,7 +355,7 @@ class TraceFollower:
         self._sends.forget(self._read_ns)
 
     def _births_until(self, until_ns: int) -> list[Birth]:
-        """Remove and return the births up to `until_ns`, in order of time. Some later ones may not be fetched yet."""
+        """Remove and return the births up to `until_ns`, in order of time. Some later births may not be fetched yet."""
         births = sorted(self._births)
         self._births[:] = [birth for birth in births if birth.at_ns > until_ns]
         return births[: len(births) - len(self._births)]

@@ -40,7 +40,7 @@ class OwnThreads:
         self.has_begun = False  # whether the birth of the first thread was traced
 
     def add_births(self, births: Iterable[Birth]) -> None:
-        """Add all births since the last call, foreign ones too. `is_own` cannot look back further than these."""
+        """Add all births since the last call, foreign ones too. `is_own` cannot look back beyond the last call."""
         self._then = {}
         for at_ns, tid, parent, is_thread in births:
             is_own = tid == self._pid or parent in self._now

@@ -49,7 +49,7 @@ class Thread(Struct, frozen=True):
 
 
 class TracedSource(Struct, frozen=True):
-    """A source that had the CPU. `irq` is the number of a device's; `thread` is the source, or the sender of an IPI."""
+    """A source that had the CPU. `irq` is a device's IRQ; `thread` is the source itself, or the sender of an IPI."""
 
     kind: Kind
     name: str
@@ -69,7 +69,7 @@ class RunStats(Struct, frozen=True):
 
 
 class CpuPieces(Struct, frozen=True):
-    """The trace of one CPU. `start_ns`, `end_ns` and `source` are its uninterrupted runs in order, without idleness."""
+    """The trace of one CPU. `start_ns`, `end_ns` and `source` list the uninterrupted runs in order, no idleness."""
 
     cpu: int
     lost_events: int | None  # None means unknown
@@ -196,8 +196,7 @@ def _count_or_none(fields: Json, name: str) -> int | None:
 def parse_source(row: Json, threads: Mapping[str, Thread]) -> TracedSource:
     """Parse a source: [kind, name, number, function]. Raise Malformed.
 
-    In recordings of earlier versions, some of the CPU's own interrupts are those of a device: IRQ 0, with the name of
-    the vector.
+    Recordings of earlier versions contain some of the CPU's own interrupts as a device's IRQ 0, with the vector's name.
     """
     if not isinstance(row, list) or len(row) != 4 or str(row[0]) not in _KINDS or not is_count_in(row[2]):
         raise Malformed("a source of a trace", str(row))
@@ -260,7 +259,7 @@ class TracedTime(Struct, frozen=True):
 
 
 class TraceWindow(Struct, frozen=True):
-    """The complete trace of one command, from its begin to its end on CLOCK_MONOTONIC."""
+    """The complete trace of one command, from its start to its end on CLOCK_MONOTONIC."""
 
     begin_ns: int
     end_ns: int
@@ -287,7 +286,7 @@ class TraceWindow(Struct, frozen=True):
         return sum(time.ns for time in self.times if time.source.kind not in THREADS and time.cpu in cpus)
 
     def elsewhere_ns(self, used_ns: int, cpus: CpuSet) -> int:
-        """Return a lower bound of the command's CPU time (ns) on CPUs other than `cpus`; `used_ns` is that on all."""
+        """Return a lower bound of the command's CPU time (ns) on CPUs other than `cpus`; it used `used_ns` in all."""
         doubt_ns = _USE_DOUBT_NS + round(used_ns * _CLOCKS_SHARE)
         return max(used_ns - self.own_ns(cpus) - self.interrupted_ns(cpus) - doubt_ns, 0)
 

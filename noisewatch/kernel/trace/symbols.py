@@ -56,7 +56,7 @@ def addresses_in(sources: Iterable[Source]) -> set[int]:
 
 
 def function_of(source: Source, names: Mapping[int, str]) -> str | None:
-    """Return the function that the source calls, or that names it if it is a timer interrupt; None if unknown."""
+    """Return the function that the source calls, or the one that names a timer interrupt; None if unknown."""
     if source.timers:
         return chosen_function(tuple(names[address] for address in source.timers if address in names))
     return names.get(source.function)

@@ -98,8 +98,8 @@ class CpuTrace:
         self._thread: int | None = None  # None until an event shows the owner
         self.tid = 0  # the running thread; 0 if idle or unknown
         self._thread_ns = 0
-        self._since_ns = begin_ns  # since when the thread has the CPU
-        self._woken: set[int] = set()  # threads woken on the idle CPU: the next to run has it since the last event
+        self._since_ns = begin_ns  # since when the thread has had the CPU
+        self._woken: set[int] = set()  # threads woken on the idle CPU: the first to run has had it since the last event
 
     def feed(self, page: bytes) -> None:
         """Parse the next page; unparsable parts count as lost events."""
@@ -274,7 +274,7 @@ class CpuTrace:
         self._run(tid, self._number(Source(Kind.THREAD, "", tid)) if tid else IDLE)
 
     def _run(self, tid: int, number: int) -> None:
-        """Set the thread that has the CPU since the last event, and the number of its source in `sources`."""
+        """Set the thread that has had the CPU since the last event, and the number of its source in `sources`."""
         if self._thread and self._thread_ns:
             self.stats[self._thread].add(self._thread_ns)
         self.tid, self._thread, self._thread_ns = tid, number, 0
@@ -321,8 +321,8 @@ def take_back(pieces: list[int], number: int, ns: int, end_ns: int, giver: int |
     """Move `ns` nanoseconds before `end_ns` to source `number`. Return how much (ns) could be moved.
 
     The osnoise tracer reports an interruption only when it ends. Until then its time is counted as idleness, or for the
-    source `giver`, which has the CPU since `since_ns`: the time is taken from these. Runs of other sources in between
-    are kept, because they interrupted the interruption.
+    source `giver`, which has had the CPU since `since_ns`, so it is taken from both. Runs of other sources in
+    between are kept, because they interrupted the interruption.
     """
     later: list[tuple[int, int, int]] = []
     rest = ns

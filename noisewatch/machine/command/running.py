@@ -404,7 +404,7 @@ class StartedCommand:
             yield
 
     def _poll_once(self) -> None:
-        """Poll the command, and again if a signal arrives meanwhile; a call from the handler only requests it."""
+        """Poll the command. A call during a poll, from the signal handler, only requests another poll."""
         self._has_news = True
         while self._has_news and not self._is_polling:
             self._has_news, self._is_polling = False, True
@@ -419,7 +419,7 @@ class StartedCommand:
             os.kill(self.pid, number)
 
     def poll(self, stopped_since_ns: int | None = None) -> None:
-        """Update the command's state. `stopped_since_ns` is when this process was stopped, perhaps with the command."""
+        """Update the command's state. `stopped_since_ns` is when this process, and perhaps the command, was stopped."""
         while self._ended is None:
             self._scheduling = scheduling_of(self.pid) or self._scheduling
             self._allowed = _allowed_cpus_of(self.pid) or self._allowed

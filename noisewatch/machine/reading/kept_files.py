@@ -78,9 +78,9 @@ class KeptFiles:
     ) -> list[tuple[int, bytes | None]]:
         """Reread the files in order, in one call; return the changed files by their index in `files`.
 
-        The caller has to `read` files that are returned with None: those that `read` would keep open from now on, those
-        in `skipped`, and those that are gone. A gone file's process has ended or its device was removed, so its path
-        may now refer to another one.
+        The caller has to `read` files that are returned with None: files that `read` would keep open from now on, files
+        in `skipped`, and unreadable files. A file whose process has ended or whose device was removed is unreadable, and
+        its path may now refer to another file.
         """
         has_room = self._has_room()
         answers: list[tuple[int, bytes | None]] = []

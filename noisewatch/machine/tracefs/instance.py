@@ -7,7 +7,7 @@ The global buffer, its clock and its events are neither read nor written. The in
 noisewatch is killed: see watcher.py. https://docs.kernel.org/trace/ftrace.html
 
 With the osnoise tracer an instance observes a CPU without the tracer's own load: each interruption is reported when it
-is over, less nested ones. The load is one option for all users of the tracer, so noisewatch does not change it while
+is over, without nested ones. The load is one option for all users of the tracer, so noisewatch does not change it while
 there are others. If noisewatch switches it off, the instance's name shows that, and the process that removes the
 instance restores the option. https://docs.kernel.org/trace/osnoise-tracer.html
 """
@@ -255,7 +255,7 @@ def resize_buffers(instance: Path, cpus: Iterable[int], size_kb: int) -> None:
 
     The kernel resizes another CPU's buffer in a kernel thread there, and waits uninterruptibly for it while holding the
     lock of all tracing: forever if a real-time task leaves no time for other threads. So a process moves to one CPU
-    after the other. It can be killed until it runs there, and if it runs, ordinary threads get time. ring_buffer_resize
+    after the other. It can be killed until it runs there, and if it runs, other threads get time too. ring_buffer_resize
     in https://github.com/torvalds/linux/blob/master/kernel/trace/ring_buffer.c
 
     Buffers keep the kernel's size on CPUs to which this process may not move, and on all CPUs from the first that does

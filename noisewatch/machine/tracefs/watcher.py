@@ -7,8 +7,8 @@ noisewatch removes the instances.
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123-target
 
 A name contains its maker's PID namespace, pid and start time, which show whether the maker was killed and the instance
-is stale. Other changed settings are restored with and after the instance created for them, so that every changed
-setting has a name. Imports are few, for a quick start of the watcher.
+is stale. For a setting outside the instance, which is restored when the instance is removed, the last part
+names the setting. Imports are few, for a quick start of the watcher.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def remove_all_of(tracefs: Path, owner: str) -> bool:
 
 
 def remove(instance: Path) -> bool:
-    """Switch everything in the instance off, because it is busy before, then remove it; return whether it is gone.
+    """Switch off the instance, which is busy until then, and remove it; return whether it is gone.
 
-    A user without access to tracefs has created no instance.
+    Settings outside the instance are restored first. A user without access to tracefs has created no instance.
     """
     _try(write_setting, instance / "tracing_on", "0")
     _try(write_setting, instance / "events/enable", "0")

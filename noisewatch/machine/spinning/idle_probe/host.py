@@ -168,7 +168,7 @@ class ProbeSpinner:
         )
 
 
-NAME = "noisewatch-sent"  # what others, `noisewatch preflight` among them, call whom they see: 15 bytes
+NAME = "noisewatch-sent"  # the process name that other programs see, `noisewatch preflight` among them: 15 bytes
 
 
 def main() -> None:

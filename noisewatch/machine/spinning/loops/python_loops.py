@@ -121,7 +121,7 @@ def _switches_so_far() -> int:
 
 
 def _waited_so_far(schedstat: int) -> int:
-    """Return the time spent runnable, the second number of /proc/PID/schedstat (open as `schedstat`); -1 is unknown."""
+    """Return the time spent waiting, the second number of /proc/PID/schedstat (open as `schedstat`); -1 if unknown."""
     if schedstat < 0:
         return -1
     try:
