@@ -74,7 +74,7 @@ class AdoptedProcesses:
         return earlier
 
     def reap(self, command: int | None = None) -> None:
-        """Reap adopted zombies; add the usage of zombies that `command` left behind to its total."""
+        """Reap adopted zombies; count the usage of those that `command` left behind."""
         self._known = frozenset(pid for pid in self._known if _reap(pid) is None)
         if command is None:
             return
@@ -84,7 +84,7 @@ class AdoptedProcesses:
                 self._usage = self._usage.plus(usage)
 
     def end_command(self, command: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
-        """Return the command's living descendants and the usage of exited ones.
+        """Return the command's living descendants, and the usage of exited descendants.
 
         Both are None if the kernel lists no children.
         """

@@ -34,9 +34,9 @@ class CommandUser(Struct, frozen=True):
 class CommandPlan(Struct, frozen=True, kw_only=True):
     """A command and its placement. A field of None keeps the state in which noisewatch was started.
 
-    The command's memory only comes from `memory_nodes`. `cgroup` is a folder of cgroup v2; the command is moved there before it
-    is pinned, because an isolated partition's CPUs are only usable from within. `is_quiet` gives it /dev/null as
-    standard input, output and error; otherwise it has noisewatch's descriptors.
+    The command's memory only comes from `memory_nodes`. `cgroup` is a folder of cgroup v2; the command is moved there
+    before it is pinned, because an isolated partition's CPUs are only usable from within. `is_quiet` gives it /dev/null
+    as standard input, output and error; otherwise it has noisewatch's descriptors.
     """
 
     argv: tuple[str, ...]

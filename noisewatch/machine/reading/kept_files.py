@@ -79,8 +79,8 @@ class KeptFiles:
         """Reread the files in order, in one call; return the changed files by their index in `files`.
 
         The caller has to `read` files that are returned with None: files that `read` would keep open from now on, files
-        in `skipped`, and unreadable files. A file whose process has ended or whose device was removed is unreadable, and
-        its path may now refer to another file.
+        in `skipped`, and unreadable files, for example of a process that has ended: the path may now refer to another
+        file.
         """
         has_room = self._has_room()
         answers: list[tuple[int, bytes | None]] = []

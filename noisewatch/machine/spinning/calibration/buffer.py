@@ -44,7 +44,7 @@ _SLICE_NS = 5_000_000  # 25 samples: enough to measure a kind's speed, and short
 _FETCH_NS = {CACHE: 30_000_000, MEMORY: 15_000_000}
 _TURN_OF_COMMAND: Shares = (((COMMAND,), 1.0),)
 _GAPS_SHARE, _GAPS_SHARE_OF_COMMAND = 0.25, 0.20
-_ROUND_NS = 375_000_000  # each kind is measured in every two rounds, so passing noise affects all
+_ROUND_NS = 375_000_000  # every two rounds measure each kind, 4 times in 3 s: passing noise affects all
 _SHORTEST_TURN_NS = 120_000_000  # a CPU's turn in a round: warming up would take too much of a shorter turn
 
 

@@ -222,7 +222,7 @@ class CalibrationSpinner:
     def _run_command(self, limit_s: float) -> int:
         """Run the command and return its exit status, or 256 + errno if it cannot be started.
 
-        If it takes too long, kill it and this process.
+        If it takes too long, or the host is gone, kill it and this process.
         """
         nothing = os.open(os.devnull, os.O_RDWR)
         actions = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]

@@ -53,7 +53,7 @@ class ProbeBuffer:
         self.header[SLICES] = count + 1
 
     def slices_since(self, begin_ns: int) -> list[Slice]:
-        """Return the slices that began at `begin_ns` or later, latest first, without one that may be overwritten."""
+        """Return the slices that began at `begin_ns` or later, latest first, except a slice being overwritten."""
         slices: list[Slice] = []
         count = self.header[SLICES]
         for number in range(count - 1, max(count - _KEPT, -1), -1):
