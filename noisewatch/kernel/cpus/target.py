@@ -75,8 +75,8 @@ def choose_target(
 ) -> Target:
     """Choose the target CPUs: requested, else isolated, else allowed except CPU 0's core, else all allowed CPUs.
 
-    If the affinity is unknown, all online CPUs replace the allowed ones. Unless CPUs were requested, only the fastest
-    kind of core is chosen.
+    If the affinity is unknown, choose all online CPUs instead of the last two. Unless CPUs were requested, only choose
+    the fastest kind of core.
     """
     available = online.online or frozenset()
     if own_affinity is not None and not own_affinity & available:

@@ -137,7 +137,10 @@ class VoltageAlarm(Struct, frozen=True):
 
 
 class SupplyVoltage(Struct, frozen=True):
-    """Whether the voltage is too low now, and whether it has been since boot. None means unknown."""
+    """Whether the voltage is too low now, and whether it has been since boot; None means unknown.
+
+    If only the alarm is readable, both are whether it has been too low in the last two seconds.
+    """
 
     is_low: bool | None
     was_low: bool | None
@@ -158,7 +161,7 @@ def read_voltage_alarm(reader: Reader) -> VoltageAlarm:
 
 
 def read_supply_voltage(reader: Reader, alarm: VoltageAlarm) -> SupplyVoltage:
-    """Read from the alarm's file whether the voltage is too low now, and whether it has been since boot."""
+    """Read the supply voltage's state from the alarm's file."""
     if alarm.path is None:
         return SupplyVoltage(None, None)
     if alarm.path != FIRMWARE:

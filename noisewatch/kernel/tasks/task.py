@@ -44,14 +44,14 @@ class Task(Struct, frozen=True):
 
 
 def is_confined_by(allowed: CpuSet | None, is_bound: bool, name: str) -> bool:
-    """Return whether a thread cannot run on another CPU. Without `allowed`: whether it is bound, and serves one CPU."""
+    """Return whether a thread cannot run on another CPU. If `allowed` is None: whether it is bound to one CPU."""
     if allowed is not None:
         return len(allowed) == 1
     return is_bound and not name.startswith(_WORKER_OF_ANY_CPU)
 
 
 class Tasks(Struct, frozen=True):
-    """The threads that were read. Processes in `pids` but not in `read_pids` were skipped for lack of time."""
+    """The threads that were read. Of processes in `pids` but not in `read_pids`, not all threads were read."""
 
     by_tid: Mapping[int, Task]
     pids: frozenset[int]

@@ -98,7 +98,7 @@ class TraceCollector:
                 trace.finish(self._end_ns)
 
     def result(self) -> Json:
-        """End the trace, and return it as JSON. Times are in ns; those of pieces are since the start of the trace."""
+        """End the trace, and return it as JSON. Times are in ns; times of pieces are since the start of the trace."""
         self.stop()
         sources = [source for trace in self._traces.values() for source in trace.sources]
         called = addresses_in(sources)

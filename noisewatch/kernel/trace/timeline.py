@@ -61,7 +61,7 @@ _TIMED = (Kind.TICK, Kind.IRQ)  # interrupts in which timers expire: on some arc
 
 
 class Source(Struct, frozen=True):
-    """A possible owner of a CPU. `number` is that of the IRQ or softirq, the thread's tid, or an IPI's sender's tid."""
+    """A possible owner of a CPU. `number` is the IRQ or softirq number, or the tid of the thread or the IPI's sender."""
 
     kind: Kind
     name: str
@@ -84,9 +84,9 @@ class CpuTrace:
         self.unseen_switches = 0  # times that a thread ran without a switch to it: some idle loops have no events
         self.unseen_ns = 0  # time from the event before such a switch to the one after it: either thread may have run
         self.leaves: list[tuple[int, int, int]] = []  # time, tid and state of threads that left the CPU
-        self.unseen: dict[int, tuple[int, int]] = {}  # those times by start: end, and the source before the switch
+        self.unseen: dict[int, tuple[int, int]] = {}  # times in `unseen_ns` by start: end, source before the switch
         self.last_ns: int | None = begin_ns  # time of the last event; None if events were lost
-        self._known_since_ns: int | None = begin_ns  # since when the owner is known; None from a loss to the next event
+        self._known_since_ns: int | None = begin_ns  # since when the owner has been known; None: not known since a loss
         self._events = events
         self._sends = sends
         self._number_by_source: dict[Source, int] = {self.sources[0]: IDLE}
