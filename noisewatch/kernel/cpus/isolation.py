@@ -66,7 +66,7 @@ class Isolation(Struct, frozen=True):
     rcu_nocbs: CpuSet | None
     isolcpus: tuple[IsolcpusOption, ...] | None
     unbalanced: CpuSet | None  # excluded from load balancing by cgroup v1
-    requested: Mapping[str, CpuSet | None] | None  # by name of boot option; None: no kernel accepts the list
+    requested: Mapping[str, CpuSet | None] | None  # by boot option; a list of None: no kernel accepts it
 
     @property
     def partition(self) -> CpuSet | None:

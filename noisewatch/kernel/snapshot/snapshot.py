@@ -365,7 +365,7 @@ def read_snapshot(
 ) -> Snapshot:
     """Take a snapshot, with threads if there is a `task_reader`. Constant values are taken from `previous`.
 
-    On a live host, files whose reading interrupts a CPU are only read if there is no `previous` snapshot.
+    With `previous` or `is_discreet`, files of a live host whose reading interrupts a target CPU are not read.
     """
     return machine.within_deadline(lambda: _read(machine, options, task_reader, previous))
 

@@ -128,7 +128,7 @@ class KernelLog(Struct, frozen=True):
 
     trouble_by_kind: Mapping[str, Trouble]
     is_complete: bool  # whether all records since `since_us` were read
-    since_us: int = 0  # time of the oldest record; earlier records have been overwritten
+    since_us: int = 0  # time of the oldest record if earlier ones were overwritten, otherwise 0
 
 
 def read_kernel_log(reader: Reader) -> KernelLog | None:

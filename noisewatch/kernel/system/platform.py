@@ -38,7 +38,7 @@ _STATES = ("Not affected", "Vulnerable", "Mitigation", "Unknown", "Processor vul
 
 
 class Vulnerabilities(Struct, frozen=True):
-    """The state of each processor vulnerability according to the kernel. None means unknown, as before Linux 4.15."""
+    """The state of each processor vulnerability, empty before Linux 4.15. None means unknown."""
 
     state_by_name: Mapping[str, str] | None = None
     chosen: tuple[str, ...] | None = None  # boot options that change the kernel's default mitigations

@@ -61,7 +61,7 @@ _TIMED = (Kind.TICK, Kind.IRQ)  # interrupts in which timers expire: on some arc
 
 
 class Source(Struct, frozen=True):
-    """A possible owner of a CPU. `number` is the IRQ or softirq number, or the tid of the thread or the IPI's sender."""
+    """A possible owner of a CPU. `number` is an IRQ or softirq number, or the tid of the thread or IPI's sender."""
 
     kind: Kind
     name: str
