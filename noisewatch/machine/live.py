@@ -212,7 +212,7 @@ class _Attempt(Generic[T]):
         self._end_reader, self._end_writer = os.pipe2(os.O_CLOEXEC)
 
     def start(self) -> None:
-        """Start the thread, and return before it has begun."""
+        """Start the thread without waiting for it to begin."""
         with main_thread_signals_blocked():
             start_new_thread(self._run, ())
 

@@ -2,8 +2,9 @@
 
 Both cores write into buffers of 64-bit words, which a parent may read at the same time:
 
-- `gaps`: four words each: start (CLOCK_MONOTONIC), length, context switches, time spent waiting (-1: unknown); -
-`totals`: the words named below; - `samples`: two words each, start and length; `count[0]` is how many there are.
+- `gaps`: four words each: start (CLOCK_MONOTONIC), length, context switches, time spent waiting (-1: unknown);
+- `totals`: the words named below;
+- `samples`: two words each, start and length; `count[0]` is the number of samples.
 
 All times are nanoseconds.
 """
