@@ -167,8 +167,8 @@ class _Walk:
     def below(self, folder: str, depth: int = 0) -> Iterator[Partition]:
         """Yield the partitions below a folder.
 
-        Skip the groups below a group without the controller, which cannot be partitions, and, with `previous`
-        partitions, those below a member, which hardly ever are.
+        Groups below a group without the controller are skipped, because they cannot be partitions. With `previous`
+        partitions, so are groups below a member, which hardly ever are partitions.
         """
         for name in self._names(folder):
             path = f"{folder}/{name}"

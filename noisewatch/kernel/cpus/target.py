@@ -75,7 +75,7 @@ def choose_target(
 ) -> Target:
     """Choose the target CPUs: requested, else isolated, else allowed except CPU 0's core, else all allowed CPUs.
 
-    If the affinity is unknown, choose all online CPUs instead of the last two. Unless CPUs were requested, only choose
+    If no CPU is isolated and the affinity is unknown, choose all online CPUs. Unless CPUs were requested, only choose
     the fastest kind of core.
     """
     available = online.online or frozenset()
@@ -94,7 +94,7 @@ def choose_target(
 def fastest_target(
     isolation: Isolation, online: CpuSet | None, own_affinity: CpuSet | None, topology: Mapping[int, CpuPlace]
 ) -> CpuSet | None:
-    """Return the CPUs for `--cpus fast`: the default target CPUs as if only the fastest kind of core was online.
+    """Return the CPUs for `--cpus fast`: the default target CPUs as if only the fastest kind of core were online.
 
     The set may be empty; None if the kind of any CPU is unknown.
     """

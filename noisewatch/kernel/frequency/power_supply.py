@@ -139,7 +139,7 @@ class VoltageAlarm(Struct, frozen=True):
 class SupplyVoltage(Struct, frozen=True):
     """Whether the voltage is too low now, and whether it has been since boot; None means unknown.
 
-    If only the alarm is readable, both are whether it has been too low in the last two seconds.
+    With hwmon's alarm, both only cover the last two seconds.
     """
 
     is_low: bool | None

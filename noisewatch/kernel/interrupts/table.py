@@ -256,7 +256,7 @@ class Interrupts(Struct, frozen=True):
     rows: tuple[InterruptRow, ...]
     text: bytes = b""
     row_by_line: Mapping[int, InterruptRow] = {}  # by line number, from 0
-    release: tuple[int, int] | None = None  # the kernel's release: some rows depend on it
+    release: tuple[int, int] | None = None  # the kernel's; the meaning of some rows depends on it
 
     @property
     def uncounted(self) -> tuple[str, ...]:
@@ -266,7 +266,7 @@ class Interrupts(Struct, frozen=True):
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the last rows, of the CPUs' own interrupts, are missing; rows of devices may then be missing too.
+        """Whether the last rows (the CPUs' own interrupts) are missing; rows of devices may then be missing too.
 
         False for a single CPU, whose kernel may have no such rows.
         """

@@ -60,7 +60,7 @@ class MemoryLimits(Struct, frozen=True):
     unread: str | None  # the first unreadable path
 
 
-_Level = tuple[MemoryLimit | None, str | None]  # the limit, and an unreadable path; None without one
+_Level = tuple[MemoryLimit | None, str | None]  # the limit and an unreadable path; None if there is none
 
 
 def read_memory_limits(reader: Reader) -> MemoryLimits:

@@ -335,7 +335,7 @@ class Snapshot(Struct, frozen=True):
     tasks_lag_ns: int  # delay from reading the CPUs' times to the tasks' times
     reason_by_path: Mapping[str, str]
     runs: tuple[RunStatus, ...] = ()  # running `noisewatch run`s, if requested
-    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # by pid of their commands' processes
+    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # by pid of the runs' commands
     earlier: EarlierSnapshots = field(default_factory=EarlierSnapshots)
 
     @property

@@ -69,7 +69,7 @@ class RunStats(Struct, frozen=True):
 
 
 class CpuPieces(Struct, frozen=True):
-    """The trace of one CPU. `start_ns`, `end_ns` and `source` list the uninterrupted runs in order, no idleness."""
+    """The trace of one CPU. `start_ns`, `end_ns` and `source` list its uninterrupted runs, without idleness."""
 
     cpu: int
     lost_events: int | None  # None means unknown
@@ -286,7 +286,7 @@ class TraceWindow(Struct, frozen=True):
         return sum(time.ns for time in self.times if time.source.kind not in THREADS and time.cpu in cpus)
 
     def elsewhere_ns(self, used_ns: int, cpus: CpuSet) -> int:
-        """Return a lower bound of the command's CPU time (ns) on CPUs other than `cpus`; it used `used_ns` in all."""
+        """Return a lower bound of the command's CPU time (ns) on CPUs other than `cpus`, of `used_ns` on all CPUs."""
         doubt_ns = _USE_DOUBT_NS + round(used_ns * _CLOCKS_SHARE)
         return max(used_ns - self.own_ns(cpus) - self.interrupted_ns(cpus) - doubt_ns, 0)
 

@@ -74,7 +74,7 @@ class AdoptedProcesses:
         return earlier
 
     def reap(self, command: int | None = None) -> None:
-        """Reap adopted zombies; count the usage of those that `command` left behind."""
+        """Reap adopted zombies; count the usage of zombies that `command` left behind."""
         self._known = frozenset(pid for pid in self._known if _reap(pid) is None)
         if command is None:
             return

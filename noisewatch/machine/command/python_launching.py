@@ -52,7 +52,7 @@ def launch(
 
     Empty `cpus` or `nodes` leave the affinity or memory policy unchanged; `must_have_all` requires all of the CPUs.
     `cgroup` is the cgroup's `cgroup.procs`, open for writing, or -1. Signals are bits, 1 << (number - 1): the command
-    starts with the `blocked` and `ignored` signals, and default handling of all others.
+    starts with `blocked` and `ignored` signals; all others have their default handling.
     """
     set_signals = _signal_setter(ignored)
     mask = [number for number in signal.valid_signals() if blocked >> (number - 1) & 1]
