@@ -156,7 +156,7 @@ class StatusFiles:
         self._opened: dict[tuple[str, str], _Opened] = {}
 
     def texts(self) -> list[str]:
-        """Return the texts of trusted users' processes: root's, this user's, and those of sudo's caller."""
+        """Return the texts of processes of trusted users: root, this user and sudo's caller."""
         there = {(folder, name) for folder in self._folders for name in self._open_new(folder)}
         texts = []
         for key, opened in list(self._opened.items()):

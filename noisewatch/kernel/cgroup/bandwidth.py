@@ -23,7 +23,7 @@ https://man7.org/linux/man-pages/man7/cgroups.7.html
 The weights, from this process's own cgroup up to the root, decide its share of a contended CPU:
 
     v2  cpu.weight       100           (1 to 10000; 100 is the default)
-        cpu.idle         0             (1: only what others leave, Linux 5.15)
+        cpu.idle         0             (1: only time that others leave, Linux 5.15)
         cpu.uclamp.max   max           (or a percentage of the CPU's capacity: 45.00, Linux 5.4)
     v1  cpu.shares       1024          (the default); the other two files are the same
 

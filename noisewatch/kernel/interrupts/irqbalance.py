@@ -69,7 +69,7 @@ def environment_of(pid: int) -> str:
 
 
 def parse_environment(text: str) -> Variables:
-    """Return irqbalance's variables in a process's environment; of repeated ones the first. Raise Malformed."""
+    """Return irqbalance's variables in a process's environment; the first of repeated variables. Raise Malformed."""
     if not text.endswith("\0"):
         raise Malformed("an environment that ends with a NUL", clean(text[-20:]))
     pairs = [word.partition("=") for word in text.split("\0")]

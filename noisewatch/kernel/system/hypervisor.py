@@ -145,7 +145,7 @@ class Firmware(Struct, frozen=True):
         return self.is_metal_product and name.startswith(_ALSO_MAKE_METAL)
 
     def _is_chromebook(self, name: str) -> bool:
-        """Return whether the name is that of a Google laptop, whose firmware is coreboot, not a virtual machine."""
+        """Return whether the name is a Google laptop's, whose firmware is coreboot, and not a virtual machine's."""
         return name.startswith("Google") and self.bios_vendor == "coreboot"
 
 

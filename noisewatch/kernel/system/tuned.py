@@ -73,7 +73,7 @@ class Tuned(Struct, frozen=True):
         if any(session.is_owner_alive is not False for session in open_sessions):
             settings = "in progress"
         elif open_sessions:
-            settings += ", and those of an interrupted tune"
+            settings += ", and the changes of an interrupted tune"
         return f"tuned since {describe_minute(self.sessions[0].began_s)}: {settings}"
 
 

@@ -210,7 +210,7 @@ class CommandThreadReader:
         return self._rotate(self._begins_with_ran) + self._rotate(not self._begins_with_ran)
 
     def _rotate(self, ran: bool) -> list[int]:
-        """Return the threads that ran (or those that did not), beginning after the last one read of this kind."""
+        """Return the threads that ran (or the others), beginning after the thread of this kind that was read last."""
         tids = sorted(tid for tid, thread in self._threads.items() if thread.ran is ran)
         start = bisect(tids, self._last_in_turn[ran])
         return tids[start:] + tids[:start]

@@ -25,7 +25,7 @@ from noisewatch.text import clean
 
 FOLDER = "/proc"
 _LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; longer names are cut
-_LONG_NS = 1_000_000  # run time from which on a thread may have moved, so its migrations are read
+_LONG_NS = 1_000_000  # least run time of a thread whose migrations are read, because it may have moved
 
 
 class ThreadRecord(Struct):

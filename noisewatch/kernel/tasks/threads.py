@@ -39,7 +39,7 @@ class TimeOfTasks(Struct, frozen=True):
 
 
 class MissingTime:
-    """The time (ns) that tasks ran on each target CPU since the last reading, less that of the threads read so far."""
+    """The time (ns) that tasks ran on each target CPU since the last reading, less the threads read so far."""
 
     def __init__(self) -> None:
         self._before: TimeOfTasks | None = None
@@ -74,7 +74,7 @@ class MissingTime:
 
     @property
     def much_ns(self) -> int:
-        """The run time (ns) from which on a single thread is worth a search."""
+        """The least run time (ns) of a single thread that is worth a search."""
         return max(round(self._length_ns * MUCH), _FEWEST_TICKS * TICK_NS)
 
     @property
@@ -88,9 +88,9 @@ _YOUNG = 5  # the same for a new process or thread, which may be about to run th
 _RUNNING = "R"
 _AT_ONCE = 128  # threads read in one call, unless a single process has more: takes a fraction of a millisecond
 
-_LARGE = 500  # threads; of a process with more, a reader with a budget reads only those that ran for long
+_LARGE = 500  # threads; in a process with more, a reader with a budget only reads threads that ran for long
 _MOST_FOLLOWED = 64  # threads read of a large process
-_FOLLOWED_NS = 1_000_000  # run time from which on they are read
+_FOLLOWED_NS = 1_000_000  # least run time of a thread that is read
 _LONGEST_SEARCH = 20  # budgets; by then the processes with most time have been read
 _FEWEST_SEARCHED = 8  # processes read in a search, however long that takes
 
@@ -110,7 +110,7 @@ class _Process(Struct):
     ran_ns_by_tid: Mapping[int, int] = {}  # of a large process, when the run times of all its threads were last read
     looked_ns: int = -1  # `busy_ns` at that time
     looks_from: int = 0  # number of the next snapshot that may read run times without a search
-    spent_ns: int = 0  # CPU time between the last two readings, less that of the threads that were read
+    spent_ns: int = 0  # CPU time between the last two readings, less the time of the threads that were read
     target_ns: int = 0  # CPU time on target CPUs, ended children's included: they may have run there
     read_in: int = -1  # number of the last snapshot that read the process
     is_second_look: bool = False  # whether the snapshot before read it too; only then is its time of one interval
@@ -448,7 +448,7 @@ class TaskReader:
         return {tid: record.task for tid, record in read.items()}
 
     def _look_at_all(self, threads: ThreadReader, process: _Process, pid: int) -> None:
-        """Choose the threads to read of a large process: those that ran for long since the last call or reading."""
+        """Choose which threads of a large process to read: threads that ran for long since the last call or reading."""
         started_ns = self._used_ns()
         names = [*filter(is_count, threads.reader.machine.list_names(f"{FOLDER}/{pid}/task"))]
         before = {tid: record.task.ran_ns for tid, record in process.record_by_tid.items()} | dict(

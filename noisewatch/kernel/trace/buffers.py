@@ -40,7 +40,7 @@ from noisewatch.machine.tracefs.watcher import (
     remove_stale_where_mounted,
 )
 
-_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # all CPUs together; most and least of one CPU
+_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # all CPUs together; limits for one CPU
 _MOST_NAMED = 24  # target CPUs in a filter: if there are more, the calls of all CPUs are traced
 _AT_WORK = threading.Lock()
 _END_DEADLINE_S = 5.0  # for the end of another trace, which takes about a second to parse its last pages

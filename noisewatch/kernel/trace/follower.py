@@ -93,7 +93,7 @@ class CommandTimes:
                     del self._ended_ns[tid]
 
     def add_events(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
-        """Add a CPU's new events up to `until_ns` (None: all). Births up to then must have been added to `own`."""
+        """Add a CPU's new events up to `until_ns` (None: all). Earlier births must have been added to `own`."""
         pieces, sources = trace.pieces, trace.sources
         if trace.lost_pieces:
             self.cut_cpus |= {trace.cpu}
@@ -166,7 +166,7 @@ class CommandTimes:
         )
 
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:
-        """Return whether either the source `before` a switch or the one after it is the command's, but not both.
+        """Return whether exactly one of the sources `before` and after a switch is the command's.
 
         If the source after the switch is not the command's, idleness before it counts as the command's, because one of
         its threads may have run unnoticed.

@@ -52,7 +52,7 @@ class OwnThreads:
                 self.group.add(tid)
 
     def is_own(self, tid: int, at_ns: int) -> bool:
-        """Return whether the tid was that of one of the command's own threads at this time."""
+        """Return whether one of the command's own threads had the tid at this time."""
         changes = self._then.get(tid)
         if changes is None:
             return tid in self._now
@@ -112,7 +112,7 @@ class OwnStates:
         self._events.append((at_ns, _BUSY, 0, cpu))
 
     def settle(self, until_ns: int) -> None:
-        """Sum the states up to the last event by `until_ns`. All CPUs' events by then must have been added."""
+        """Sum the states up to the last event by `until_ns`. All CPUs' earlier events must have been added."""
         self._events.sort()
         later = []
         for event in self._events:
@@ -166,7 +166,7 @@ class OwnStates:
                 self._waits += bool(state & _WAIT)
 
 
-MOST_THREADS = 1024  # kept individually; if there are many more, those that ran least are only summed
+MOST_THREADS = 1024  # kept individually; if there are many more, the threads that ran least are only summed
 
 
 class TracedThread(Struct, frozen=True):
@@ -208,7 +208,7 @@ class OwnPlaces:
         self._runs.append((begin_ns, tid, cpu))
 
     def settle(self, until_ns: int) -> None:
-        """Count the moves between runs that began by `until_ns`. All CPUs' runs by then must have been added."""
+        """Count the moves between runs that began by `until_ns`. All CPUs' earlier runs must have been added."""
         later = []
         for run in sorted(self._runs):
             begin_ns, tid, cpu = run

@@ -38,7 +38,7 @@ class Sends:
         self.is_damaged = False  # whether events were lost at an unknown time
         # By called CPU, and whether a function is called: time, thread (0: an interrupt), address of the function.
         self._sent: dict[tuple[int, bool], deque[tuple[int, int, int]]] = {}
-        self._started_by: dict[int, tuple[int, bool]] = {}  # by thread: its starter, whether both are of one process
+        self._started_by: dict[int, tuple[int, bool]] = {}  # by thread: its starter, whether they share a process
 
     @property
     def tids(self) -> set[int]:
@@ -94,7 +94,7 @@ class Sends:
     def take(self, cpu: int, vector: str, until_ns: int) -> tuple[int, int]:
         """Return the thread whose call interrupted the CPU at `until_ns`, and the called function; 0 if unknown.
 
-        A reschedule calls no function. All calls of the CPU up to then are removed: they are done, even without an
+        A reschedule calls no function. All calls of the CPU up to this time are removed: they are done, even without an
         interrupt, because an idle CPU may poll for them.
         """
         arrived: list[tuple[int, int, int]] = []

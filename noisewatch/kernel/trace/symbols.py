@@ -45,7 +45,7 @@ class KernelFunctions:
         return clean(self._names[place]) if address and place >= 0 else None
 
     def names_of(self, addresses: Iterable[int]) -> Mapping[int, str]:
-        """Return the function names of the addresses, by address, without those that belong to no known function."""
+        """Return each address's function name; addresses that belong to no known function are missing."""
         names = ((address, self.name_of(address)) for address in addresses)
         return {address: name for address, name in names if name is not None}
 

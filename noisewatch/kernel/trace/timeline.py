@@ -82,7 +82,7 @@ class CpuTrace:
         self.lost_pages = 0
         self.lost_pieces = 0  # runs beyond the limit: they are only in `stats`
         self.unseen_switches = 0  # times that a thread ran without a switch to it: some idle loops have no events
-        self.unseen_ns = 0  # time from the event before such a switch to the one after it: either thread may have run
+        self.unseen_ns = 0  # time between the events around such a switch: either thread may have run
         self.leaves: list[tuple[int, int, int]] = []  # time, tid and state of threads that left the CPU
         self.unseen: dict[int, tuple[int, int]] = {}  # times in `unseen_ns` by start: end, source before the switch
         self.last_ns: int | None = begin_ns  # time of the last event; None if events were lost
@@ -236,7 +236,7 @@ class CpuTrace:
             self._thread_ns -= take_back(self.pieces, number, ns, now, self._thread, self._since_ns)
 
     def _leave(self, event: TraceEvent) -> None:
-        """End the event's source, and those within it. Ignore an exit without an entry (at the start, after a loss)."""
+        """End the event's source and sources in it. Ignore an exit without an entry (at the start, after a loss)."""
         frame = (event.kind, event.name)
         if frame in self._frames:
             while self._frames.pop() != frame:

@@ -174,7 +174,7 @@ def _variable(text: bytes) -> tuple[bytes, bytes] | None:
 
 
 def _signal_setter(ignored: int) -> Callable[[], None]:
-    """Return a function that sets the command's handling of those signals that this process handles differently.
+    """Return a function that sets the command's handling of the signals that this process handles differently.
 
     execve itself resets handlers that Python does not know.
     """

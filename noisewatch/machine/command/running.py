@@ -1,4 +1,4 @@
-"""Runs commands one after the other, transparently: signals, stops, and how they end.
+"""Runs commands one after the other; signals, stops and exit statuses pass as if noisewatch were not there.
 
 Signals are blocked and handled one by one, so none is lost between two looks.
 

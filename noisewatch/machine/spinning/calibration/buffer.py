@@ -151,7 +151,7 @@ Capacities = dict[str, int]
 
 
 def grain_for(ns_by_kind: dict[str, int]) -> int:
-    """Return the factor for the work per sample with which a long calibration's samples fit into the buffer."""
+    """Return the factor by which samples are lengthened so that a long calibration's samples fit into the buffer."""
     count_by_kind = _most_samples(ns_by_kind)
     return max(count_by_kind[kind] // _MOST_SAMPLES + 1 for kind in _GRAINED)
 

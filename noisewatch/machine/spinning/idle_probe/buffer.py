@@ -1,4 +1,4 @@
-"""The idle probe's shared memory, 64-bit words written by a spinner and read by the sampler, and its times of spinning.
+"""The idle probe's shared memory, 64-bit words written by a spinner and read by the sampler, and the spinning schedule.
 
 The buffer is a header, then a ring of the latest slices. A slice is written before the count that includes it.
 
