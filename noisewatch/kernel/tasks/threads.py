@@ -39,7 +39,7 @@ class TimeOfTasks(Struct, frozen=True):
 
 
 class MissingTime:
-    """The time (ns) that tasks ran on each target CPU since the last reading, less the threads read so far."""
+    """The time (ns) that tasks ran on each target CPU since the last reading, less the time of threads read so far."""
 
     def __init__(self) -> None:
         self._before: TimeOfTasks | None = None
