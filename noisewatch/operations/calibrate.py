@@ -58,7 +58,7 @@ class CalibrateOptions(Struct, frozen=True, kw_only=True):
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(5.0))
     budget: Budget = field(default_factory=Budget)
     settle_s: float | None = None  # maximum warm-up until the clocks are stable; None: no warm-up
-    history: Path | None = None  # the history file; None: none
+    history: Path | None = None  # the history file; None: no history
 
 
 class CalibratedUnderLoad(Struct, frozen=True):
@@ -224,7 +224,7 @@ def calibrate_cpus(
 def _interval(
     machine: Machine, before: Snapshot, samples: CalibrationSamples, look_again: Callable[[], Snapshot] | None
 ) -> Interval | None:
-    """Return the interval from `before` until now, or until the next snapshot of a recording."""
+    """Return the interval from `before` until now or, in a recording, until the next snapshot; None without one."""
     is_over = isinstance(machine, Recording) and not machine.advance()
     after = look_again() if look_again is not None and not is_over else None
     if after is None or after.taken_at_ns <= before.taken_at_ns:
@@ -290,8 +290,8 @@ class LiveGaps(Struct):
 def settle_clocks(machine: Machine, cpus: CpuSet, most_s: float | None, listener: ProgressListener) -> Settling | None:
     """Run fixed work on the CPUs until their clocks are stable, so that no turbo budget ends during the calibration.
 
-    Return how the clocks changed within at most `most_s` seconds (from the recording, if it is one), or None if no
-    warm-up was requested. Raise CannotMeasure if a requested one failed.
+    Return how the clocks changed within at most `most_s` seconds (for a recording, the recorded change), or None if no
+    warm-up was requested. Raise CannotMeasure if a requested warm-up failed.
     """
     if most_s is None and machine.is_live:
         return None
@@ -373,7 +373,7 @@ class LoadBeside:
             listener.on_remark(f"{_processes(len(places) - len(self._busy.cpus))} could not be pinned to their CPUs")
 
     def end(self) -> BusyLoad:
-        """End the load and return it; call only once. Raise CannotMeasure if it ended early or was not recorded."""
+        """End the load once, and return it. Raise CannotMeasure if it ended early or was not recorded."""
         if self._ended is None:
             try:
                 self._ended = read_busy_load(self._machine, self._answer)

@@ -89,7 +89,7 @@ def parse_entries(lines: Iterable[Json]) -> Iterator[Entry]:
 
 
 def is_damaged(line: Json) -> bool:
-    """Return whether a line of facts or of a calibration is invalid, or whose facts were changed after writing."""
+    """Return whether a line of facts or of a calibration is invalid, or its facts were changed after writing."""
     if line.get("kind") == FACTS:
         return not isinstance(line.get("facts"), dict) or _digest_of(line["facts"]) != line.get("digest")
     return _parse_entry(line, {}) is None
@@ -153,7 +153,7 @@ _FACTS = regex(rb'"facts":"([^"]*)"')
 
 
 class _Choice:
-    """Chooses the calibration lines to parse: they are long, and most are left out. It gets the newest line first."""
+    """Chooses the calibration lines to parse: lines are long, and most are left out. It gets the newest line first."""
 
     def __init__(self, machine: str) -> None:
         self.others: set[str] = set()
@@ -164,7 +164,7 @@ class _Choice:
         self._thinning: Thinning[tuple[int, bytes]] = Thinning()
 
     def is_needed(self, line: bytes) -> bool:
-        """Return whether the line must be parsed now because it is not a calibration as this version writes it.
+        """Return whether the line must be parsed now: it is not a calibration in the form that this version writes.
 
         Call it once for each line.
         """
@@ -194,7 +194,7 @@ class _Choice:
 
     @property
     def parsed(self) -> list[tuple[int, Json]]:
-        """The chosen calibrations with their line numbers; None for a damaged line."""
+        """The chosen calibrations with their line numbers; a damaged line has None for its calibration."""
         return [(self._lines + 1 - from_end, parse_line(line)) for from_end, line in self._thinning.kept]
 
     @property
@@ -365,9 +365,9 @@ def _recorded_past(answer: Json) -> Past:
 
 
 def _consecutive_pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Yield each calibration with its successor, unless they are too far apart in time; skip a too early successor.
+    """Yield each calibration with its successor unless they are too far apart; one that is too close is skipped.
 
-    The clock may have been set back in between.
+    Between two calibrations the clock may have been set back.
     """
     last: Entry | None = None
     for entry in calibrations:

@@ -68,7 +68,7 @@ class ClockRateWatch(Struct):
             self._error = error
 
     def end(self) -> ClockComparison | str:
-        """Return the comparison, read from a recording if it is one, or why there is none. Then it may begin again."""
+        """Return the comparison, for a recording the recorded one, or why there is none; a new one may begin then."""
         if isinstance(self.machine, Recording):
             self.machine.go_to_aside()
         try:
@@ -114,12 +114,12 @@ class PreflightOptions(Struct, frozen=True, kw_only=True):
     machine: MachineOptions = field(default_factory=MachineOptions)
     allowed: CpuSet | None = None  # the CPUs that the user's process may use; None: those of this process
     sample_s: float = 3.0  # 0: settings only
-    calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(3.0))  # of 0 s: none
+    calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(3.0))  # with 0 s: no calibration
     rules: Rules = field(default_factory=lambda: Rules(is_profile_given=False))
     is_strict: bool = False
     wait_s: float = 0.0  # maximum time of retries until the machine is stable; 0: no retry
     starts_benchmark: bool = True  # whether the calling process starts the benchmark, as a script's shell does
-    history: Path | None = None  # the history file; None: none
+    history: Path | None = None  # the history file; None: no history
     announced: CpuSet | None = None  # the target CPUs announced to the user: no others are measured
 
 
@@ -174,7 +174,7 @@ def name_reasons(verdict: Verdict) -> str:
 
 
 def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
-    """Take the lock and return a verdict; if another process has taken the lock meanwhile, it is in the verdict."""
+    """Take the lock and return a verdict, which contains the lock of another process that took it first."""
     if lock is not None:
         lock.take()
     verdict = run.verdict()
@@ -230,7 +230,7 @@ class _Run(Struct):
         return judge(case, strict=options.is_strict)
 
     def wait_for(self, verdict: Verdict, left_s: float) -> None:
-        """Report what keeps the machine from being stable; sleep a while if there is no sample."""
+        """Report what keeps the machine from being stable; sleep a while if no sample takes time."""
         reasons = name_reasons(verdict)
         self._doing = f"waiting for {reasons} ({left_s:.0f} s left): sampling"
         self.listener.on_waiting(reasons, left_s)

@@ -16,9 +16,9 @@ from noisewatch.machine.recording.replay import Recording
 def threads_at_each_snapshot(recording: Recording, before: Snapshot, past_asides: bool = False) -> Iterator[Snapshot]:
     """Yield, for each snapshot after `before`, a copy of `before` with the threads that ran since the previous one.
 
-    Advance the recording; without `past_asides` only up to other answers between two snapshots. The recorder's own
-    threads are left out: the CPUs on which its process read `before` are unknown, so all of its time is placed where no
-    other thread explains it.
+    Advance the recording to its end or, without `past_asides`, at most to the next answer between two snapshots. The
+    recorder's own threads are left out: the CPUs on which its process read `before` are unknown, so all of its time is
+    placed where no other thread explains it.
     """
     reader = TaskReader()  # a separate reader: what it reads of a thread depends on its previous reading
     tickless, task_by_tid = before.isolation.nohz_full or frozenset(), dict[int, Task]()

@@ -182,7 +182,7 @@ def _trace(
 ) -> tuple[Trace | str, int | None]:
     """Return the trace, or why there is none, and the signal that ended it early.
 
-    Both take `seconds`, because the counters need the time.
+    Even without a trace this takes `options.seconds`, because the counters need the time.
     """
     online = before.online.online or before.target.cpus
     try:

@@ -1,8 +1,8 @@
 """Frames from the sampler to the screen: the part of an interval that a screen shows.
 
 A frame contains a few figures per CPU, the top culprits, and the findings with their causes. It contains clocks, idle
-states, heat and power only while a screen needs them, and no raw tables. None: unknown. The sampler sends each frame
-as a line of JSON and omits the values that the previous line had.
+states, heat and power only while a screen needs them, and no raw tables. None means unknown. The sampler sends each
+frame as a line of JSON and omits the values that the previous line had.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Reads the figures of a calibration from a document, each with its random deviation.
 
 Blocks of work within a calibration have influences in common and so are not independent: their number does not reduce
-the error. Work that shares a core or its caches with other work (all but the chain of dependent steps) is assumed to
-vary as much as nine of ten one-millisecond blocks do. `python -m tests.benchmark.compare` prints how often two
-calibrations of one machine differ by these rules.
+the error. For work that shares a core or its caches with other work (all but the chain of dependent steps), the
+deviation follows from the range of the middle 90% of its one-millisecond blocks. `python -m tests.benchmark.compare`
+prints how often two calibrations of one machine differ by these rules.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WORKS = {
 OF_EACH_CPU = (Figure.LATENCY, Figure.CLOCK)  # hardly slowed by a neighbour in a core or a cache
 _OF_A_RECEIPT = (Figure.LATENCY, Figure.CLOCK, *NOISE_NS)
 _WIDTH = 3.29  # standard deviations from the 5th to the 95th percentile
-_MAD = 1.4826  # of a normal distribution, in standard deviations
+_MAD = 1.4826  # standard deviation of a normal distribution, in median absolute deviations
 _GAPS_DEVIATION = 0.55  # of a rate's logarithm, from twenty calibrations of a virtual machine with changing neighbours
 _READING_DEVIATION = 0.03  # from the same calibrations
 SPEED_DEVIATION = 0.0033  # how much speed changes by itself in an hour: a third of the 1% that counts
@@ -142,7 +142,7 @@ def _figures_of(part: _Part) -> dict[str, MeasuredFigure]:
 
 
 def figures_of_opening(calibration: Mapping[str, Any]) -> dict[str, MeasuredFigure]:
-    """Return the few figures that a receipt has of the calibration before its series."""
+    """Return the few figures that a receipt contains from the calibration before the series."""
     listed = [{"effective_khz_spread_share": 0.0, **cpu} for cpu in mappings_of(calibration.get("cpus"))]
     document = {"calibration": {"cpus": listed}, "noise_floor": calibration.get("noise_floor")}
     part = _part(read_part(_MEASURED, document), Condition.ALONE)
@@ -183,7 +183,7 @@ def _figures(
 def _estimates_by_cpu(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, dict[int, Estimate]]:
     """Return the figures OF_EACH_CPU by CPU, without those unknown for any CPU; empty if there is only one CPU.
 
-    In other work, a CPU varies more between calibrations than its blocks do within one.
+    The speed of other work varies more from one calibration to the next than from block to block.
     """
     numbers = [cpu.cpu for cpu in cpus]
     if len(cpus) < 2 or len(cpus_of(numbers) or ()) < len(cpus):

@@ -29,8 +29,8 @@ from noisewatch.model.run.repetition import CommandUse, Repetition
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.watch import RepetitionEdge, WakeUps
 
-_INEXACT_NS = 1_000_000  # by which looks may exceed the sum
-_MOSTLY = 0.99  # of a command's time, used by its first thread; a shell's forks use the rest
+_INEXACT_NS = 1_000_000  # how much more CPU time looks may show than the kernel's sum
+_MOSTLY = 0.99  # share of a command's time: a first thread that used it ran alone; a shell's forks may use the rest
 
 
 class JudgedRepetition(Struct, frozen=True):
@@ -48,7 +48,7 @@ class JudgedRepetition(Struct, frozen=True):
 
     @property
     def standing(self) -> RunStanding:
-        """The class of repetitions in which it is counted."""
+        """The class in which reports count the repetition."""
         if self.repetition.is_cut_short:
             return RunStanding.CUT_SHORT
         return RunStanding(self.verdict.outcome) if self.repetition.is_measurement else RunStanding.FAILED
@@ -160,9 +160,9 @@ def floors_of(opening: Calibrated | None) -> Sequence[NoiseFloor]:
 
 
 def without_snapshots(judged: JudgedRepetition, span: Interval) -> JudgedRepetition:
-    """Return the repetition without its windows and the trace's threads: 20 kB per repetition on a small machine.
+    """Return the repetition without its windows and the trace's threads, which take 20 kB on a small machine.
 
-    `span`, another repetition's, replaces its own.
+    `span`, of another repetition, replaces its own span.
     """
     trace = judged.repetition.trace
     kept = trace if isinstance(trace, str) else replace(trace, times=(), threads=())

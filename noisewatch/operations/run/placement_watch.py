@@ -179,7 +179,7 @@ class PlacementWatch:
         self._pages = self._read_pages()
 
     def sample(self, tasks: Tasks | None = None) -> CommandLook | None:
-        """Look at the command's threads, or return None before `begin`. `tasks` are as in CommandThreadReader.look."""
+        """Look at the command's threads, or return None before `begin`. For `tasks` see CommandThreadReader.look."""
         if self._threads is None:
             return None
         is_due = self._looks % _COUNT_EVERY == 0 or self._threads.count <= _FEW_THREADS
@@ -195,7 +195,7 @@ class PlacementWatch:
         used_ns: int | None = None,
         idle_share_by_cpu: Mapping[int, float] | None = None,
     ) -> Placement:
-        """Return the placement by the looks, for a command that has ended after `used_ns` of CPU time.
+        """Return the placement that the looks show; the command has ended after `used_ns` of CPU time.
 
         `idle_share_by_cpu` is the share of the repetition during which each CPU was idle.
         """
@@ -204,7 +204,7 @@ class PlacementWatch:
         return placement if self._spreader is None else replace(placement, spread=self._spreader.outcome)
 
     def by_trace(self, looked: Placement, trace: TraceWindow | str) -> Placement:
-        """Return the placement by the trace if it has more information than the one by looks, otherwise `looked`."""
+        """Return the placement from the trace if it contains more than the one from the looks, otherwise `looked`."""
         return looked if isinstance(trace, str) else placement_by_trace(looked, trace, CpuGroups(self._topology))
 
     @property

@@ -95,7 +95,7 @@ _MOST_NAMED = 3
 
 
 class RunSeries(Struct, frozen=True, kw_only=True):
-    """All repetitions, in order; two commands are repeated in pairs, whose order is drawn by `seed`.
+    """All repetitions, in order; two commands are repeated in pairs, whose order is drawn with `seed`.
 
     `machine` is the first snapshot. The last 50 repetitions keep their snapshots; with the option
     `has_frequent_snapshots`, all do. `failed` is the repetition whose exit status ended the series; `ended_by` is the
@@ -383,8 +383,8 @@ def _busy_threads(window: Interval) -> Iterator[str]:
 def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRepetition]]) -> Iterator[int]:
     """Yield each repetition's command number; two commands come in pairs, whose order is drawn by the seed.
 
-    Retries of disturbed repetitions (or pairs) follow, up to the requested number. `judged` returns all finished
-    repetitions.
+    Retries follow until enough repetitions (or pairs) are undisturbed, at most as many as requested. `judged` returns
+    all finished repetitions.
     """
     count = len(options.commands)
     for is_first in draw_order(options.runs, seed):

@@ -38,7 +38,7 @@ UNTRACED = TraceLevel(Tracer.NONE, NOT_TRACED)
 class RunTrace:
     """A context manager that traces target CPUs and their siblings; enter it before any command is started.
 
-    If tracing fails, it only has the reason. Starting and ending take a fifth of a second, and interrupt all CPUs.
+    If tracing fails, `level` has the reason. Starting and ending take a fifth of a second, and interrupt all CPUs.
     """
 
     def __init__(self, tracer: Tracer, snapshot: Snapshot) -> None:

@@ -172,7 +172,7 @@ class WakeUps:
 
     @contextmanager
     def working(self, started: StartedCommand) -> Iterator[None]:
-        """Return a context for work between waits; it includes the command's own `noticed`.
+        """Return a context for work between waits; it includes the command's `noticing_end`.
 
         Our file-reading threads wait for a CPU as well, and so delay the main thread in noticing the end.
         """

@@ -38,8 +38,8 @@ INTERRUPTED = "interrupted"
 class CandidateResult(Struct, frozen=True):
     """The effect of a candidate, or the reason why there is none.
 
-    `outcome` is REFUSED or FOREIGN if that ended the measurement. `made` is the number of settings that were changed,
-    `troubles` are the changes that were refused, or left because another program made a change too.
+    `outcome` is REFUSED or FOREIGN if that ended the measurement. `made` is the number of settings that were changed.
+    `troubles` are changes that were refused, or not restored because another program has changed the setting too.
     """
 
     candidate: Candidate
@@ -104,7 +104,7 @@ class Switch:
     def __init__(self, candidate: Candidate, session: Session, settings: Settings | None, path: Path) -> None:
         self.candidate = candidate
         self.is_on = False
-        self.made = 0  # settings that were changed when the candidate was first on
+        self.made = 0  # number of settings that the first switching on changed
         self.troubles: list[Changed] = []
         self.reason = ""
         self.outcome: Outcome | None = None
@@ -127,7 +127,7 @@ class Switch:
         return self.outcome is None and not self.reason
 
     def _turn_on(self) -> None:
-        self.is_on, self._in_effect = True, {}  # on also if only a part of the changes can be made
+        self.is_on, self._in_effect = True, {}  # on even if some of the changes cannot be made
         outcomes = tune_host(self.candidate.plan, self._session, _ignore, self._settings, self._path, waits=True)
         refused = [changed for changed in outcomes if changed.outcome == Outcome.REFUSED]
         done = {

@@ -25,14 +25,14 @@ _PREFERENCE = "/energy_performance_preference"
 
 
 class PlannedChange(Struct, frozen=True):
-    """A change, and the state that it replaces; None if that is not read before the change is made."""
+    """A change and the state `before` it, which is None if it is read only when the change is made."""
 
     change: Change
     before: str | None
 
 
 class Step(Struct, frozen=True):
-    """A finding, and the changes that fix it, in ordered actions; changes that depend on each other share an action."""
+    """A finding and the actions that fix it, in order; changes that depend on each other share an action."""
 
     finding: Finding
     actions: tuple[tuple[PlannedChange, ...], ...]
@@ -43,7 +43,7 @@ class Step(Struct, frozen=True):
 
 
 class TuningPlan(Struct, frozen=True):
-    """What tune changes, the gravest finding first, and the findings that it leaves to people in whole or in part."""
+    """The steps of tune, for the gravest finding first, and the findings that it leaves to people, wholly or partly."""
 
     verdict: Verdict
     steps: tuple[Step, ...]
@@ -140,7 +140,7 @@ def _new_changes(action: Action, changes: Sequence[Change], planned: set[object]
 
 
 def _states_before(action: Action) -> dict[object, str]:
-    """Return the states that the action's fix was made from, by change."""
+    """Return, by the key of each change, the state that the check saw when it made the fix."""
     if isinstance(action, Write):
         return {
             change_key(FileChange(setting.path, setting.value)): setting.before

@@ -1,8 +1,8 @@
 """What `tune --measure` measures, in which order and for how long: decided before anything is changed.
 
 A candidate is measured in blocks of four periods: off, on, on, off, or the mirror image. So a drift over a block
-cancels. Which of the two a block is, is drawn at random: noise that recurs in every fourth period would show a false
-difference in 9 of 10 series of equal blocks, but in fewer than 1 of 20 series of drawn blocks.
+cancels. Each block is one of the two at random: noise that recurs in every fourth period would show a false difference
+in 9 of 10 series of equal blocks, but in fewer than 1 of 20 series of random blocks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SHORTEST_PER_CPU_S = 0.1  # CPUs that share a cache take turns; in less time so
 
 
 class Candidate(Struct, frozen=True):
-    """Changes that are switched on and off together: those of a finding, or a change that the user requested."""
+    """Changes that are switched on and off together: the fix of a finding, or one change that the user requested."""
 
     name: str
     plan: TuningPlan
@@ -49,7 +49,7 @@ def candidates_of(plan: TuningPlan) -> tuple[Candidate, ...]:
 
 
 class Schedule(Struct, frozen=True):
-    """How `total_s` seconds are divided: the first candidates have equal shares, and there is no time for the rest."""
+    """The division of `total_s` seconds: measured candidates have equal shares; there is no time for the `rest`."""
 
     total_s: float
     measured: tuple[Candidate, ...]

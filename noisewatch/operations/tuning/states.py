@@ -89,8 +89,8 @@ def usable_cpus(settings: Settings, group: str) -> CpuSet:
 def confined_threads(settings: Settings, parent: str) -> list[tuple[ThreadChange, str]]:
     """Return the threads that may not use all CPUs of the group `parent`, with their affinities (CPU lists).
 
-    When a group below becomes a partition or is one no more, the kernel resets these affinities. Threads that cannot
-    be pinned are left out, because their affinity cannot be restored.
+    The kernel resets these affinities when a group below `parent` becomes a partition or ceases to be one. Threads
+    that cannot be pinned are left out, because their affinity cannot be restored.
     """
     cpus_by_thread: dict[ThreadChange, frozenset[int]] = {}
     for tid in settings.tids():
@@ -105,12 +105,12 @@ def confined_threads(settings: Settings, parent: str) -> list[tuple[ThreadChange
 
 
 def is_side_effect(change: Change) -> bool:
-    """Return whether the kernel, not tune, has made the change: an affinity that a partition resets."""
+    """Return whether the kernel, not tune, has made the change: it resets affinities when tune makes a partition."""
     return isinstance(change, ThreadChange) and not change.value
 
 
 def is_widened(before: str, now: str) -> bool:
-    """Return whether an affinity has more CPUs than before: the kernel resets it again when it removes a partition."""
+    """Return whether an affinity has more CPUs than before, as after the kernel has removed a partition."""
     try:
         return parse_cpu_list(before) < parse_cpu_list(now)
     except Malformed:
@@ -127,7 +127,7 @@ def is_of_offline_cpu(settings: Settings, change: Change) -> bool:
 
 
 def change_key(change: Change) -> tuple[str, ...]:
-    """Return what the change is of: two changes of the same setting have the same key."""
+    """Return a key of the setting that is changed: two changes of one setting have the same key."""
     match change:
         case FileChange(path=path, value=value) if path.endswith(_DELEGATES):
             return ("file", path, value)

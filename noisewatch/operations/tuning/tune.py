@@ -1,6 +1,6 @@
-"""Tunes this host and restores it: the journal of all sessions since the boot, and what is in effect of them.
+"""Tunes this host and restores it, with a journal of all sessions since the boot and a public state beside it.
 
-Only one process at a time does either; the kernel drops its lock when it ends.
+Only one process at a time tunes or restores: it locks the journal, and the kernel drops the lock when it ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ AFTER_LOSS = "reboot, or see noisewatch restore --to-defaults"
 class TuningStatus(Struct, frozen=True):
     """The sessions whose changes are not restored, and the state of each of these changes.
 
-    A change's outcome is what `restore` would do: DONE if it is in effect. `loss` as of `read_loss`.
+    A change's outcome is what `restore` would do: DONE if the change is in effect. For `loss` see `read_loss`.
     """
 
     sessions: tuple[Session, ...] = ()
@@ -146,7 +146,7 @@ def _published_sessions(published: Tuned, boot_id: str) -> tuple[TunedSession, .
 
 
 def read_published(path: Path = JOURNAL) -> Tuned:
-    """Return the state that is published beside the journal; without a readable one, that nothing is tuned."""
+    """Return the state that is published beside the journal; if it is unreadable, a state without changes."""
     try:
         return parse_tuned(read_public_file(path))
     except (OSError, Malformed):
@@ -172,7 +172,7 @@ def _publish(file: JournalFile, path: Path, beginning: Session | None = None) ->
 
 
 def read_tuning(is_forced: bool = False, settings: Settings | None = None, path: Path = JOURNAL) -> TuningStatus:
-    """Return what is tuned now. Raise UsageError if the journal cannot be read, or is being written."""
+    """Return the changes that are not restored. Raise UsageError if the journal is unreadable or being written."""
     with _existing_journal(path) as file:
         if file is None:
             return TuningStatus(loss=_loss_of_all(read_published(path), _require_boot()))
@@ -187,15 +187,15 @@ def read_tuning(is_forced: bool = False, settings: Settings | None = None, path:
 
 
 def require_untuned(settings: Settings | None = None, path: Path = JOURNAL) -> None:
-    """Raise UsageError if changes are in effect: a measurement compares settings without and with them."""
+    """Raise UsageError if changes are not restored: a measurement compares settings with and without changes."""
     if read_tuning(settings=settings, path=path).changes:
         raise UsageError(
-            "the machine is tuned: restore it first (sudo noisewatch restore), to measure without and with"
+            "the machine is tuned, but --measure needs untuned settings: restore them first (sudo noisewatch restore)"
         )
 
 
 def read_public_tuning() -> Tuned:
-    """Return what every user may know about the tuning of this host. Raise Unreadable."""
+    """Return the published state of this host's tuning, which every user may read. Raise Unreadable."""
     reader = Reader(LiveMachine())
     tuned = read_tuned(reader)
     if tuned is None:

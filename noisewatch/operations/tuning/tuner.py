@@ -73,7 +73,7 @@ Listener = Callable[[Changed], None]
 
 
 class Tuner:
-    """Makes changes. Each is in the journal, on the disk, before it is made."""
+    """Makes changes; each is in the journal on the disk before it is made."""
 
     def __init__(self, settings: Settings, journal: JournalFile, last_seq: int) -> None:
         self._settings = settings
@@ -94,7 +94,7 @@ class Tuner:
 
         Independent files share a write to the journal, because waiting for the disk takes longer than the change.
         If the kernel refuses a part of a partition, the earlier parts are restored. Making a partition resets the
-        affinities of threads, those of processes before Linux 6.2: they are in the journal, and among the outcomes.
+        affinities of threads (of processes only before Linux 6.2): they are in the journal, and among the outcomes.
         Raise UsageError if the journal cannot be written; the changes that are not in it are not made.
         """
         partition = next(filter(makes_partition, changes), None)
@@ -112,7 +112,7 @@ class Tuner:
         return outcomes
 
     def _journal_affinities(self, partition: Change) -> list[Intent]:
-        """Write the affinities that the kernel may reset to the journal, and return them."""
+        """Write to the journal the affinities that the kernel may reset, and return them."""
         threads = confined_threads(self._settings, _parent_group(partition))
         intents = [Intent(seq, thread, cpus) for seq, (thread, cpus) in enumerate(threads, self._seq + 1)]
         if intents:
@@ -121,7 +121,7 @@ class Tuner:
         return intents
 
     def _note_affinities(self, intents: Sequence[Intent], listener: Listener) -> list[Changed]:
-        """Return what the kernel has made of the affinities, and write it to the journal."""
+        """Write the affinities that the kernel has set to the journal, and return them as outcomes."""
         outcomes = []
         for intent in intents:
             now = _state_or_none(self._settings, intent.change)
@@ -196,7 +196,7 @@ class Tuner:
 
 
 def _batches(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
-    """Return the changes in groups: files that do not depend on each other together, all else one by one."""
+    """Return the changes in batches: a single one if no change depends on another, else a batch for each change."""
     paths = {change.path for change in changes if isinstance(change, FileChange)}
     is_independent = all(isinstance(change, FileChange | ThreadChange) for change in changes)
     if is_independent and (len(paths) in (0, len(changes))):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from noisewatch.judgement.noise.budget import Budget
     from noisewatch.kernel.calibration import CalibrationOptions
 
-BY_SIGNAL = 128  # plus the signal is the exit status
+BY_SIGNAL = 128  # plus the signal's number: the exit status
 
 
 def machine_options(arguments: Namespace) -> MachineOptions:
@@ -112,7 +112,7 @@ def open_report(arguments: Namespace) -> Iterator[ReportOutput]:
 
 @contextmanager
 def recording_to(arguments: Namespace, machine: Machine) -> Iterator[Machine]:
-    """Yield the machine and, with --record, record all its reads. Raise UsageError if the file is not writable."""
+    """Yield the machine; with --record, reads from it are recorded. Raise UsageError if the file is not writable."""
     path = arguments.record
     if path is None:
         yield machine
@@ -125,7 +125,7 @@ def recording_to(arguments: Namespace, machine: Machine) -> Iterator[Machine]:
 
 
 def report_interrupt(number: int, program: str = "noisewatch") -> int:
-    """Print that the signal ended the measurement early, and return the exit status: 128 plus it, as in a shell."""
+    """Print that the signal ended the measurement early, and return a shell's exit status: 128 plus its number."""
     print(f"{program}: interrupted by {signal.Signals(number).name}: the report is partial", file=sys.stderr)
     return BY_SIGNAL + number
 

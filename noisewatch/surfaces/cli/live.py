@@ -1,4 +1,4 @@
-"""Shows the progress of an operation, redrawn in place on a terminal; without a terminal nothing is shown."""
+"""Shows the progress of an operation, redrawn in place on a terminal; without a terminal only remarks are shown."""
 
 from __future__ import annotations
 

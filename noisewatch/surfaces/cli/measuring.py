@@ -20,7 +20,7 @@ _NOT_MEASURED = 3
 
 
 def schedule_of(arguments: Namespace, plan: TuningPlan) -> Schedule:
-    """Return what is measured within --minutes. Raise UsageError if that is too short for anything."""
+    """Return the schedule for --minutes. Raise UsageError if that is too short for a single candidate."""
     minutes = MEASURE_MINUTES if arguments.minutes is None else arguments.minutes
     return plan_schedule(candidates_of(plan), minutes * 60, len(plan.verdict.case.target))
 
@@ -28,8 +28,8 @@ def schedule_of(arguments: Namespace, plan: TuningPlan) -> Schedule:
 def measure(plan: TuningPlan, schedule: Schedule) -> int:
     """Measure, restore all settings and print the report.
 
-    Return 3 if a change was refused or left, or nothing could be measured. Raise KeyboardInterrupt after the report if
-    the measurement was interrupted.
+    Return 3 if a change was refused or not restored, or nothing could be measured. Raise KeyboardInterrupt after the
+    report if the measurement was interrupted.
     """
     case, listener = plan.verdict.case, TerminalListener()
     work = case.budget.work or Work.MIXED

@@ -44,7 +44,7 @@ class Parser(ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
     def refuse_unknown(self, words: Iterable[str]) -> None:
-        """Raise UsageError for the first word that looks like an option, but does not begin any option's name."""
+        """Raise UsageError for the first word that looks like an option, but is not the start of an option's name."""
         names = self._option_string_actions
         for name in (word.partition("=")[0] for word in words):
             is_known = name[:2] in names or any(known.startswith(name) for known in names)

@@ -117,7 +117,7 @@ def _parse_severity(name: str, value: str) -> tuple[str, Severity]:
 
 
 def _parse_limit(name: str, value: str) -> tuple[tuple[str, str], float]:
-    """Parse a limit: `ID.KEY=…` sets any limit of a check, `ID=…` its only limit, or of several the failing one."""
+    """Parse a limit: `ID.KEY=…` sets a limit of a check; `ID=…` sets its only limit, or its failing limit."""
     check_id, _, key = name.partition(".")
     check = check_named(check_id, "--limit")
     limits = {limit.key: limit for limit in check.limits}

@@ -1,4 +1,4 @@
-"""What `tune` and `run --tune` share: the plan by the options of preflight, and the reports around a command."""
+"""What `tune` and `run --tune` share: making the plan from options of preflight, and reports around a command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from noisewatch.surfaces.reports.tuning.text import text_of_restoring, text_of_t
 
 
 def plan_of(arguments: Namespace) -> tuple[TuningPlan, bool]:
-    """Return the plan by the options of preflight, and whether the machine is this host. Raise UsageError."""
+    """Return the plan for the given options of preflight, and whether the machine is this host. Raise UsageError."""
     options = preflight_options(parse_arguments(["preflight", *preflight_words(arguments)]))
     machine = open_machine(options.machine)
     return read_plan(machine, options, SilentListener(), vars(arguments).get("set", ())), machine.is_live

@@ -215,7 +215,7 @@ def _is_missing(development: Development, figure: Figure) -> bool:
 
 
 def _largest(moves: Sequence[FigureMove]) -> FigureMove:
-    """Return the largest move, in multiples of the least change that counts."""
+    """Return the move that exceeds the least change that counts for its figure by the largest factor."""
     return max(moves, key=lambda move: abs(move.after.middle - move.before.middle) / TRAITS[move.figure].least_change)
 
 
@@ -244,7 +244,7 @@ _NOW_S = 0.0  # the time of the new entry is never shown: a move began with an e
 
 
 def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) -> Development | None:
-    """Return the development with the new calibration as the newest entry, or None if it yields no entry."""
+    """Return the development with the calibration as the newest entry, or None if the calibration yields no entry."""
     from noisewatch.judgement.history.measured import entry_of  # imports all of the noise prediction
 
     entry = entry_of(calibrated, snapshot, _NOW_S, None)
@@ -252,7 +252,7 @@ def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) ->
 
 
 def thin_evenly(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Thin entries of any target CPUs like one series, so equal periods have equal weight."""
+    """Thin all entries, whatever their target CPUs, as one series, so equal periods have equal weight."""
     thinning: Thinning[int] = Thinning()
     for number in reversed(range(len(entries))):
         thinning.add(None, entries[number].at_s, entries[number].facts, number)
@@ -262,8 +262,8 @@ def thin_evenly(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 def usual_facts(entries: Sequence[Entry], cpus: CpuSet) -> Facts:
     """Return the most frequent value of each fact; among equally frequent values, the oldest.
 
-    Only entries that have the fact count. Entries of other CPUs describe the same machine: they are left out only for
-    facts of the target CPUs.
+    Only entries that contain the fact count. Entries with other target CPUs count too, except for facts of the target
+    CPUs.
     """
     alike = [entry for entry in entries if entry.cpus == cpus]
     usual = {of_class: _usual(entry.facts.get(of_class, {}) for entry in entries) for of_class in FactClass}

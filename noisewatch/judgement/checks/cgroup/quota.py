@@ -1,4 +1,4 @@
-"""Areas `quota`, `virtual` and `kernel`: the CPU time that the benchmark gets: limits of groups, and its priority."""
+"""Areas `quota`, `virtual` and `kernel`: CPU quotas of the benchmark's cgroups, and its scheduling priority."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def _paths_of_unknown(cgroup: Cgroup) -> Iterator[str]:
 
 
 def _shared_quota_text(case: Case, quota: float) -> str:
-    """Return text for a quota that covers the target CPUs alone, though all threads of the group use it."""
+    """Return text for a quota that suffices for the target CPUs, but not also for the group's other threads."""
     target, left = len(case.target), quota - len(case.target)
     own = case.interval.own_cpus if case.interval is not None else 0.0
     noisewatch = f"noisewatch ({own:.1%} of a CPU)" if own else "noisewatch"

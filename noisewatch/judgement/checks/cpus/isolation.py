@@ -94,7 +94,7 @@ def target_not_isolated(case: Case) -> Answer:
 
 
 class PartitionNeeds(NamedTuple):
-    """The requirements of an isolated partition, by whether the machine meets them."""
+    """The requirements of an isolated partition: unmet ones and met ones."""
 
     missing: tuple[str, ...]
     met: tuple[str, ...]
@@ -221,7 +221,10 @@ def _members_by_crowd(
 
 
 class _Sighting(NamedTuple):
-    """A thread or a crowd of threads and its effect on a benchmark, from the interval in which it ran more."""
+    """The effect of a thread, or of a crowd of threads, on a benchmark.
+
+    `look` is its disturbance in the interval in which it ran more; `is_later` means that this was the calibration.
+    """
 
     culprit: Disturbance
     look: Disturbance

@@ -45,7 +45,7 @@ _SIBLING_BUSY = Limit(
     value=0.05,
     unit="share",
     reason=(
-        "a thread on the sibling slows the target by a third or more while it runs: 5% of the time affects results"
+        "a thread on the sibling slows the target by a third or more while it runs: 5% of the time changes results"
     ),
     of_budget=1.25,  # a sibling that is always busy takes up to 40% of a core's throughput: half of the budget
 )
@@ -130,7 +130,10 @@ def _judge_siblings(case: Case) -> Answer:
 
 
 def _graver_answer(case: Case, neighbours: CpuSet, answer: Callable[[Case], Answer]) -> Answer:
-    """Return the graver answer of sample and calibration, or the sample's if the calibration ran on neighbours."""
+    """Return the graver of the answers for sample and calibration.
+
+    Only the sample counts if the calibration ran on neighbours.
+    """
     calibrated = case.calibrated.calibration.samples.cpus if case.calibrated is not None else ()
     has_own_loops = any(samples.cpu in neighbours for samples in calibrated)
     return answer(case) if has_own_loops else graver_answer(case, answer)

@@ -23,7 +23,7 @@ from noisewatch.units import describe_clocks
 _CPUFREQ_DOC = "https://docs.kernel.org/admin-guide/pm/cpufreq.html"
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 
-# With these drivers `powersave` is not the slowest clock, but the driver's own algorithm: the only other governor.
+# Drivers with two governors: `performance`, and `powersave`, which is not the slowest clock but their own algorithm.
 ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
 
 _MAX_WINDOWS = 3  # frequency ranges that are listed one by one
@@ -216,7 +216,7 @@ def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
     if len(value_by_cpu) < len(clocks):
         return None
     lowest, highest = "cpufreq/scaling_min_freq", "cpufreq/scaling_max_freq"
-    # The kernel refuses a lowest frequency above the highest: the write that makes room is first, and undone last.
+    # The kernel refuses a minimum above the maximum, so the limit that makes room is written first and restored last.
     raises = any(khz > (clocks[cpu].max_khz or 0) for cpu, khz in value_by_cpu.items())
     order = (highest, lowest) if raises else (lowest, highest)
     before = {

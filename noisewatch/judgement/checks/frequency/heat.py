@@ -182,7 +182,7 @@ def cooling_active(case: Case) -> Answer:
 
 
 def _states(case: Case, device: CoolingDevice) -> list[int | None]:
-    """Return the cooling device's states: when settings were read, and in each snapshot that includes it."""
+    """Return the cooling device's states: when settings were read, and in each snapshot that contains it."""
     watched = [snapshot.background.cooling_states for snapshot in case.snapshots]
     return [device.state, *(states[device.path] for states in watched if device.path in states)]
 

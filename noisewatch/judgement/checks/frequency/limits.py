@@ -135,9 +135,9 @@ def clock_capped(case: Case) -> Answer:
 class _Reading(Struct, frozen=True):
     """The clock of one CPU, and the lowest clock that cpufreq promises under load; None means unknown.
 
-    `is_under_load`: the clock was measured, or is that of a busy CPU, or does not depend on load. Otherwise it is what
-    cpufreq shows for a CPU that may be idle, which is low unless the governor `holds_high`. `path` is the file that is
-    missing if the clock is unknown.
+    `is_under_load`: the clock was measured, or the CPU was busy, or the clock does not depend on load. Otherwise `khz`
+    is the value of cpufreq for a CPU that may be idle: a low one, unless the governor keeps the clock up
+    (`holds_high`). `path` is the file that is missing if the clock is unknown.
     """
 
     cpu: int
@@ -201,7 +201,7 @@ def _share(reading: _Reading) -> float:
 
 
 def _lowered_clock_reason(case: Case, reading: _Reading) -> str | None:
-    """Return why the clock may be held down, or None if it is not."""
+    """Return why the clock is unknown or may be held down, or None if there is no such sign."""
     if not reading.is_under_load and not reading.holds_high:
         return None  # the governor lowers an idle CPU's clock; another check warns of it
     if reading.khz is None:
@@ -227,7 +227,7 @@ def _judge_held_clock(case: Case, held: Mapping[int, _Reading], graded: Graded) 
 
 
 def _find_holder(case: Case) -> tuple[str, Fix | None]:
-    """Return what holds the clock down, as far as known, and a fix unless another check has it."""
+    """Return the likely reason for the lowered clock, and its fix unless another check has one."""
     if any(voltage.is_low or voltage.was_low for voltage in supply_voltages(case)):
         return "the firmware lowers it for under-voltage", BETTER_SUPPLY
     by = sorted({slowdown.by for interval in case.intervals for slowdown in slowdowns_of(interval) if slowdown.times})

@@ -155,12 +155,12 @@ def _irqs_fired_on_target(case: Case) -> frozenset[int | None] | None:
 
 
 def _is_sent_away(case: Case, irq: Irq) -> bool:
-    """Return whether the IRQ's affinity excludes the target CPUs: most IRQs move with their next interrupt."""
+    """Return whether the IRQ's affinity excludes the target CPUs, so most likely its next interrupt goes elsewhere."""
     return irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target
 
 
 def _device_counts(interrupts: Interrupts) -> dict[int, Sequence[int]]:
-    """Return the counts since boot of each device IRQ that was delivered; the CPUs' own interrupts are not routed."""
+    """Return the counts since boot of each device IRQ that has fired; the CPUs' own interrupts are left out."""
     return {
         row.irq: row.counts
         for row in interrupts.rows
@@ -171,7 +171,7 @@ def _device_counts(interrupts: Interrupts) -> dict[int, Sequence[int]]:
 def _sort_by_count(irqs: list[Irq], counts_by_irq: Mapping[int, Sequence[int]]) -> list[Irq]:
     """Return the IRQs with the busiest first.
 
-    Only these are summed: a large machine has a thousand more, on a thousand CPUs.
+    Counts of other IRQs are not summed: a large machine has a thousand more, on a thousand CPUs.
     """
     return sorted(irqs, key=lambda irq: -sum(counts_by_irq[irq.irq]))
 
@@ -323,7 +323,7 @@ def _records_of(irqs: Mapping[int, Irq], culprits: Iterable[Disturbance]) -> lis
 def _culprits_above(
     culprits: Iterable[Disturbance], rate_by_cpu: Mapping[int, float], bound: float
 ) -> Iterator[Disturbance]:
-    """Yield the most frequent culprits until the rest is within the limit on each CPU; all if everything already is."""
+    """Yield the most frequent culprits until the others are within the limit on each CPU; all if no CPU exceeds it."""
     left = dict(rate_by_cpu)
     allowed = bound if max(left.values(), default=0.0) > bound else 0.0
     for culprit in culprits:
@@ -340,7 +340,7 @@ def _device_rates(interval: Interval, cpus: Iterable[int]) -> dict[int, float]:
 def _device_culprits(case: Case, cost_by_cpu: Mapping[int, float], min_share: float) -> tuple[Disturbance, ...]:
     """Return interrupts, and softirqs above `min_share`, each from the interval in which it was most frequent.
 
-    The shares are scaled to add up to each CPU's cost.
+    On each CPU, the shares are scaled down to its cost if their sum is higher.
     """
     cost_by_counts = {cpu: max(_counted_cost(window, cpu) for window in case.intervals) for cpu in cost_by_cpu}
     part_by_cpu = {
@@ -432,7 +432,7 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
 
 
 class _Ban(NamedTuple):
-    """The CPUs that an irqbalance process ignores. `words` are the settings behind them, or why they are unknown."""
+    """The CPUs that an irqbalance process ignores. `words` name the settings behind this, or why it is unknown."""
 
     pid: int
     cpus: CpuSet | None
@@ -538,7 +538,7 @@ def _queue_names(paths: Mapping[str, CpuSet]) -> str:
 
 
 def _default(case: Case) -> CpuSet | None:
-    """Return the steering mask of new interfaces, or None if unknown; most kernels have none."""
+    """Return the CPUs to which new interfaces steer packets, or None if unknown; most kernels lack this setting."""
     knobs = case.snapshot.settings.knobs
     if Knob.RPS_DEFAULT in knobs.absent:
         return frozenset()

@@ -44,7 +44,7 @@ _STOPPED, _TICKING = passing_and_failing(
         15.0,
         "the microbenchmark itself wakes at most ten times a second; 6 times were measured on a CPU without a tick",
     ),
-    fails=(30.0, "the slowest tick comes 100 times a second; with a second task it runs only while both are runnable"),
+    fails=(30.0, "the slowest tick comes 100 times a second; with a second task only while both are runnable"),
     is_plural=True,
 )
 
@@ -197,7 +197,7 @@ _MANY = Limit(
 _SHORT, _LONG = taken_limits("timers beyond the tick", "share-")
 _INTERRUPT_S = 5e-6  # 2 µs each on bare metal, up to 16 µs with a profiler in a virtual machine
 _MAX_CULPRITS = 3
-_AS_OFTEN = 0.5  # share of the estimated rate from which the trace contains the same timers
+_AS_OFTEN = 0.5  # minimum traced share of the estimated rate with which the trace replaces the estimate
 
 
 @check(
@@ -291,9 +291,9 @@ def _sums(disturbances: Iterable[Disturbance], value: Callable[[Disturbance], fl
 
 
 def _judge(case: Case, rates: Mapping[int, float], costs: Mapping[int, float], answer: Answer) -> Answer:
-    """Return the answer with the value that decides, and as a blocking failure if the value is too high.
+    """Return the answer with its deciding value; it is a blocking failure if the rate or the cost is too high.
 
-    The rate decides if rates count, unless the cost alone fails.
+    The cost decides if it is too high or the rate passes, otherwise the rate. Without `rates`, only the cost counts.
     """
     rate, cost = max(rates.values(), default=0.0), max(costs.values(), default=0.0)
     is_long = cost > case.bound(_LONG)
@@ -322,7 +322,7 @@ def _unknown_rate_reason(case: Case) -> str | None:
 
 
 def _culprits(case: Case, cpus: CpuSet, traced: Sequence[Disturbance]) -> tuple[Disturbance, ...]:
-    """Return each timer of each CPU once: as the trace measured it, else as in the worse of sample and calibration."""
+    """Return the costliest timers: as traced on CPUs with at least half of the estimated number in the trace."""
     worst: dict[tuple[int, str, str], Disturbance] = {}
     for interval in case.intervals:
         for timer in (disturbance for cpu in sorted(cpus) for disturbance in disturbances_of(interval, cpu)):

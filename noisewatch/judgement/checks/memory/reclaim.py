@@ -1,6 +1,6 @@
-"""Area `memory`: how much memory is left, on the machine and in a container, and how the kernel frees some.
+"""Area `memory`: how much memory is left, on the machine and in a container, and whether the kernel has to free some.
 
-It reclaims pages, compacts them, or swaps them out.
+To free memory, it reclaims pages, compacts them, or swaps them out.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def memory_reclaimed(case: Case) -> Answer:
 def _answer_of_freeing(
     case: Case, graded: Graded, calm: str, waits: Counted, scanned: Counted, fix: Fix | None = None
 ) -> Answer:
-    """Return the answer by how often tasks waited for memory and, if known, by the number of scanned pages."""
+    """Return the answer from the number of times that tasks waited for memory and, if known, of scanned pages."""
     if waits.number is None or scanned.number is None:
         return graded.by_counts([waits], calm, unknown_growth_reason(case), fix)
     return graded.by_counts([waits, scanned], calm, None, fix)
@@ -286,7 +286,7 @@ _KB = 1024
 
 
 class _Room(Struct, frozen=True):
-    """Free memory of a machine or a limit: right now, and after the kernel has reclaimed its caches."""
+    """Free memory of the machine or within a limit: without and with the caches that the kernel can reclaim."""
 
     where: str
     of_bytes: int
@@ -426,9 +426,9 @@ def _evidence(case: Case, hits: Mapping[str, int | None]) -> dict[str, Any]:
 
 
 def _lift(limit: MemoryLimit) -> Fix:
-    """Return the fix that lifts the memory limit, by the files that hold it; the limit's owner should lift it.
+    """Return the fix that writes the files of the memory limit; for good, its owner should lift the limit.
 
-    The limit including swap may not be lower than the limit without: it is lifted first and restored last.
+    The limit including swap may not be lower than the one without swap: it is lifted first and restored last.
     """
     files = {f"{limit.folder}/{name}": text for name, text in limit.text_by_file.items()}
     lifted = [write(path, "-1" if path.endswith("_in_bytes") else "max", text) for path, text in files.items()]

@@ -116,7 +116,7 @@ def _explain_missing_tsc(case: Case, flags: frozenset[str]) -> tuple[str, str]:
 _READING_PASSES, _READING_FAILS = passing_and_failing(
     "time to read the clock",
     "ns",
-    passes=(150, "by vDSO, including a hypervisor's scaling"),
+    passes=(150, "read through the vDSO, including a hypervisor's scaling"),
     fails=(1_000, "each reading is a system call"),
 )
 _PYTHON_PASSES, _PYTHON_FAILS = passing_and_failing(
@@ -333,7 +333,7 @@ def clock_rate_wrong(case: Case) -> Answer:
 
 
 def _compare(case: Case, comparison: ClockComparison) -> Answer:
-    """Return the answer by the first two readings; a deviation has to be confirmed by the third."""
+    """Return the answer for the rate between the first two readings; a third one has to confirm a deviation."""
     ratios, limit = comparison.ratios, case.bound(WRONG)
     if not ratios:
         return unknown(f"{comparison.reference} does not advance")

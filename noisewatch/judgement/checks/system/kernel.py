@@ -214,8 +214,8 @@ _ALWAYS_SLOW = {
     "GCOV_PROFILE_ALL": "coverage counters",
     "KCOV": "coverage tracing",
 }
-# Built in by some distributions, and dormant until the boot option: the build option, the boot option and its value,
-# the build option for the default, and its value if the kernel starts with it.
+# Checks that some distributions build in, dormant until booted with an option: the build option, the boot option and
+# the value that activates the check; the build option for the default, and its value if the check starts active.
 _DEBUG_PAGES = ("DEBUG_PAGEALLOC", "debug_pagealloc", "on", "DEBUG_PAGEALLOC_ENABLE_DEFAULT", "y")
 _LEAK_SCAN = ("DEBUG_KMEMLEAK", "kmemleak", "on", "DEBUG_KMEMLEAK_DEFAULT_OFF", "n")
 _DORMANT_NAMES = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": "the scan for leaks"}

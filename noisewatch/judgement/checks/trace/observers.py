@@ -158,7 +158,7 @@ def system_calls_filtered(case: Case) -> Answer:
     return graded.passes("no seccomp filter is set")
 
 
-# Events of hardware errors: rasdaemon enables them as long as a server is up.
+# Events of hardware errors: rasdaemon keeps them enabled as long as a server is up.
 _RARE_EVENTS = (
     *("ras:", "mce:", "cxl:", "devlink:devlink_health_report", "block:block_rq_error"),
     *("net:net_dev_xmit_timeout", "thermal:thermal_zone_trip"),
@@ -225,7 +225,7 @@ def kernel_traced(case: Case) -> Answer:
 
 
 def _other_noisewatches(makers: Iterable[Maker]) -> Iterator[str]:
-    """Yield text on each other noisewatch, with the CPUs that all its instances trace; one instance covers all CPUs."""
+    """Yield text on each other noisewatch, with the CPUs that it traces: one of its ring buffers covers all CPUs."""
     makers_by_owner: dict[Owner, list[Maker]] = {}
     for maker in makers:
         makers_by_owner.setdefault(maker.owner, []).append(maker)

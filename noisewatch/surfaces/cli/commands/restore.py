@@ -17,12 +17,12 @@ from noisewatch.surfaces.reports.tuning.text import text_of_defaults, text_of_re
 def run(arguments: Namespace) -> int:
     """Restore what tune has changed.
 
-    Return 3 if a setting was left, because it was refused, changed since, or is not in the journal.
+    Return 3 if a setting was not restored: it was refused, was changed since, or is not in the journal.
     """
     if arguments.to_defaults:
         return _restore_defaults(arguments)
     if arguments.yes:
-        raise UsageError("--yes goes with --to-defaults: restore asks for nothing else")
+        raise UsageError("--yes is only for --to-defaults: restore alone asks no question")
     if has_journal():
         require_root("restore", ["restore"] + ["--dry-run"] * arguments.dry_run + ["--force"] * arguments.force)
     if arguments.dry_run:

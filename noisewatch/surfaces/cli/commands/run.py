@@ -49,9 +49,9 @@ _COLUMNS = 80  # if the terminal does not report its width
 
 
 class RunProgress(TerminalListener):
-    """The progress line of a series on standard error; without a terminal nothing is shown.
+    """The progress line of a series on standard error; without a terminal only remarks are shown.
 
-    If the command also writes to the terminal, each disturbed or unknown run gets a line of its own instead.
+    If the command writes to the terminal too, a line for each disturbed or unknown run replaces the progress line.
     """
 
     program = _PROGRAM
