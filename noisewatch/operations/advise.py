@@ -80,7 +80,7 @@ def advise(
 
 
 def _irq_remedy(about: CulpritLine, others: Iterable[CulpritLine], case: Case) -> Remedy:
-    """Return the remedy against an IRQ; it is a mere remark if the IRQ already goes only to CPUs that do not matter."""
+    """Return the remedy against an IRQ, without a fix if it already goes to other CPUs only."""
     others, number, irqs = list(others), _irq_of(about), case.snapshot.irqs
     irq = irqs.by_number.get(number) if irqs is not None and number is not None else None
     disturbed = case.target | case.siblings

@@ -224,7 +224,7 @@ def calibrate_cpus(
 def _interval(
     machine: Machine, before: Snapshot, samples: CalibrationSamples, look_again: Callable[[], Snapshot] | None
 ) -> Interval | None:
-    """Return the interval from `before` until now or, in a recording, until the next snapshot; None without one."""
+    """Return the interval from `before` until now or, in a recording, the next snapshot, if any."""
     is_over = isinstance(machine, Recording) and not machine.advance()
     after = look_again() if look_again is not None and not is_over else None
     if after is None or after.taken_at_ns <= before.taken_at_ns:

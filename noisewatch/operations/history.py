@@ -153,7 +153,7 @@ _FACTS = regex(rb'"facts":"([^"]*)"')
 
 
 class _Choice:
-    """Chooses the calibration lines to parse: lines are long, and most are left out. It gets the newest line first."""
+    """Chooses the calibration lines to parse: lines are long, and most are left out. The newest line comes first."""
 
     def __init__(self, machine: str) -> None:
         self.others: set[str] = set()
@@ -164,7 +164,7 @@ class _Choice:
         self._thinning: Thinning[tuple[int, bytes]] = Thinning()
 
     def is_needed(self, line: bytes) -> bool:
-        """Return whether the line must be parsed now: it is not a calibration in the form that this version writes.
+        """Return whether the line must be parsed now: it is not a calibration as this version writes it.
 
         Call it once for each line.
         """
@@ -194,7 +194,7 @@ class _Choice:
 
     @property
     def parsed(self) -> list[tuple[int, Json]]:
-        """The chosen calibrations with their line numbers; a damaged line has None for its calibration."""
+        """The line numbers of the chosen calibrations, each with its calibration, or None if damaged."""
         return [(self._lines + 1 - from_end, parse_line(line)) for from_end, line in self._thinning.kept]
 
     @property

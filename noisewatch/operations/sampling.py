@@ -82,7 +82,7 @@ def spare_collector() -> None:
 def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None]) -> Iterator[Frame]:
     """Yield the frames of this host.
 
-    The first wake-up is timed from the end of the first reading, further ones from the first, so delays do not add up.
+    The first wake-up is timed from the end of the first reading, all others from the first, so delays do not add up.
     All threads are read once, later only those within the time budget.
     """
     yield sampler.next_frame()

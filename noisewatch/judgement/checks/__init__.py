@@ -11,7 +11,7 @@ from noisewatch.judgement.check import Check
 
 
 def all_checks() -> Iterator[Check]:
-    """Yield all checks, module by module, each module's in the order of its source."""
+    """Yield all checks in source order, one module after another."""
     for module in _modules():
         yield from _checks_of(module)
 

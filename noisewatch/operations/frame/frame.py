@@ -409,7 +409,6 @@ class Frame(Struct, frozen=True):
         )
 
     def cause_of(self, finding: FindingLine) -> CauseLine | None:
-        """Return the cause of the finding, or None."""
         number = finding.cause
         return self.causes[number - 1] if number is not None and number <= len(self.causes) else None
 
@@ -434,7 +433,6 @@ class Frame(Struct, frozen=True):
         return line is not None and self.has_all_culprits_on(line)
 
     def has_all_culprits_on(self, line: CpuLine) -> bool:
-        """Return whether the frame has all culprits of the line's CPU."""
         if line.stolen_ns_per_s is None:
             return False
         return not self.is_cut or (line.role != Role.HOUSEKEEPING and self.culprits[-1].role == Role.HOUSEKEEPING)

@@ -87,7 +87,7 @@ def speed_change_in(series: RunSeries) -> SpeedChange | None:
 def unknown_speed_reason(series: RunSeries) -> str | None:
     """Return why the machine's speed change is unknown, or None if it is known or was not requested.
 
-    A series that ended early counts as if no speed change was requested: reports then name the early end.
+    Also return None for a series that ended early: reports then name the early end.
     """
     if not series.options.calibration_s or series.has_ended_early:
         return None

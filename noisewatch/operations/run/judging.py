@@ -29,8 +29,8 @@ from noisewatch.model.run.repetition import CommandUse, Repetition
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.watch import RepetitionEdge, WakeUps
 
-_INEXACT_NS = 1_000_000  # how much more CPU time looks may show than the kernel's sum
-_MOSTLY = 0.99  # share of a command's time: a first thread that used it ran alone; a shell's forks may use the rest
+_INEXACT_NS = 1_000_000  # CPU time by which looks may exceed the kernel's sum
+_MOSTLY = 0.99  # share of a command's time in its first thread if that ran alone; a shell's forks use the rest
 
 
 class JudgedRepetition(Struct, frozen=True):

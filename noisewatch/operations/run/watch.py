@@ -88,7 +88,9 @@ class FreezeWatch:
                 look = FreezeLook(look.taken_at_ns, reason=str(error))
         self._watch_groups()
         if self._changes is not None:
-            entrances = entry_files(Reader(self._machine), with_v2=cgroup is None)  # it enters that group itself
+            entrances = entry_files(
+                Reader(self._machine), with_v2=cgroup is None
+            )  # the command enters that group by itself
             self._entrances = frozenset(filter(self._changes.watch, entrances))
         self._tally = FreezeTally(look)
 

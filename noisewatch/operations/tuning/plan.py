@@ -61,7 +61,6 @@ class TuningPlan(Struct, frozen=True):
 
     @property
     def has_changes(self) -> bool:
-        """Whether tune would change anything."""
         return bool(self.steps or self.requested)
 
 
@@ -140,7 +139,7 @@ def _new_changes(action: Action, changes: Sequence[Change], planned: set[object]
 
 
 def _states_before(action: Action) -> dict[object, str]:
-    """Return, by the key of each change, the state that the check saw when it made the fix."""
+    """Return, by change, the state that the check saw."""
     if isinstance(action, Write):
         return {
             change_key(FileChange(setting.path, setting.value)): setting.before

@@ -30,7 +30,6 @@ class Candidate(Struct, frozen=True):
 
     @property
     def settings(self) -> int:
-        """The number of changes."""
         return sum(len(changes) for changes in self.plan.actions)
 
 

@@ -74,7 +74,6 @@ def read_settled_state(settings: Settings, change: Change, is_settled: Callable[
 
 
 def makes_partition(change: Change) -> bool:
-    """Return whether the change makes a group a partition."""
     return isinstance(change, FileChange) and change.path.endswith(_PARTITION)
 
 
@@ -105,7 +104,7 @@ def confined_threads(settings: Settings, parent: str) -> list[tuple[ThreadChange
 
 
 def is_side_effect(change: Change) -> bool:
-    """Return whether the kernel, not tune, has made the change: it resets affinities when tune makes a partition."""
+    """Return whether the kernel, not tune, has made the change: it resets affinities for a partition."""
     return isinstance(change, ThreadChange) and not change.value
 
 

@@ -1,6 +1,6 @@
-"""Tunes this host and restores it, with a journal of all sessions since the boot and a public state beside it.
+"""Tunes this host and restores it, with a journal of all sessions since the boot and a public summary.
 
-Only one process at a time tunes or restores: it locks the journal, and the kernel drops the lock when it ends.
+Only one process at a time does either: it locks the journal until it ends.
 """
 
 from __future__ import annotations

@@ -205,7 +205,6 @@ def _batches(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
 
 
 def _parent_group(partition: Change) -> str:
-    """Return the group above the partition."""
     return partition.path.rsplit("/", 2)[0] if isinstance(partition, FileChange) else ""
 
 

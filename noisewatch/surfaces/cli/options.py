@@ -86,7 +86,6 @@ def option_group(parser: ArgumentParser, title: str) -> Options:
 
 
 def add_cpus(parser: ArgumentParser, default: object = SUPPRESS) -> None:
-    """Add --cpus."""
     option_group(parser, MACHINE).value(
         "--cpus LIST",
         "target CPUs, such as 2-7 or 1,3 (kernel list syntax), or fast: all CPUs of the fastest kind of core (default: "
@@ -105,7 +104,6 @@ def add_machine(parser: ArgumentParser, default: object = SUPPRESS) -> None:
 
 
 def add_interval(parser: ArgumentParser, default: object = SUPPRESS) -> None:
-    """Add --interval."""
     what, parse = "time between two snapshots (default 1)", seconds(_SHORTEST_INTERVAL_S)
     option_group(parser, MEASUREMENT).value("--interval SECONDS", what, parse, default)
 
@@ -122,7 +120,6 @@ def add_output(
 
 
 def add_color(options: Options, default: str = SUPPRESS) -> None:
-    """Add --color."""
     options.choice(
         "--color",
         (AUTO, ALWAYS, NEVER),
@@ -133,12 +130,10 @@ def add_color(options: Options, default: str = SUPPRESS) -> None:
 
 
 def add_verbose(options: Options, what: str) -> None:
-    """Add -v."""
     options.flag("-v", "--verbose", what=what)
 
 
 def add_quiet(options: Options, what: str = "print only errors: no progress and no remarks") -> None:
-    """Add -q."""
     options.flag("-q", "--quiet", what=what)
 
 
@@ -207,7 +202,6 @@ def add_budget(parser: ArgumentParser) -> None:
 def add_tracer(
     parser: ArgumentParser, default: str | None = Tracer.EVENTS.value, default_words: str = "events"
 ) -> None:
-    """Add --tracer."""
     option_group(parser, MEASUREMENT).choice(
         "--tracer",
         [tracer.value for tracer in Tracer],
@@ -218,5 +212,4 @@ def add_tracer(
 
 
 def add_record(parser: ArgumentParser) -> None:
-    """Add --record."""
     option_group(parser, MEASUREMENT).value("--record FILE", "also record the data behind the result, for --replay")

@@ -1,4 +1,4 @@
-"""What `tune` and `run --tune` share: making the plan from options of preflight, and reports around a command."""
+"""What `tune` and `run --tune` share: plans from options of preflight, and the reports around a command."""
 
 from __future__ import annotations
 

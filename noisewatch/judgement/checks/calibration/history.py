@@ -215,7 +215,7 @@ def _is_missing(development: Development, figure: Figure) -> bool:
 
 
 def _largest(moves: Sequence[FigureMove]) -> FigureMove:
-    """Return the move that exceeds the least change that counts for its figure by the largest factor."""
+    """Return the largest move, relative to the least change of its figure that counts."""
     return max(moves, key=lambda move: abs(move.after.middle - move.before.middle) / TRAITS[move.figure].least_change)
 
 
@@ -244,7 +244,7 @@ _NOW_S = 0.0  # the time of the new entry is never shown: a move began with an e
 
 
 def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) -> Development | None:
-    """Return the development with the calibration as the newest entry, or None if the calibration yields no entry."""
+    """Return the development with the calibration as its newest entry, or None if it yields none."""
     from noisewatch.judgement.history.measured import entry_of  # imports all of the noise prediction
 
     entry = entry_of(calibrated, snapshot, _NOW_S, None)

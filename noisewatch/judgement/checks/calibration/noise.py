@@ -179,7 +179,7 @@ _STOLEN_PASSES, _STOLEN_FAILS = passing_and_failing(
     "stolen share",
     "share",
     passes=(0.0005, "the ticks of an otherwise idle CPU"),
-    fails=(LOSES_TOO_MUCH, "half of a 1% change in a benchmark's result"),
+    fails=(LOSES_TOO_MUCH, "half of a 1% change in a result"),
 )
 _STOLEN_BLOCKS = blocking_limit("blocks", "stolen share that blocks")
 _STOLEN_BLOCKS_IN_GUESTS = Limit(
@@ -384,7 +384,7 @@ def memory_unsteady(case: Case) -> Answer:
 _DRIFT_PASSES, _DRIFT_FAILS = passing_and_failing(
     "drift",
     "share",
-    passes=(0.005, "half of a 1% change in a benchmark's result"),
+    passes=(0.005, "half of a 1% change in a result"),
     fails=(0.02, "the order of the runs would decide which variant is faster"),
 )
 

@@ -115,7 +115,7 @@ def _lowered_policy(own: Scheduling | None) -> list[str]:
 
 
 def _lowered_weights(case: Case, weights: CpuWeights | None) -> list[str]:
-    """Return the cgroups with a lowered weight or clamp, as text. Idle groups have no weight and are left out."""
+    """Return the cgroups with a lowered weight or clamp, as text. Idle groups have no weight."""
     text = []
     for level in weights.levels if weights is not None else ():
         if weights is not None and _is_light(case, weights, level) and not level.is_idle:

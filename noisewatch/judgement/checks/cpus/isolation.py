@@ -221,9 +221,9 @@ def _members_by_crowd(
 
 
 class _Sighting(NamedTuple):
-    """The effect of a thread, or of a crowd of threads, on a benchmark.
+    """The effect of a thread or a crowd of threads on a benchmark.
 
-    `look` is its disturbance in the interval in which it ran more; `is_later` means that this was the calibration.
+    `look` is from the interval in which it ran more: the calibration if `is_later`.
     """
 
     culprit: Disturbance
@@ -264,7 +264,7 @@ def _crowd(name: str) -> str:
 
 
 def _no_task_ran(case: Case, threads: list[Disturbance], tasks: Collection[Task]) -> Answer:
-    """Return the answer if no task took too much time: a warning if one took a little, or is allowed to run there."""
+    """Return the answer if no task took too much time: a warning if one took a little, may run there or is hidden."""
     largest = max(threads, key=lambda thread: thread.share or 0.0, default=None)
     share = largest.share or 0.0 if largest is not None else 0.0
     ran = (

@@ -135,9 +135,9 @@ def clock_capped(case: Case) -> Answer:
 class _Reading(Struct, frozen=True):
     """The clock of one CPU, and the lowest clock that cpufreq promises under load; None means unknown.
 
-    `is_under_load`: the clock was measured, or the CPU was busy, or the clock does not depend on load. Otherwise `khz`
-    is the value of cpufreq for a CPU that may be idle: a low one, unless the governor keeps the clock up
-    (`holds_high`). `path` is the file that is missing if the clock is unknown.
+    `is_under_load`: the clock was measured, the CPU was busy, or the clock does not depend on load. Otherwise `khz` is
+    what cpufreq shows for a CPU that may be idle: a low clock unless the governor `holds_high`. `path` is the file that
+    is missing if the clock is unknown.
     """
 
     cpu: int

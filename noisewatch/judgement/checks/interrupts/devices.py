@@ -155,7 +155,7 @@ def _irqs_fired_on_target(case: Case) -> frozenset[int | None] | None:
 
 
 def _is_sent_away(case: Case, irq: Irq) -> bool:
-    """Return whether the IRQ's affinity excludes the target CPUs, so most likely its next interrupt goes elsewhere."""
+    """Return whether the IRQ's affinity excludes the target CPUs: most IRQs then move with their next interrupt."""
     return irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target
 
 

@@ -197,7 +197,7 @@ _MANY = Limit(
 _SHORT, _LONG = taken_limits("timers beyond the tick", "share-")
 _INTERRUPT_S = 5e-6  # 2 µs each on bare metal, up to 16 µs with a profiler in a virtual machine
 _MAX_CULPRITS = 3
-_AS_OFTEN = 0.5  # minimum traced share of the estimated rate with which the trace replaces the estimate
+_AS_OFTEN = 0.5  # share of the estimated rate; a trace with fewer timers is not used
 
 
 @check(
@@ -293,7 +293,7 @@ def _sums(disturbances: Iterable[Disturbance], value: Callable[[Disturbance], fl
 def _judge(case: Case, rates: Mapping[int, float], costs: Mapping[int, float], answer: Answer) -> Answer:
     """Return the answer with its deciding value; it is a blocking failure if the rate or the cost is too high.
 
-    The cost decides if it is too high or the rate passes, otherwise the rate. Without `rates`, only the cost counts.
+    The cost decides if it is too high or the rate passes, otherwise the rate. Empty `rates` do not count.
     """
     rate, cost = max(rates.values(), default=0.0), max(costs.values(), default=0.0)
     is_long = cost > case.bound(_LONG)
@@ -322,7 +322,10 @@ def _unknown_rate_reason(case: Case) -> str | None:
 
 
 def _culprits(case: Case, cpus: CpuSet, traced: Sequence[Disturbance]) -> tuple[Disturbance, ...]:
-    """Return the costliest timers: as traced on CPUs with at least half of the estimated number in the trace."""
+    """Return the costliest timers of the CPUs.
+
+    If the trace has at least half of a CPU's timers, its times are used; otherwise those of sample or calibration.
+    """
     worst: dict[tuple[int, str, str], Disturbance] = {}
     for interval in case.intervals:
         for timer in (disturbance for cpu in sorted(cpus) for disturbance in disturbances_of(interval, cpu)):

@@ -268,7 +268,7 @@ def memory_from_other_nodes(case: Case) -> Answer:
 
 
 def _judge(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | None) -> Answer:
-    """Return the answer by the nodes that the cpuset allows, restricted by the memory policy."""
+    """Return the answer for the memory nodes that cpuset and memory policy allow."""
     location = f"{name_cpus(case.target)} on node {format_cpu_list(own)}"
     graded = case.graded(
         evidence={

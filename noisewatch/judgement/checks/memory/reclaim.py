@@ -1,6 +1,6 @@
 """Area `memory`: how much memory is left, on the machine and in a container, and whether the kernel has to free some.
 
-To free memory, it reclaims pages, compacts them, or swaps them out.
+It reclaims pages, compacts them, or swaps them out.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def memory_reclaimed(case: Case) -> Answer:
 def _answer_of_freeing(
     case: Case, graded: Graded, calm: str, waits: Counted, scanned: Counted, fix: Fix | None = None
 ) -> Answer:
-    """Return the answer from the number of times that tasks waited for memory and, if known, of scanned pages."""
+    """Return the answer from the numbers of waits for memory and, if known, of scanned pages."""
     if waits.number is None or scanned.number is None:
         return graded.by_counts([waits], calm, unknown_growth_reason(case), fix)
     return graded.by_counts([waits, scanned], calm, None, fix)
@@ -389,7 +389,7 @@ def _room_within(limit: MemoryLimit) -> _Room | None:
 
 
 def _hits(snapshot: Snapshot) -> dict[str, int | None]:
-    """Return how often each memory limit was reached so far, by its folder."""
+    """Return how often each memory limit was reached so far, by folder."""
     return {limit.folder: limit.hits for limit in snapshot.background.memory_limits.limits}
 
 

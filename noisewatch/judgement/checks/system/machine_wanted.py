@@ -23,7 +23,7 @@ from noisewatch.model.wanted import WantedFact, describe_fact, in_quotes
 
 
 class _Comparison(Struct, frozen=True):
-    """A requested fact and its actual value. `is_met` is None if the comparison is impossible, for this `reason`."""
+    """A requested fact and its actual value. `is_met` is None if they cannot be compared, for this `reason`."""
 
     wanted: WantedFact
     actual: str | None

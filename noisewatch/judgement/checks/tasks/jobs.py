@@ -92,8 +92,8 @@ _NEVER_STOPPED = (SCANNER, BENCHMARK)  # files cannot be opened without the scan
     limits=(_VISIBLE, _WORKS),
     why=(
         "Such programs use memory, disks and the power budget wherever they run, and where they run next is "
-        "unpredictable. This check only counts CPUs that no other check covers: other checks report programs on the "
-        "target CPUs, their siblings or their cache."
+        "unpredictable. This check leaves out the target CPUs and their siblings, and fails only for CPUs outside of "
+        "their caches: other checks judge the rest."
     ),
     remedy="Let them finish, stop their service, or pause them during the benchmark.",
     sources=("https://llvm.org/docs/Benchmarking.html", "https://docs.kernel.org/scheduler/sched-stats.html"),

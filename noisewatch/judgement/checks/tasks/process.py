@@ -130,7 +130,7 @@ _SPACE = ("Max address space", "Max data size")
 @check(
     id="resources-limited",
     area=Area.PROCESS,
-    question="Are the CPU time and memory limits of a process off, and the stack limit usual?",
+    question="Are limits on CPU time and memory off, and is the stack limit the usual one?",
     severity=Severity.INFORMATION,
     reads=(LIMITS,),
     why=(

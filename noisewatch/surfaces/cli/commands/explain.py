@@ -22,7 +22,7 @@ from noisewatch.surfaces.reports.explain import (
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 
 _WIDEST = 100
-_Page = Mapping[str, Callable[[], Any]]  # by format, a function that returns the page as text, or as data for JSON
+_Page = Mapping[str, Callable[[], Any]]  # functions by format, which return text or data for JSON
 
 
 def run(arguments: Namespace) -> int:

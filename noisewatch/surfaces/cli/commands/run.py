@@ -51,7 +51,7 @@ _COLUMNS = 80  # if the terminal does not report its width
 class RunProgress(TerminalListener):
     """The progress line of a series on standard error; without a terminal only remarks are shown.
 
-    If the command writes to the terminal too, a line for each disturbed or unknown run replaces the progress line.
+    If the command writes to the terminal too, each disturbed or unknown run gets a line instead.
     """
 
     program = _PROGRAM
