@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_allowed_cpus() -> CpuSet:
-    """Return the CPUs that this process may use; before it pins itself, the user has chosen them."""
+    """Return the CPUs that this process may use: the user's choice until it pins itself."""
     return frozenset(os.sched_getaffinity(0))
 
 

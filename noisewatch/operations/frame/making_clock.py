@@ -119,7 +119,7 @@ def _shares(share_by_name: Mapping[str, float] | None, names: Iterable[str]) -> 
 def _reasons(
     snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, figures: ClockFigures
 ) -> Iterator[tuple[str, str]]:
-    """Yield, by figure, why it is unknown for the first target CPU, or for its package."""
+    """Yield the figures that are unknown for the first target CPU or its package, with the reason."""
     cpu = min(snapshot.target.cpus, default=None)
     if cpu is None:
         return
@@ -271,7 +271,7 @@ def _lowest(values: Iterable[int | None]) -> int | None:
 def _heat(snapshot: Snapshot, is_first: bool, package: int, is_only: bool) -> tuple[float | None, float | None]:
     """Return the temperature and its limit from the package's own sensor.
 
-    If there is only one package and no sensor names a package, from the hottest sensor.
+    They are the hottest sensor's if there is only one package and no sensor names a package.
     """
     sensors = [sensor for sensor in snapshot.hardware.sensors.read or () if sensor.package == package]
     if not sensors and is_only:

@@ -69,7 +69,7 @@ def read_plan(
 ) -> TuningPlan:
     """Judge the machine's settings, without any measurement, and return the plan. Raise NoisewatchError.
 
-    `requests` as for `plan_tuning`.
+    For `requests` see `plan_tuning`.
     """
     settings_only = replace(options, sample_s=0.0, calibration=CalibrationOptions(0.0), wait_s=0.0)
     verdict = preflight(machine, settings_only, listener).verdict

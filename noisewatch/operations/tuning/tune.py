@@ -58,9 +58,9 @@ def tune_host(
     path: Path = JOURNAL,
     waits: bool = False,
 ) -> list[Changed]:
-    """Make the plan's changes, and return their outcomes. `waits` as for `opened_journal`.
+    """Make the plan's changes, and return their outcomes. For `waits` see `opened_journal`.
 
-    Raise UsageError if the journal cannot be written; then the changes that it does not contain are not made.
+    Raise UsageError if the journal has lost changes or cannot be written: no change is made that it does not contain.
     """
     with opened_journal(path, waits) as file:
         journal = _parse(file, path)
@@ -73,7 +73,7 @@ def tune_host(
         _publish(file, path, session)
         outcomes = [changed for changes in plan.actions for changed in tuner.make(changes, listener)]
         tuner.end()
-        with suppress(UsageError):  # the state published at the start says that the machine is being tuned
+        with suppress(UsageError):  # the state published at the start shows that the machine is being tuned
             _publish(file, path)
         return outcomes
 
@@ -232,7 +232,7 @@ def has_journal(path: Path = JOURNAL) -> bool:
 
 @contextmanager
 def _existing_journal(path: Path, waits: bool = False) -> Iterator[JournalFile | None]:
-    """Yield the open journal, or None if there is none; it is not created. `waits` as for `opened_journal`."""
+    """Yield the open journal, or None if there is none; it is not created. For `waits` see `opened_journal`."""
     if not has_journal(path):
         yield None
         return

@@ -151,7 +151,7 @@ def test_defaults_are_set_on_request_only(run: Run, monkeypatch: pytest.MonkeyPa
     assert run("restore", "--to-defaults", "--yes").out.splitlines()[-1] == "1 setting set to the kernel's defaults"
 
 
-@pytest.mark.parametrize(("option", "message"), [("--force", "lost journal"), ("--yes", "goes with --to-defaults")])
+@pytest.mark.parametrize(("option", "message"), [("--force", "lost journal"), ("--yes", "is only for --to-defaults")])
 def test_options_of_restore_that_contradict_are_refused(run: Run, option: str, message: str) -> None:
     result = run("restore", option, *(["--to-defaults"] if option == "--force" else []))
     assert (result.status, result.out) == (2, "")

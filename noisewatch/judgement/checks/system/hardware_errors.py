@@ -218,7 +218,7 @@ def machine_checks(case: Case) -> Answer:
     if not any(row.label == _EXCEPTIONS for table in tables if table is not None for row in table.rows):
         if isinstance(case.snapshot.platform.tsc_flags, str):
             return not_applicable("this kernel counts no machine checks")
-        return unknown(f"{INTERRUPTS}: no machine check row, which x86 has near the end")
+        return unknown(f"{INTERRUPTS}: no machine check row, which x86 has near the table's end")
     counts = [_counts(interval) for interval in case.intervals]
     known_counts = [count for count in counts if count is not None]
     exceptions = sum(count.get(_EXCEPTIONS, 0) for count in known_counts)

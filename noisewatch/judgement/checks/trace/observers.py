@@ -77,7 +77,7 @@ def profiler_runs(case: Case) -> Answer:
     reasons = [reason for interval in case.intervals if (reason := uncounted_reason(case, interval, case.target))]
     if reasons:
         return unknown(reasons[0])
-    return graded.passes("no profiler with a known name runs, and none samples")
+    return graded.passes("no profiler with a known name runs, and no target CPU is sampled")
 
 
 def _sampling_rates(case: Case) -> dict[int, float]:

@@ -83,7 +83,7 @@ def import_asyncio_without_tls() -> None:
 
 
 def _check_options(arguments: Namespace) -> None:
-    """Raise UsageError if the requested machine, CPUs or idle probe do not exist."""
+    """Raise UsageError if the requested machine or CPUs do not exist, or cannot have an idle probe."""
     if machine_options(arguments) == MachineOptions():
         return  # this host with default CPUs needs no check, which would delay the first picture
     machine = open_machine(machine_options(arguments))

@@ -75,7 +75,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _require_meaning(arguments: Namespace) -> None:
-    """Raise UsageError for options that do not apply to each other."""
+    """Raise UsageError for options that exclude or need each other."""
     if arguments.measure and (arguments.status or arguments.until_exit):
         raise UsageError("--measure restores the settings itself: it excludes --status and --until-exit")
     if not arguments.measure and (arguments.minutes is not None or arguments.work is not None):
@@ -103,7 +103,7 @@ def _print_status() -> int:
 
 
 def _public_status() -> str:
-    """Return what users other than root may know. Raise UsageError if nothing can be read."""
+    """Return the status for users other than root. Raise UsageError if it cannot be read."""
     as_words = as_root("tune --status", is_here=True)
     try:
         tuned = read_public_tuning()
