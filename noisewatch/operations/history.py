@@ -1,7 +1,7 @@
 """This machine's history in a file of JSON lines, which is read before a calibration and extended after it.
 
-Facts stay the same for weeks, so they have a line of their own; entries contain its digest. Facts are compared by name;
-the digest also detects lines that were changed later. A damaged line is ignored.
+Facts stay the same for weeks, so they have a line of their own, whose digest entries contain. Facts are compared by
+name; the digest also detects lines that were changed later. A damaged line is ignored.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class PreflightOptions(Struct, frozen=True, kw_only=True):
     """The options of preflight: the machine, the measuring times, and the rules."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
-    allowed: CpuSet | None = None  # the CPUs that the user's process may use; None: those of this process
+    allowed: CpuSet | None = None  # the CPUs that the user's process may use; None: this process's CPUs
     sample_s: float = 3.0  # 0: settings only
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(3.0))  # with 0 s: no calibration
     rules: Rules = field(default_factory=lambda: Rules(is_profile_given=False))

@@ -35,7 +35,7 @@ from noisewatch.text import printable
 from noisewatch.units import NS_PER_S
 
 TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of the monitor's whole budget
-_FIRST_INTERVAL_S = 0.5  # for early first rates; a tick of 10 ms is 2% of it
+_FIRST_INTERVAL_S = 0.5  # so the first rates come early; a tick of 10 ms is 2% of this interval
 _JUDGED_NS = 4_900_000_000  # almost five intervals: a tick of 10 ms is 1% of one; wake-ups are not exact
 _YOUNG_OBJECTS = 100_000  # of ten frames with 512 CPUs: some MB
 _NO_RATES = "no rates: a copied tree is a single snapshot"
@@ -195,7 +195,7 @@ class _Sampler:
 
     @property
     def read_at_s(self) -> float:
-        """The time on the machine's clock at which the last snapshot's threads had been read."""
+        """The machine's time when the last snapshot's threads had been read (s)."""
         return (self._recent[-1].taken_at_ns + self._recent[-1].tasks_lag_ns) / NS_PER_S
 
     def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:

@@ -82,7 +82,7 @@ class TraceRun(Struct, frozen=True):
 
     @property
     def at_work(self) -> frozenset[int]:
-        """The processes that use a target CPU most of the time, so they are not culprits."""
+        """The processes that use a target CPU most of the time; they are not culprits."""
         works = [self.working_thread(cpu) for cpu in self.target]
         return frozenset(work.pid for work in works if work is not None and work.pid is not None)
 

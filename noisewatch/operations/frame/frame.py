@@ -141,7 +141,7 @@ class ClockGroup(Line, frozen=True):
 
 
 class ClockCpu(Struct, frozen=True, omit_defaults=True):
-    """One CPU's figures except for its clock. Heat and slowdowns are those of its core. None means unknown."""
+    """One CPU's figures except for its clock. Heat and slowdowns are its core's. None means unknown."""
 
     cpu: int
     awake_share: float | None = None  # of the interval, in C0: in no idle state
@@ -374,7 +374,7 @@ class Frame(Struct, frozen=True):
     gravities: str = ""  # of all checks, in the order of the catalogue, as indices in Gravity
     answers: Mapping[str, str] | None = None  # of checks that pass or do not apply, by id; None while hidden
     wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
-    ahead_s: int | None = None  # by which the machine's local time is ahead of UTC
+    ahead_s: int | None = None  # how far the machine's local time is ahead of UTC
     places: tuple[PlaceLine, ...] | None = None  # if they changed or were never sent; None: unchanged
     irqs: tuple[IrqLine, ...] | None = None  # None means unknown, as in the first snapshot ...
     no_irqs_reason: str | None = None  # ... or for that reason

@@ -77,7 +77,7 @@ class FreezeWatch:
             self._changes.close()
 
     def prepare(self, cgroup: str | None = None) -> None:
-        """Watch the next command's groups: those of this process, and the cgroup v2 to which the command is moved."""
+        """Watch the next command's groups: this process's groups, and the cgroup v2 that the command is moved to."""
         self._noted.clear()
         look = self._reader.look() or FreezeLook(self._machine.now_ns())
         if cgroup is not None:
@@ -159,7 +159,7 @@ class WakeUps:
     """The wake-ups of noisewatch in one repetition; create it before the command is started.
 
     `held_up_ns`: delays without a cause on its CPU. `seen_late_ns`: the maximum delay in noticing the end. A pause is
-    measured from the time at which the wake-up was due, so pauses shorter than the waits (100 ms) may be missed.
+    measured from the time when the wake-up was due, so pauses shorter than the waits (100 ms) may be missed.
     Without schedstat, `seen_late_ns` is None, and `held_up_ns` includes waits for a CPU.
     """
 

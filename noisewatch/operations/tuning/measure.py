@@ -1,7 +1,7 @@
 """Measures which settings are worth it on this host: each candidate of a schedule is switched on and off, interleaved.
 
-The settings are those of a session of `tune`: each change is in the journal before it is made, every `off` restores the
-session's changes, and a guardian restores them if noisewatch is killed. The measuring loops are those of `calibrate`.
+The settings are changed in a session of `tune`: each change is in the journal before it is made, every `off` restores
+the session's changes, and a guardian restores them if noisewatch is killed. The loops of `calibrate` measure.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Candidate(Struct, frozen=True):
 
 
 def candidates_of(plan: TuningPlan) -> tuple[Candidate, ...]:
-    """Return the plan's candidates: those of the gravest findings first, then requested changes."""
+    """Return the plan's candidates: fixes of the gravest findings first, requested changes last."""
     verdict = plan.verdict
     rank = {finding.check.id: at for at, finding in enumerate([*verdict.failures, *verdict.warnings])}
     steps = sorted(plan.steps, key=lambda step: rank[step.finding.check.id])

@@ -190,7 +190,7 @@ def require_untuned(settings: Settings | None = None, path: Path = JOURNAL) -> N
     """Raise UsageError if changes are not restored: a measurement compares settings with and without changes."""
     if read_tuning(settings=settings, path=path).changes:
         raise UsageError(
-            "the machine is tuned, but --measure needs untuned settings: restore them first (sudo noisewatch restore)"
+            "the machine is tuned: restore it first (sudo noisewatch restore); --measure needs untuned settings"
         )
 
 

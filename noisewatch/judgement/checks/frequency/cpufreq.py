@@ -261,7 +261,7 @@ def energy_preference_not_performance(case: Case) -> Answer:
         text = f"{'/'.join(sorted(set(others.values())))} on {name_cpus(others)}"
         is_blamed = all(clocks[cpu].governor == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS for cpu in others)
         text += "; governor performance would fix it" if is_blamed else ""
-        severity = Severity.INFORMATION if is_blamed else None  # governor-not-performance warns of it
+        severity = Severity.INFORMATION if is_blamed else None  # governor-not-performance warns already
         return graded.fails(text, cpus=frozenset(others), fix=fix, severity=severity)
     if clocks and not any(_takes_preference(case, clock) for clock in clocks.values()):
         return not_applicable(

@@ -203,7 +203,7 @@ def _share(reading: _Reading) -> float:
 def _lowered_clock_reason(case: Case, reading: _Reading) -> str | None:
     """Return why the clock is unknown or may be held down, or None if there is no such sign."""
     if not reading.is_under_load and not reading.holds_high:
-        return None  # the governor lowers an idle CPU's clock; another check warns of it
+        return None  # the governor lowers an idle CPU's clock; another check warns about that governor
     if reading.khz is None:
         return case.unread_reason(reading.path)
     clock = describe_clock(reading.khz)

@@ -527,7 +527,7 @@ def packets_steered_to_target(case: Case) -> Answer:
     if not steering.is_complete:
         return unknown(f"only {len(cpus_by_path)} receive queues were read; there are more")
     if case.snapshot.platform.container != NONE:
-        return unknown(f"{case.container_words} sees its own network interfaces, not those of its host")
+        return unknown(f"{case.container_words} sees its own network interfaces, not its host's")
     return graded.passes(f"none of {len(cpus_by_path)} receive queues passes packets to a target CPU")
 
 

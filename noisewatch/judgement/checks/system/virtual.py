@@ -86,7 +86,7 @@ def virtual_machine(case: Case) -> Answer:
     severity=Severity.INFORMATION,
     reads=("/.dockerenv", "/run/.containerenv", "/run/systemd/container", "/proc/self/cgroup"),
     why=(
-        "Inside a container CPU times, interrupts and pressure are those of the whole host, but only its own "
+        "Inside a container CPU times, interrupts and pressure are the whole host's, but only its own "
         "processes and cgroups are visible: load is visible, its culprit is not."
     ),
     remedy="Run noisewatch on the host, with --cpus for the container's CPUs.",
