@@ -77,7 +77,7 @@ class CalibratedTarget(Struct, frozen=True):
     calibrated: Calibrated
     under_load: CalibratedUnderLoad | None = None
     settling: Settling | None = None
-    machine: Snapshot | None = None  # before it
+    machine: Snapshot | None = None  # before the calibration
 
 
 class CalibrationRun(Struct, frozen=True):

@@ -31,7 +31,12 @@ from noisewatch.text import clean
 
 _MOST_HOSTS_BYTES = 64 * 1024 * 1024
 _ENDINGS = (".json", ".jsonl")
-_OF_NO_HOST = ("verdict", "noisewatch", "preflight", "report")  # then the folder is named after the host
+_OF_NO_HOST = (
+    "verdict",
+    "noisewatch",
+    "preflight",
+    "report",
+)  # files named like this are in a folder named after the host
 
 
 class FleetOptions(Struct, frozen=True, kw_only=True):

@@ -46,7 +46,7 @@ from noisewatch.operations.replaying import threads_at_each_snapshot
 from noisewatch.operations.wanted import read_wanted
 
 _LEAST_S = 2.5  # detects 0.5%: the starts of two seconds are known to some milliseconds each
-_AGAIN_S = 3.0  # the length of a second measurement, if the first rate is wrong
+_AGAIN_S = 3.0  # the length of another measurement, if the first rate is wrong
 
 
 class ClockRateWatch(Struct):

@@ -46,7 +46,7 @@ class RecordingMade(Struct, frozen=True):
 
     snapshot_count: int
     seconds: float
-    is_whole: bool  # False if Ctrl-C ended it
+    is_whole: bool  # False if Ctrl-C or SIGTERM ended it early
 
 
 def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener: ProgressListener) -> RecordingMade:

@@ -50,7 +50,7 @@ class TraceRun(Struct, frozen=True):
     trace: Trace | None
     cpus: tuple[TracedCpu, ...]
     reason: str | None
-    ended_by: int | None = None  # the signal that ended it early
+    ended_by: int | None = None  # the signal that ended the trace early
 
     @property
     def case(self) -> Case:

@@ -356,13 +356,13 @@ class Frame(Struct, frozen=True):
     online_count: int
     turbo: str | None
     verdict: str | None
-    passed: int | None  # checks that did
+    passed: int | None  # number of checks that passed
     judged_s: float | None  # length of the sample that was judged; None without a sample
     cpus: tuple[CpuLine, ...]
     culprits: tuple[CulpritLine, ...]
-    sampler_cpu_s: float | None  # CPU time of the sampler so far; None in replay
+    sampler_cpu_s: float | None  # CPU time of the sampler so far; None for another machine
     findings: tuple[FindingLine, ...] = ()  # of the checks that did not pass, the gravest first
-    origin: str | None = None  # a replay or a copied tree; None is this host
+    origin: str | None = None  # a replay or a copied tree; None: this host
     sampler_wakeups: int | None = None  # how often the sampler has gone to sleep so far
     is_last: bool = False
     remark: str | None = None
@@ -376,8 +376,8 @@ class Frame(Struct, frozen=True):
     wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
     ahead_s: int | None = None  # how far the machine's local time is ahead of UTC
     places: tuple[PlaceLine, ...] | None = None  # if they changed or were never sent; None: unchanged
-    irqs: tuple[IrqLine, ...] | None = None  # None means unknown, as in the first snapshot ...
-    no_irqs_reason: str | None = None  # ... or for that reason
+    irqs: tuple[IrqLine, ...] | None = None  # unknown in the first frame
+    no_irqs_reason: str | None = None  # why `irqs` is unknown in a later frame
     irq_settings: tuple[IrqSetting, ...] | None = None  # all of them if any has changed; None: unchanged
     irq_balancer: str | None = None  # the running program that may have moved interrupts: `irqbalance (pid 812)`
     clock: ClockFigures | None = None  # None while not shown

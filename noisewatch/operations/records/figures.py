@@ -75,7 +75,7 @@ _OF_A_CONDITION = (
     *(f"noise_floor?.{key}" for key in _OF_FLOORS),
     *("noise_floor_drift?.changes_seen?", "noise_floor_drift?.margin_by_sample_ns?"),
 )
-_MEASURED = view_of(  # also of a verdict, which has the same keys
+_MEASURED = view_of(  # verdicts have the same keys
     CalibrationDocument,
     (
         *("target?", "against?", *(f"comparison?.noise_floor?.{key}" for key in _OF_FLOORS)),
@@ -135,7 +135,7 @@ def _figures_of(part: _Part) -> dict[str, MeasuredFigure]:
     cpus = _complete(part.cpus)
     gaps = {figure: _estimate(figure, _mean(figure, cpus), _GAPS_DEVIATION, WEIGHT) for figure in GAPS_NS}
     estimates = _speeds(cpus) | gaps | _noise(part.floors, part.drift)
-    if part.condition != Condition.AGAINST:  # the shortest of all CPUs, so it is listed once
+    if part.condition != Condition.AGAINST:  # the shortest reading of all CPUs, so it is listed once
         reading = number_of(part.clock_ns)
         estimates[Figure.CLOCK_READING] = _estimate(Figure.CLOCK_READING, reading, _READING_DEVIATION, WEIGHT)
     return _figures(estimates, cpus, part.condition)

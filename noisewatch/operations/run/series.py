@@ -106,7 +106,7 @@ class RunSeries(Struct, frozen=True, kw_only=True):
     seed: int
     machine: Snapshot
     repetitions: tuple[JudgedRepetition, ...]
-    end: EndedCommand  # of the last one
+    end: EndedCommand  # of the last repetition
     own_cost: WatchingCost
     own_cpu_s: float  # between the calibrations
     opening: Calibrated | None = None  # before the first repetition, and after the last; None if not requested
@@ -171,7 +171,7 @@ def _run_calibrated_series(
     try:
         with RunTrace(options.tracer, watch.last_snapshot) as trace, Commands(inherited) as commands:
             series = _Series(watch, options, listener, commands, status, opening, trace).run()
-        series = replace(series, ended_by=series.ended_by or commands.ended_by)  # after the last repetition
+        series = replace(series, ended_by=series.ended_by or commands.ended_by)  # a signal after the last repetition
         if trouble is not None:
             series = replace(series, not_calibrated=f"before the series: {trouble}")
         if opening is None or series.has_ended_early:
@@ -211,7 +211,7 @@ class _Series:
     status: RunStatusWriter
     opening: Calibrated | None
     trace: RunTrace
-    seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # of the order of pairs
+    seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # for the order of pairs
     _pending: list[PendingRepetition] = field(default_factory=list)
     _judged: list[JudgedRepetition] = field(default_factory=list)
     _dropped_count: int = 0

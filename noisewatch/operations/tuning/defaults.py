@@ -21,7 +21,7 @@ from noisewatch.operations.tuning.tuner import Changed, Outcome
 _CPUS = "/sys/devices/system/cpu"
 _SYSCTLS = "/proc/sys"
 
-Default = Callable[[Settings, str], str | None]  # by the path of a setting; None: no default is known there
+Default = Callable[[Settings, str], str | None]  # of the setting at a path; None: no known default
 
 
 def _is(value: str) -> Default:

@@ -30,7 +30,7 @@ from noisewatch.operations.tuning.states import are_equal, change_key, is_side_e
 from noisewatch.operations.tuning.tune import JOURNAL, failed, require_untuned, restore_host, tune_host
 from noisewatch.operations.tuning.tuner import Changed, Outcome, is_refused_partition
 
-_SETTLING_S = 0.2  # before each period, whether the state has just changed or not
+_SETTLING_S = 0.2  # before each period, even if the state is unchanged
 TOO_LATE = "no time was left"
 INTERRUPTED = "interrupted"
 

@@ -277,7 +277,7 @@ def _decide(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
     is_ours = after is None or are_equal(now, after) or are_equal(now, requested_state(change))
     if is_forced or is_ours or (is_side_effect(change) and is_widened(before, now)):
         return Changed(change, Outcome.DONE, before, now)
-    if is_side_effect(change):  # the kernel or the thread's owner has pinned it since, as at an IRQ thread's next IRQ
+    if is_side_effect(change):  # since pinned by the kernel or its owner, such as an IRQ thread at its next IRQ
         return Changed(change, Outcome.UNCHANGED, before, now)
     return Changed(change, Outcome.FOREIGN, before, now, f"tune had set {after}")
 

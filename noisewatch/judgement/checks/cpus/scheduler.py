@@ -23,7 +23,7 @@ from noisewatch.text import clean
 
 _OPTIONS_DOC = "https://docs.kernel.org/admin-guide/kernel-parameters.html"
 _THREADS_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"
-_BOOT_CPU = frozenset({0})  # the CPU that keeps the time, and so its tick
+_BOOT_CPU = frozenset({0})  # it keeps the time, so its tick cannot stop
 
 
 def _has(case: Case, option: str) -> bool | None:
@@ -89,7 +89,7 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
         return unknown(NO_TARGET)
     kept = case.target - offloaded
     if kept and case.snapshot.isolation.nohz_full is None:
-        return case.unread(f"{CPUS}/nohz_full")  # which would offload them as well
+        return case.unread(f"{CPUS}/nohz_full")  # nohz_full would offload callbacks as well
     if kept:
         option = BootOptions(f"rcu_nocbs={cpu_list_argument(offloaded | case.target)}")
         text = f"{name_cpus(kept)}: RCU callbacks run where they are queued{reason}"

@@ -486,7 +486,7 @@ def _unknown_places_reason(
 
     A cache may span nodes (sub-NUMA clusters), so a shared cache does not prove one node.
     """
-    has_nodes = Knob.ZONE_RECLAIM not in case.snapshot.settings.knobs.absent  # which a kernel without NUMA lacks
+    has_nodes = Knob.ZONE_RECLAIM not in case.snapshot.settings.knobs.absent  # missing without NUMA
     without_node = [cpu for cpu, node in nodes.items() if node is None and has_nodes]
     without_cache = cpus_without_cache(case)
     if without_cache or not caches:

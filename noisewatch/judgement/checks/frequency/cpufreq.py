@@ -360,7 +360,7 @@ def platform_profile_saves_power(case: Case) -> Answer:
     return graded.answer(Status.FAIL if profile in _SAVING else Status.WARN, text, fix=fix)
 
 
-_AT_ANY_TIME = frozenset({"auto-cpufreq", "cpufreqd"})  # every few seconds, by load
+_AT_ANY_TIME = frozenset({"auto-cpufreq", "cpufreqd"})  # they change settings every few seconds
 _UNITS = {
     **{name: name for name in ("power-profiles-daemon", "thermald", "tuned", "tuned-ppd", "asusd")},
     **{name: name for name in ("auto-cpufreq", "cpufreqd")},

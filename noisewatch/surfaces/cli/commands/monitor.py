@@ -85,7 +85,7 @@ def import_asyncio_without_tls() -> None:
 def _check_options(arguments: Namespace) -> None:
     """Raise UsageError if the requested machine or CPUs do not exist, or cannot have an idle probe."""
     if machine_options(arguments) == MachineOptions():
-        return  # this host with default CPUs needs no check, which would delay the first picture
+        return  # nothing to check on this host with default CPUs; a check delays the first picture
     machine = open_machine(machine_options(arguments))
     if arguments.cpus is not None:
         parse_cpus("--cpus", arguments.cpus, machine)
