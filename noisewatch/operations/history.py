@@ -393,8 +393,8 @@ class HistoryView(Struct, frozen=True):
 def read_history(path: Path, cpus: CpuSet | None = None, or_others: bool = False) -> HistoryView:
     """Read the history of these CPUs, by default the newest entry's.
 
-    With `or_others`, fall back to the newest entry's CPUs. Raise UsageError if the file cannot be read or is not a
-    history, or if it only has entries of other CPUs.
+    With `or_others`, fall back to the newest entry's CPUs; otherwise raise UsageError if there are only entries of
+    other CPUs. Raise UsageError if the file cannot be read or is not a history.
     """
     past = read_past(path)
     measured = [entry for entry in past.entries if entry.figures]

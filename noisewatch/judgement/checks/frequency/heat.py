@@ -75,7 +75,7 @@ def throttled(case: Case) -> Answer:
         return case.unread(*unreadable)
     doubtful = [interval for interval in case.intervals if not _are_uncounted_cores_calm(interval)]
     if doubtful:
-        return unknown("thermal interrupts on cores whose throttle counts were not read")
+        return unknown("cannot exclude throttling of cores whose throttle counts were not read")
     counts_power = any(slowdown.by == BY_POWER for interval in case.intervals for slowdown in slowdowns_of(interval))
     return graded.passes(f"no throttling by heat{' or power' if counts_power else '; power limits are not counted'}")
 
