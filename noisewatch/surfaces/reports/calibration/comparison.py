@@ -1,4 +1,4 @@
-"""The times and gaps by which two sets of CPUs are compared."""
+"""The times and gaps of a set of CPUs, for a comparison with another set."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ _MISSING = "not measured, or too little"
 
 
 def _conclude_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> Conclusion:
-    """Conclude for all kinds of work: what can be measured, why they differ, and what would help."""
+    """Return the conclusion for all kinds of work: what can be measured, why the kinds differ, and what would help."""
     budget = by_work.budget
     limit, length = share_text(budget.max_cv), describe_ns(budget.at_ns)
     groups: dict[str, list[str]] = {words: [] for words in (_IN_BUDGET, _NEAR, _OVER, _SHORT, _MISSING)}
@@ -100,19 +100,19 @@ def _words_for(by_work: FloorsByWork, work: Work) -> str:
 
 
 def _floor_figure(floor: NoiseFloor | None, words: str) -> str:
-    """Return the smallest detectable change if the work is within the budget, else its CV."""
+    """Return the smallest detectable change of work within the budget, the CV of other work, or "" if it is unknown."""
     if floor is None or words in (_SHORT, _MISSING):
         return ""
     return f" {share_text(floor.smallest_change_share if words == _IN_BUDGET else floor.cv_expected)}"
 
 
 def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> str:
-    """Return what to do about interruptions if they alone exceed the budget, else why only some work is slowed."""
+    """Return the remedy for interruptions that alone exceed the budget, or else the cause of the noise."""
     floors, alone = by_work.floor_by_work, by_work.alone
     margin = calibrated.drift.margin_at(by_work.budget.at_ns)
     if alone is not None and by_work.cpus_above[ALONE]:
         of_quota = any(is_of_quota(calibrated, figures) for figures in calibrated.complete if figures.cpu == alone.cpu)
-        cause = f"the cause is {QUOTA.said}" if of_quota else "move other work off it"
+        cause = f"the cause is {QUOTA.said}" if of_quota else "move other work off this CPU"
         share = share_text(alone.cv_expected)
         where = f"exceed the budget on CPU {alone.cpu} (CV {share})"
         return f"Interruptions alone {where}: {cause}.{_most_of_the_gaps(gaps)}"
@@ -155,7 +155,7 @@ def _judge(calibrated: Calibrated, floor: NoiseFloor) -> tuple[Status, str]:
 
 
 def _extrapolated_sentence(calibrated: Calibrated, floor: NoiseFloor, status: Status) -> str:
-    """Conclude for samples that are too long for this calibration; a failure is certain all the same."""
+    """Return the conclusion for samples that are too long for this calibration; it can fail them, but not pass them."""
     length = describe_ns(floor.sample_ns)
     if status == Status.FAIL:
         above, limit = name_cpus(calibrated.cpus_above_budget), share_text(calibrated.budget.max_cv)
@@ -222,7 +222,7 @@ def _most_of_the_gaps(gaps: GapsShown) -> str:
 
 
 def _longer_samples(calibrated: Calibrated) -> str:
-    """Return the shortest samples that meet the budget, if the requested ones do not and these are longer."""
+    """Return the shortest samples that meet the budget, if they are longer than the requested samples, which do not."""
     budget = calibrated.budget
     meeting = [floor for floor in calibrated.floors if budget.is_met_by(floor)]
     if calibrated.floor in meeting or not meeting or meeting[0].sample_ns <= budget.at_ns:

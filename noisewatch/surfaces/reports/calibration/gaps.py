@@ -184,7 +184,7 @@ def live_gaps_of(live: LiveGaps) -> GapsShown:
 
 
 FIRST_NS, DECADES = 1_000, 5  # the axis: from 1 µs to 100 ms
-_MOST_BARS = 160  # narrower bars would be less than a bucket of a running calibration
+_MOST_BARS = 160  # narrower bars would divide the buckets of a running calibration
 _LEAST_POWER = 2  # lowest power of ten at the top of the axis of counts
 _LEAST_BARS, _MARK_ROWS = 2, 2
 LEAST_ROWS = 4 + _LEAST_BARS

@@ -121,7 +121,7 @@ def live_picture_rows(live: LiveGaps, width: int, height: int, glyphs: Glyphs) -
 def section(
     title: str, rows: Sequence[Row], width: int, glyphs: Glyphs, framed: bool, height: int | None = None
 ) -> list[Row]:
-    """Draw the rows in a frame, or below a heading if frames do not fit: exactly `height` rows, if it is given."""
+    """Draw the rows in a frame, or below a heading if frames do not fit: exactly `height` rows, unless that is None."""
     height = len(rows) + (2 if framed else 1) if height is None else height
     if framed:
         drawn = panel(title, rows, width, height, glyphs)
@@ -135,9 +135,9 @@ def section(
 def gap_section(
     gaps: GapsShown, width: int, height: int, glyphs: Glyphs, framed: bool, worst: Sequence[Row]
 ) -> list[Row]:
-    """Draw the gap histogram with its causes next to it, or a legend below it without room or before they are known.
+    """Draw the gap histogram and the causes of gaps; return no rows if the histogram does not fit.
 
-    Return no rows if the histogram does not fit.
+    The causes have a frame at the right, or a legend below if there is too little room or the calibration is running.
     """
     frame = 2 if framed else 1
     if framed and width >= _SIDE_BY_SIDE_WIDTH and not gaps.is_live:

@@ -90,7 +90,7 @@ def side_words(side: MachineRecord) -> str:
 
 
 def finding_words(finding: FindingDifference) -> str:
-    """Return `target-cpu-busy: pass → fail (CPU 3 is busy)`; the detail is from the later side, if it has one."""
+    """Return `target-cpu-busy: pass → fail (CPU 3 is busy)`; the later side's detail is preferred."""
     detail = _detail(finding.after) or _detail(finding.before)
     before, after = (_state(state, finding) for state in (finding.before, finding.after))
     return f"{finding.check_id}: {before} → {after}{f' ({detail})' if detail else ''}"
@@ -155,7 +155,7 @@ def test_sentences(comparison: SideComparison) -> Iterator[str]:
 
 
 def _least_shown(figures: Sequence[ComparedFigure]) -> str:
-    """Return the smallest change that would have shown, by kind of change: for the most and least sensitive figure."""
+    """Return the smallest detectable change of the most and of the least sensitive figure, for each kind of change."""
     ranges = []
     for word in dict.fromkeys(_NATURES.values()):
         of_word = [figure for figure in figures if _NATURES[figure.traits.nature] == word and not figure.is_blind]
@@ -175,7 +175,7 @@ def _least(ratio: float) -> str:
 
 
 def alone_sentences(comparison: SideComparison) -> Iterator[str]:
-    """Yield a sentence for each side on parts known only there, and one on parts unknown on both sides."""
+    """Yield a sentence for each side on what only that side has, and a sentence on what is unknown on both sides."""
     for when, alone in (("before", comparison.only_before), ("after", comparison.only_after)):
         parts = list(_alone_parts(alone))
         if parts:

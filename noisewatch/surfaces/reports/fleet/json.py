@@ -1,4 +1,4 @@
-"""A fleet as JSON: null is unknown, shares are fractions of 1, times are seconds since 1970."""
+"""A fleet as JSON: null means unknown, shares are fractions of 1, times are seconds since 1970."""
 
 from __future__ import annotations
 

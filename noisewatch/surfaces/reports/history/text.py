@@ -195,8 +195,8 @@ def _value(entry: Entry, figure: Figure) -> str:
 def chart_lines(development: Development, width: int, is_unicode: bool) -> list[str]:
     """Return charts of speed and noise with a column for each entry, the newest on the right, and marks below moves.
 
-    There is no chart for a figure without values, or on a terminal that is too narrow. The monitor also shows these
-    charts; its fonts and narrow windows do not suit plotext.
+    There is no chart for a figure without values, or on a terminal that is too narrow. The charts
+    are not drawn by plotext, because the monitor shows them too: its terminal may be narrow, or lack characters.
     """
     return [line for figure in CHARTED for line in _chart(figure, development, width, is_unicode)]
 
@@ -256,7 +256,7 @@ def _row(heights: Sequence[int | None], from_below: int, ramp: str) -> str:
 
 
 def _dates(entries: Sequence[Entry], wide: int, columns: int) -> list[str]:
-    """Return the dates of the first and the last entry below them, or as a range if there is too little room."""
+    """Return the dates of the first and the last entry below their columns, or a range if they are too near."""
     first, last = (describe_minute(entry.at_s)[:_DAY] for entry in (entries[0], entries[-1]))
     between = len(entries) - len(first) - len(last)
     days = f"{first}{' ' * between}{last}" if between >= _LEAST_BETWEEN else f"{first} to {last}"

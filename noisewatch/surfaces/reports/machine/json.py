@@ -1,4 +1,4 @@
-"""The machine's state as JSON: null is unknown; `none` and empty lists mean known absence."""
+"""The machine's state as JSON: null means unknown; `none` and empty lists mean that there is none."""
 
 from __future__ import annotations
 

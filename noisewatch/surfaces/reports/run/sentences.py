@@ -346,7 +346,7 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
 
 
 def left_sentences(series: RunSeries) -> list[str]:
-    """Return the processes left running, for the first runs only: later runs usually leave the same processes."""
+    """Return the processes that the first runs left running: later runs usually leave the same processes."""
     clauses = [words for judged in series.repetitions if (words := left_words(judged.repetition)) is not None]
     left = len(clauses) - _MOST_LEFT
     return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did so"] if left > 0 else [])]

@@ -38,7 +38,7 @@ def _minutes(seconds: float) -> str:
 
 
 def text_of_measurement(measurement: TuningMeasurement, cpus: CpuSet, work: Work, width: int) -> str:
-    """Return a table with the effect of each candidate, what the figures are, and what was refused or left."""
+    """Return a table with the effect of each candidate, the meaning of the figures, and the changes that failed."""
     rows = [_row(result) for result in measurement.results]
     sections = [Section(table=Table(_HEAD, rows)), Section(sentences=[*_explanations(measurement, cpus, work)])]
     text = text_of_sections(sections, width)

@@ -34,7 +34,7 @@ NOT_TUNED = "not tuned: no change of noisewatch tune is in effect\n"
 
 
 def text_of_plan(plan: TuningPlan) -> str:
-    """Return the changes by finding, then the findings that are left to people."""
+    """Return the changes of each finding, then the findings that the user has to fix."""
     lines = [] if plan.has_changes else [_NO_CHANGE.rstrip()]
     for step in plan.steps:
         lines.append(f"{step.finding.check.id}: {full_statement(step.finding.answer)}")

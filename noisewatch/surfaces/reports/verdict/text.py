@@ -373,7 +373,7 @@ def _to_do(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) ->
 
 
 def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, options: RenderOptions) -> Iterator[str]:
-    """Yield the cause's number and mark, its title, the commands, and the checks that they settle."""
+    """Yield the cause's number, mark and title, the commands, and the checks that the commands fix."""
     items = cause.findings[0].answer.items if is_one_line(cause) else ()
     title = cause.findings[0].answer.said if items else title_of(cause, verdict.case)
     title += f" ({cause.findings[0].check.id})" if is_one_line(cause) else ""

@@ -1,4 +1,4 @@
-"""A terminal driver in the event loop, because Textual's threads wake ten times per second, and three times per draw.
+"""A terminal driver in the event loop, because Textual's threads wake ten times a second and three times per picture.
 
 With this driver the screen takes 3.2 ms of CPU time per second instead of 4.1, and wakes 3 times instead of 16.
 """

@@ -78,7 +78,7 @@ _FIELDS_SENT_ON_CHANGE = ("places", "irq_settings")  # missing in most frames
 
 
 def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
-    """Return reports of the shown interval and the intervals before it, by suffix; empty before the first frame."""
+    """Return reports of the last `intervals` intervals up to the shown one, by suffix; empty before the first frame."""
     frame = model.frame
     if frame is None:
         return {}
@@ -87,7 +87,7 @@ def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
 
 
 def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
-    """Return the shown interval, and each CPU's noise in the window's intervals, the oldest first; null is unknown."""
+    """Return the shown interval, and each CPU's noise in the window's intervals, the oldest first; null: unknown."""
     lost = {str(line.cpu): model.history.noise(line.cpu, numbers) for line in frame.cpus}
     window = {"intervals": len(numbers), "lost_ns_per_s_by_cpu": lost}
     described = {

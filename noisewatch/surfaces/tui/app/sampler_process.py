@@ -46,7 +46,7 @@ class SamplerProcess:
             self._requests.write(json.dumps(requests).encode() + b"\n")
 
     async def follow(self, show: Callable[[Frame, bytes], None], draw: Callable[[], None]) -> str | None:
-        """Show frames until they end; return why they ended, or None after the last frame or `stop`.
+        """Show frames until they end; return the reason, or None after the last frame of a recording or after `stop`.
 
         Frames that arrive together are drawn once.
         """

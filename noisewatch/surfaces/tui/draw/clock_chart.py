@@ -39,7 +39,10 @@ class _Span(Struct, frozen=True):
 
 
 class _Lines(Struct, frozen=True):
-    """Two clocks per column (`halves`), or two `sets` of CPUs' clocks; `are_stale`: whether all in a column are."""
+    """The clocks to draw, two per column (`halves`), or two `sets` of clocks per column if the graph is by CPU.
+
+    `are_stale` contains, for each column, whether all of its clocks are stale.
+    """
 
     halves: Sequence[Khz]
     sets: Sequence[frozenset[int]]
@@ -91,7 +94,7 @@ def _graph_rows(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: G
 
 
 def _lines(model: ScreenModel, numbers: range) -> _Lines:
-    """Return the clocks of the selected graph: of the slowest target CPU, of each target CPU, or their mean."""
+    """Return the clocks of the selected graph: the slowest target CPU's, each target CPU's, or the mean clock."""
     clocks, target = model.clocks, model.target
     stale, zoom = clocks.are_stale(numbers), model.zoom
     are_stale = merge_by_zoom(stale, zoom, all)
@@ -177,7 +180,7 @@ def lane_count(model: ScreenModel, width: int) -> int:
 
 
 def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
-    """Return the heat and power lanes with a known share in sight, or with a current figure of any package."""
+    """Return the heat and power lanes that have a known share in sight, or for which a package has a current figure."""
     partly = available_figures(model.frame) if model.frame is not None else set()
     lanes = [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
     return [lane for lane in lanes if lane[0] in partly or any(share is not None for share in lane[1])]
@@ -203,7 +206,7 @@ def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> l
 
 
 def _slowdown_marks(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
-    """Return the mark of what slowed target CPUs (heat before power), by column."""
+    """Return the marks, by column, for heat or power limits that slowed target CPUs; heat takes precedence."""
     mark_by_column: dict[int, str] = {}
     for number, (heat, power) in zip(axis.numbers, model.clocks.slowdown_causes(axis.numbers), strict=True):
         if heat or power:
@@ -247,7 +250,10 @@ def plain_dots(values: Sequence[Collection[float]], height: int, low: float, hig
 
 
 def plain_line(values: Sequence[float | None], height: int, low: float, high: float) -> list[str]:
-    """Return the rows of `braille_line` in ASCII, two values per character: `*` is the second, `|` leads to it."""
+    """Return the rows of `braille_line` in ASCII, two values per character.
+
+    `*` is the second value, and `|` joins it to the second value of the previous character.
+    """
     dots_by_column = _dots(values[1::2], height, low, high)
     return _plain([[(dot, "|" if index else "*") for index, dot in enumerate(dots)] for dots in dots_by_column], height)
 

@@ -1,6 +1,6 @@
 """Limits of the target CPUs' clocks (heat, power, settings), reasons for unknown figures, and fixes.
 
-The fixes are of the checks on clock, idle states, heat and power.
+The fixes are the remedies of the checks on clock, idle states, heat and power.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _measured_clocks(model: ScreenModel) -> str:
 
 
 def no_figures_reason(model: ScreenModel) -> str | None:
-    """Return why there are no figures except clocks and governors, or None if there are others."""
+    """Return why the frame has only clocks and governors, or None if it has the other figures too."""
     frame = model.frame
     if frame is None or frame.clock is not None:
         return None
@@ -143,7 +143,7 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
 
 
 def packages_in_order(frame: Frame) -> list[ClockPackage]:
-    """Return all packages, beginning with that of the first target CPU; packages without target CPUs are last."""
+    """Return all packages, the first target CPU's package first; packages without target CPUs are last."""
     cpus = [
         (frozenset(parse_cpu_list(package.cpus)), package) for package in (frame.clock.packages if frame.clock else ())
     ]
@@ -260,7 +260,7 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
 
 
 def mark_of(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
-    """Return the mark of these checks' gravest finding, or None if all pass."""
+    """Return the mark of the gravest finding of `checks`, or None if no check failed, warned or is unknown."""
     gravities = {finding.gravity for finding in frame.findings if finding.id in checks}
     if Gravity.FAILED in gravities:
         return glyphs.failing, "grave"

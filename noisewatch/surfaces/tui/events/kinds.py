@@ -86,9 +86,9 @@ _WORDS = {EventKind.VERDICT: ("failed", "still failing", "recovered")}
 
 
 class FoldedEvent(Event, frozen=True, eq=False):
-    """Repeated events in one line, which replaces the last of them; `events` are all of them, the newest first.
+    """Repeated events in one line, at the place of the newest; `events` contains all of them, the newest first.
 
-    `related` also contains verdict changes that include these events but keep their own lines.
+    `related` also contains changes of the verdict that include the repeated checks but keep their own lines.
     """
 
     events: tuple[Event, ...] = ()
@@ -122,7 +122,7 @@ def _related_events(group: Sequence[Event], events: Sequence[Event]) -> list[Eve
 
 
 def begins(event: Event, of: Event) -> bool:
-    """Return whether what `of` is about began with `event`."""
+    """Return whether the condition that `of` reports began (or began again) with `event`."""
     checks = of.failed | of.recovered
     return checks <= event.failed if checks else event.begins
 

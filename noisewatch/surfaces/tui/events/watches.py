@@ -336,7 +336,7 @@ class LastVerdict(Struct):
 def _changes_of_verdict(before: Frame, after: Frame) -> Iterator[str]:
     """Yield the verdict's change with new failures, and the recovered checks with the judged time.
 
-    The judged time matters because a check recovers only when its failure is older.
+    The judged time is shown because a check recovers only when its failure is older than that time.
     """
     if None in (before.verdict, after.verdict):
         return

@@ -23,11 +23,11 @@ from noisewatch.surfaces.tui.overlays.overlay import (
     wrap_lines,
 )
 
-_ONLY_THIS_HOST = "Only this host can be tuned: these are the changes that its commands would make there.\n"
+_ONLY_THIS_HOST = "Only this host can be tuned. On the shown machine, `noisewatch tune` would make these changes.\n"
 
 
 class TuningStep(Struct, frozen=True):
-    """A list of changes or outcomes, and what enter does next, if anything: its name and the function."""
+    """A list of changes or outcomes, and what the enter key does next, if anything: a verb and a function."""
 
     text: str
     verb: str = ""
@@ -36,7 +36,7 @@ class TuningStep(Struct, frozen=True):
 
 @dataclass(slots=True)
 class TuneOverlay(Overlay[TuningStep]):
-    """The changes that tune would make, or those in effect, which enter restores."""
+    """The changes that tune would make, or the changes in effect, which the enter key restores."""
 
     title: ClassVar[str] = "tune for"
     no_result: ClassVar[str] = "Cannot tune: "

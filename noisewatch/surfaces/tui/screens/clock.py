@@ -83,7 +83,7 @@ def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
 
 
 def _body(model: ScreenModel, space: Space) -> list[Row]:
-    """Return chart, CPUs, package, settings and fixes; without frames, fixes precede what else fits."""
+    """Return chart, CPUs, package, settings and fixes; on a screen without frames, settings and package are last."""
     if not space.is_framed:
         return _unframed_body(model, space.width, space.height, space.glyphs)
     width, glyphs = space.width, space.glyphs
@@ -108,7 +108,7 @@ def _unframed_body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) 
 
 
 def _unframed_chart(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the chart in a third of the rows, at least two; without a clock the reason, and nothing if none fits."""
+    """Return the chart in a third of the rows, at least two; without a clock, the reason; empty if it does not fit."""
     return chart_rows(model, width, max(height // 3, 2), glyphs)
 
 
@@ -135,7 +135,7 @@ def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
 def _cpu_heights(model: ScreenModel, width: int) -> list[int]:
     """Return the possible heights of the panel of CPUs: for one table, for two tables side by side, and so on.
 
-    Edges are included. No height is less than that of the panels next to it.
+    Edges are included. All heights are at least the height of the panels next to it.
     """
     count = len(model.frame.cpus) if model.frame is not None else 1
     remarks = len(_remarks(model, width))

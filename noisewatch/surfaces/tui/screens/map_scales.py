@@ -27,7 +27,7 @@ Values = Sequence[float | None]
 class Scale(Struct, frozen=True):
     """The scale of one quantity: `levels` and `styles` contain the values at which they begin.
 
-    If several values share a cell, it shows the lowest with `is_best_high`, and otherwise the highest. Only noise has a
+    A cell of several values shows the lowest value if `is_best_high`, otherwise the highest. Only noise has a
     `limit`.
     """
 
@@ -64,7 +64,7 @@ class Scale(Struct, frozen=True):
         return value is not None and value != OFFLINE_NS and self.style(value) == marked
 
     def shown_value(self, values: Iterable[float | None]) -> float | None:
-        """Return the value to show for several values, or None if an unknown one could be the value to show."""
+        """Return the value that a cell of several values shows, or None if unknown values could change it."""
         all_values = list(values)
         if self.limit is not None:
             return worst_of(all_values)

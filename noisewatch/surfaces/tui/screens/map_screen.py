@@ -347,7 +347,7 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, mo
 
 
 def _cpus_of_one_place(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
-    """Return the CPUs that share the selected CPU's cache, or else its node; if all do, return all."""
+    """Return the CPUs in the selected CPU's cache or, if these are all CPUs, in its node; or else all CPUs."""
     pointed = model.map.pointed(model)
     for by_cache in (True, False):
         place = next((_place(model, line, by_cache) for line in lines if line.cpu == pointed), None)

@@ -365,7 +365,7 @@ def _basis(model: ScreenModel, frame: Frame) -> list[Row]:
         floor = "c shows the recording's calibration, if it has one"
     if model.calibration is not None and model.calibrated_at_ns is not None:
         ago = max(frame.taken_at_ns - model.calibrated_at_ns, 0) / 1e9
-        floor = f"calibrated {ago:.0f} s before this snapshot: c shows it"
+        floor = f"calibrated {ago:.0f} s before this snapshot: c shows the calibration"
     sample = f"the last {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "none: settings only"
     cpus = f" --cpus {cpu_list_argument(frame.target)}" if frame.target else ""
     command = f"noisewatch preflight{cpus} --wait 300 --lock || exit 1"

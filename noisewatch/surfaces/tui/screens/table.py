@@ -25,8 +25,8 @@ Room = Callable[[ScreenModel, int, int], int]  # rows of CPUs that are visible i
 class ScreenEntry(Struct, frozen=True):
     """The rows of a screen, and its search words in the palette.
 
-    Without `scrolls`, arrow keys move the selection. Otherwise they scroll the CPUs, of which `scrolls` returns the
-    visible number; with `selects_by_row`, single steps still move the selection.
+    The arrow keys move the selection or, if `scrolls` is set, scroll the CPUs; `scrolls` returns the number of visible
+    CPUs. With `selects_by_row`, the selection still moves by single steps.
     """
 
     rows: Rows

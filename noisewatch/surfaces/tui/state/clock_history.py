@@ -77,7 +77,7 @@ _KNOWS_TICKS, _BY_HEAT, _BY_POWER, _UNCOUNTED = 1, 2, 4, 8
 
 
 class ClockGraph(StrEnum):
-    """The clock drawn over time: that of the slowest target CPU, of each target CPU, or the mean of all."""
+    """The clock to draw over time: the slowest target CPU's, each target CPU's, or the mean of the target CPUs."""
 
     SLOWEST = "slowest"
     PER_CPU = "each"
@@ -178,7 +178,7 @@ class ClockHistory:
     def _slowest_of(self, targets: Sequence[int]) -> int:
         """Return the slowest clock, or _UNKNOWN if any clock is unknown, because that CPU may be the slowest.
 
-        A known clock is returned even then if it has dropped (by DROP) below the last certain slowest clock.
+        Even if a clock is unknown, return the slowest known clock if it is more than DROP below the last certain one.
         """
         slowest = _slowest(targets)
         if _UNKNOWN not in targets:

@@ -79,8 +79,8 @@ class CulpritHistory:
         """Return the culprit's noise (ns/s) by interval, on the CPU where it is highest; `cpus` None is all CPUs.
 
         A folded line stands for all the culprit's threads, any other line for its own thread. The noise is
-        NOT_FOLLOWED_NS if the culprit was not among the costliest. It is None if the interval is not kept, or if one of
-        its CPUs could not be read while the noise on the others is not grave.
+        NOT_FOLLOWED_NS if the culprit was not among the costliest. It is None if the interval is not kept, or if
+        a CPU of the culprit could not be read and the noise on its other CPUs is not grave.
         """
         what = hash(culprit_identity(line))
         tid = None if isinstance(line, FoldedLine) else line.tid

@@ -77,7 +77,7 @@ class IrqMove(Struct, frozen=True):
 
     label: str
     name: str
-    at_ns: int  # CLOCK_MONOTONIC of its frame
+    at_ns: int  # CLOCK_MONOTONIC of the frame that shows the move
     number: int  # interval of that frame
     before: str
     after: str
@@ -90,7 +90,7 @@ class AffinitySpan(Struct, frozen=True):
 
     name: str
     number: int
-    at_ns: int  # CLOCK_MONOTONIC of its frame
+    at_ns: int  # CLOCK_MONOTONIC of the span's first frame
     has_effective: bool  # the effective affinity is known
     has_allowed: bool  # the allowed CPUs are known
     is_less: bool  # less is known than in the span before
@@ -206,7 +206,7 @@ class IrqHistory:
                 earlier = None  # the IRQ number belongs to another driver now
             place = _place_of(setting)
             if place is None or (earlier is not None and earlier.is_effective and not place.is_effective):
-                place = earlier  # less is known now
+                place = earlier  # the earlier place is more precise, or the only one
             if place is None:
                 continue
             self._places[setting.label] = place
@@ -273,7 +273,7 @@ class IrqHistory:
         return self._shown[1]
 
     def _keep(self, moves: Iterable[IrqMove]) -> None:
-        """Add moves, and drop those of removed IRQs whose last move is older than the oldest kept interval."""
+        """Add the moves; drop a removed IRQ's moves once the last of them is older than all kept intervals."""
         for move in moves:
             self._moves.setdefault(move.label, deque(maxlen=_MOST_MOVES)).append(move)
         first = self.count - self.capacity
@@ -282,7 +282,7 @@ class IrqHistory:
         }
 
     def moves(self, of: IrqSetting, number: int) -> list[IrqMove]:
-        """Return the IRQ's last moves up to that interval, the newest last, without those under an earlier driver."""
+        """Return the IRQ's last moves up to that interval, the newest last, except moves under an earlier driver."""
         return [move for move in self._moves.get(of.label, ()) if move.number <= number and move.name == of.name]
 
     def has_moved(self, number: int) -> bool:

@@ -90,7 +90,7 @@ class Rings(Generic[K, N]):
 
 
 class Changes(Generic[T]):
-    """Values that seldom change, each with the number or time since which it holds."""
+    """Values that seldom change, each with the number or time at which it began to hold."""
 
     def __init__(self, capacity: int | None = None) -> None:
         self._changes: deque[tuple[int, T]] = deque(maxlen=capacity)
@@ -101,7 +101,7 @@ class Changes(Generic[T]):
         return self._changes[-1][1] if self._changes else None
 
     def add(self, since: int, value: T) -> None:
-        """Append a value that holds since `since`."""
+        """Append a value that holds from `since` on."""
         self._changes.append((since, value))
 
     def forget(self, before: int) -> None:
@@ -110,7 +110,7 @@ class Changes(Generic[T]):
             self._changes.popleft()
 
     def at(self, number: int) -> tuple[int, T]:
-        """Return since when the value at `number` holds, and that value; before all values, return the first.
+        """Return when the value at `number` began to hold, and the value; before the first value, return the first.
 
         Raise IndexError if there is no value.
         """

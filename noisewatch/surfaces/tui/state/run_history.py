@@ -128,7 +128,7 @@ def describe_run(line: RunLine, target: Collection[int]) -> str:
 
 
 def latest_ends_ns(repetitions: Iterable[RepetitionLine]) -> list[int]:
-    """Return for each repetition the latest end up to it: never decreasing, also if several runs overlap."""
+    """Return for each repetition the latest end (ns) of it and all earlier ones, even if several runs overlap."""
     return list(accumulate((repetition.ended_ns for repetition in repetitions), max))
 
 

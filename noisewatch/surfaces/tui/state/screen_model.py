@@ -60,7 +60,7 @@ class MapView(Struct, frozen=True):
         return replace(self, opens_part=not self.opens_part)
 
     def moved(self, model: ScreenModel, rows: int) -> MapView:
-        """Return the view with a CPU selected that is this many places further on the map."""
+        """Return the view with the selection moved down by this many CPUs of the map."""
         cpus = model.in_order(line.cpu for line in model.cpus)
         at = self.pointed(model)
         if at is None or at not in cpus:

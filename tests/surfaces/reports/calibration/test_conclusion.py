@@ -18,7 +18,7 @@ def test_interruptions_over_budget_precede_slow_kinds_of_work() -> None:
     calibrated = replace(noisy(), budget=_SMALL)
     helps = conclusion_of(calibrated, gaps_of(calibrated)).helps
     assert helps.startswith("Interruptions alone exceed the budget on CPU ")
-    assert "): move other work off it" in helps
+    assert "): move other work off this CPU" in helps
 
 
 def test_quota_that_causes_interruptions_is_named() -> None:
