@@ -38,7 +38,7 @@ def wrap(
     )
 
 
-_UNBROKEN = "\0"  # replaces a blank at which no line may end; printable text does not contain it
+_UNBROKEN = "\0"  # replaces a blank that must not end a line; printable text does not contain it
 
 
 def wrap_around(

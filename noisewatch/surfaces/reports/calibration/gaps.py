@@ -263,7 +263,7 @@ def _cells(bar: Counter[GapClass], height: int, power: int, glyphs: Glyphs) -> l
     cells: list[Piece] = [(glyph_of(cause, glyphs), cause.style) for cause in causes]
     part = int((high - int(high)) * (len(glyphs.ramp) - 1))
     last = cause_at(1.0, bar, total)
-    if len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN:  # its sign has no partial form
+    if len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN:  # no partial sign
         cells.append((glyphs.ramp[part], last.style))
     return cells + [(" ", "plain")] * (height - len(cells))
 

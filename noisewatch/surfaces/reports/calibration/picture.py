@@ -222,7 +222,7 @@ def legend_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
 
 
 def _worst_rows(calibrated: Calibrated) -> list[Row]:
-    """Return speed and steadiness of the CPU that lost the most time; unknown figures have no row."""
+    """Return noise, speed and steadiness of the CPU that lost the most time; unknown speeds have no row."""
     measured = [figures for figures in calibrated.complete if figures.stolen_share is not None]
     worst = max(measured, key=lambda figures: figures.stolen_share or 0.0, default=None)
     if worst is None:
@@ -254,7 +254,7 @@ def _speed_facts(worst: CpuFigures) -> list[tuple[str, str, str]]:
 
 
 def _cpu_rows(calibrated: Calibrated, width: int, max_rows: int, glyphs: Glyphs) -> list[Row]:
-    """Return a row for each CPU that fits, those that lost the most time first; no row if there is only one CPU."""
+    """Return a row for each CPU that fits, the CPUs that lost the most time first; no row for a single CPU."""
     ordered = sorted(calibrated.complete, key=lambda figures: -(figures.stolen_share or 0.0))
     if len(ordered) < 2 or max_rows < 3:
         return []
@@ -320,7 +320,7 @@ def _cells(title: str, floors: Sequence[NoiseFloor]) -> list[str]:
 
 
 def _place(share: float, room: int) -> int:
-    """Return the column of a CV; a CV beyond the axis is in the last column."""
+    """Return the column of a CV; a CV outside of the axis is in the first or last column."""
     at = math.log10(max(share, _LEAST_SHARE) / _LEAST_SHARE) / _DECADES
     return min(max(int(at * room), 0), room - 1)
 

@@ -31,7 +31,7 @@ from noisewatch.surfaces.reports.calibration.text import (
 from noisewatch.surfaces.reports.parts.sections import Section, plain_chart
 from noisewatch.units import describe_share
 
-_LONGER_GAP = 4  # a ratio by which the longest gaps of equal calibrations may differ
+_LONGER_GAP = 4  # a ratio: the longest gaps of equal calibrations may differ that much
 _LEAST_BUSY = 0.8  # the share of its CPU that a busy process gets if hardly anything else runs there
 _CHART_ROWS = 12
 WIDTH = 120  # columns of reports that are not shown in a terminal

@@ -110,7 +110,7 @@ def difference_words(difference: MeanDifference, a: str = "A", b: str = "B") -> 
 
 
 def relative_to_second(difference: MeanDifference) -> MeanDifference:
-    """Return the difference as the first command's extra time in shares of the second's, which is the reference."""
+    """Return the difference as the first command's extra time, as a share of the second command's time."""
 
     def invert(share: float) -> float:
         return 1 / (1 + share) - 1 if share > -1 else _BOUNDLESS
@@ -125,7 +125,7 @@ def relative_to_second(difference: MeanDifference) -> MeanDifference:
 
 
 def against_itself_words(difference: MeanDifference) -> str:
-    """Describe the smallest difference that can be shown, by a series of a command against itself."""
+    """Return the smallest difference that can be shown here, from a series of a command against itself."""
     if difference.interval is None or difference.smallest_shown is None:
         pairs = f"{_pairs(difference)}, but at least {FEWEST_PAIRS} are needed"
         return f"cannot tell what difference can be shown here: {pairs}"
@@ -142,7 +142,7 @@ def against_itself_words(difference: MeanDifference) -> str:
 
 
 def variance_words(parts: VarianceParts) -> str:
-    """Return how much processes vary, and the parts of the machine and the program."""
+    """Return how much times vary between processes, and how much of that the machine and the program explain."""
     if parts.cv is None or parts.cv_interval is None:
         return "one run: cannot tell how much processes vary"
     varies = f"varies {share_text(parts.cv)} between processes"
@@ -208,7 +208,7 @@ def undisturbed_words(undisturbed: int, count: int) -> str:
 
 
 def selection_rows(selected: SelectedByCause) -> list[tuple[str, str]]:
-    """Return named rows of both statistics; undisturbed runs come first."""
+    """Return the statistics of undisturbed runs, then of all runs, as rows of a name and a text."""
     kept, is_result = selected.of_undisturbed, not selected.is_refused
     rows = [] if kept is None else [("undisturbed runs", mean_words(kept, is_result))]
     if selected.of_all is not None:

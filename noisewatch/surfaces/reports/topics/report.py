@@ -233,7 +233,7 @@ def text_of_term(section: TopicSection, width: int, in_colour: bool) -> str:
 def describe_topic(topic: str, checks: Sequence[Check]) -> dict[str, Any]:
     """Return the topic for JSON, with texts in Markdown.
 
-    `checks` are the ids of the checks that the page names, then of those in the area of the topic's name.
+    `checks` are the ids of the checks that the page names, then of the checks in the area that has the topic's name.
     """
     page = parse_page(read_page(topic))
     ids = {check.id for check in checks}

@@ -72,9 +72,9 @@ def text_of_tuning(outcomes: Sequence[Changed], until: str = "`noisewatch restor
 
 
 def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False, loss: str | None = None) -> str:
-    """Return how many settings were, or would be, restored, and those that were not, with the reason.
+    """Return how many settings were, or would be, restored, and each setting that was not, with the reason.
 
-    `loss`: the changes that the journal no longer contains.
+    `loss` describes the changes that the journal no longer contains.
     """
     if not outcomes and loss is None:
         return NOT_TUNED

@@ -181,7 +181,7 @@ noisewatch: what makes the CPUs of your benchmark noisy
 """
 _EVENTS_A_LINE = 6
 _SCROLLS = "  {} scroll, any other key closes"
-_KEY, _COLUMN, _LEGEND = 11, 40, 84  # columns of a key, of a key with its effect, of the words
+_KEY, _COLUMN, _LEGEND = 11, 40, 84  # columns: a key, a key with its effect, the explained words
 
 
 def help_rows(width: int, height: int, offset: int = 0, in_unicode: bool = True) -> list[Row]:

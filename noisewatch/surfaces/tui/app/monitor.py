@@ -89,8 +89,8 @@ class MonitorApp(App[None]):
             self, self._access, self.draw, self._pause_sampler, self._resume_sampler, self._keep_calibration
         )
         self._pinned_cpus: tuple[int, ...] = ()
-        self._framed_s = self._drawn_s = time.monotonic()  # when the last frame came, and was drawn
-        self._silence_timer: asyncio.TimerHandle | None = None  # shows the silence, unless a frame comes
+        self._framed_s = self._drawn_s = time.monotonic()  # when the last frame arrived, and when it was drawn
+        self._silence_timer: asyncio.TimerHandle | None = None  # reports missing frames, unless a frame arrives
         self._is_away = False
 
     def get_default_screen(self) -> LineScreen:

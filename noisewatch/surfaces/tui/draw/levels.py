@@ -50,7 +50,7 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
 
 
 def level_legend(glyphs: Glyphs) -> str:
-    """Return the legend: every second level, with the noise at which it begins."""
+    """Return the legend: every second level, with the lowest noise of that level."""
     return "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
 
 

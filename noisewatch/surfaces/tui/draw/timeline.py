@@ -99,7 +99,7 @@ def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
 
 
 LABEL = 7  # columns before the lane of the timeline
-_WIDER_LABEL = 8  # more columns for the labels of the map, whose lanes show the same intervals
+_WIDER_LABEL = 8  # additional columns for labels of the map, whose lanes show the same intervals
 _WIDEST = 4  # most columns of one interval
 _BETWEEN_TIMES = 24  # columns from one time to the next on the axis
 T = TypeVar("T")
@@ -273,9 +273,9 @@ def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) ->
 def time_row(
     model: ScreenModel, axis: TimeAxis, glyphs: Glyphs, mark_by_column: Mapping[int, str] | None = None
 ) -> Row:
-    """Return the time axis, with the time below some columns: the time of day or, if unknown, how long ago it was.
+    """Return the time axis with the marks of columns, and the times of some columns, as `time_of` returns them.
 
-    A mark in a column replaces the time there.
+    A time that would hide a mark is left out.
     """
     corner, across = ("└", "─") if glyphs.has_braille else ("+", "-")
     marks, room = mark_by_column or {}, axis.room

@@ -70,7 +70,7 @@ class EventLog(Struct):
         return fold_events(matching) if self.folds else matching
 
     def row(self) -> int:
-        """Return the row of the chosen event or, if that is dropped or filtered out, of the event before it."""
+        """Return the row of the chosen event; if it was dropped or filtered out, the row of the event before it."""
         listed, chosen = self.listed(), self.chosen
         if chosen is None:
             return 0

@@ -64,7 +64,7 @@ class Episodes(Struct):
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:
         """Yield events for episodes that ended or began in this interval; CPUs with the same subject share an event.
 
-        An episode ends with its last high interval.
+        An episode ends with its last high or unknown interval.
         """
         readings = self.watch.readings(frame)
         if not readings and not self._lasting:

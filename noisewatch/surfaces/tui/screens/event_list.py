@@ -73,7 +73,7 @@ def _fact(name: str, text: str, width: int, style: Style = "plain") -> list[Row]
 
 
 def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
-    """Return the event's time; for a folded event, the last times at which it began, and its last event."""
+    """Return the event's time; for a folded event, the times of its last beginnings, and of its last event."""
     if not isinstance(event, FoldedEvent):
         return _fact("when", time_in_words(model, event), width)
     began = [earlier for earlier in event.related if begins(earlier, event.events[0])]

@@ -101,7 +101,7 @@ def _cpus(cpus: str) -> str:
 
 
 def _rate_rows(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
-    """Return the rate on each interrupted CPU, the busiest CPU first, and the total rate in the intervals in sight."""
+    """Return the rates on the busiest CPUs, and median and maximum of the total rate in the intervals in sight."""
     measured = [rate for rate in rates if rate is not None]
     history = f"median {describe_rate(median(measured))}, max {describe_rate(max(measured))}" if measured else "unknown"
     unknown = len(rates) - len(measured)

@@ -25,7 +25,7 @@ Values = Sequence[float | None]
 
 
 class Scale(Struct, frozen=True):
-    """The scale of one quantity: `levels` and `styles` contain the values at which they begin.
+    """The scale of one quantity: `levels` and `styles` contain the lowest value of each.
 
     A cell of several values shows the lowest value if `is_best_high`, otherwise the highest. Only noise has a
     `limit`.
@@ -75,7 +75,7 @@ class Scale(Struct, frozen=True):
         return (min if self.is_best_high else max)(measured) if len(measured) == len(online_values) else None
 
     def legend(self) -> list[tuple[int, str]]:
-        """Return some levels with the values at which they begin, or nothing if these are unknown."""
+        """Return some levels with their lowest values, or nothing if these are unknown."""
         return [(level, self.in_words(self.levels[level - 1])) for level in _LEGEND_LEVELS if self.has_levels]
 
 

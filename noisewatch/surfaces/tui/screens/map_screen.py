@@ -43,9 +43,9 @@ _KEYS = (
 )
 _WIDEST_LABEL = 14
 _EIGHTHS = 8
-Lane = Sequence[CpuLine]  # its CPUs; a lane shows the worst of them
+Lane = Sequence[CpuLine]  # the CPUs of a lane, which shows the worst of them
 _MOST_RULES = 6  # rows per rule, if CPUs have to share rows
-_HIGH, _HIGHEST = 6, 16  # most lines of a row, before and after the other parts get their rows
+_HIGH, _HIGHEST = 6, 16  # most lines of a row: before the other parts get rows, and if rows are left
 _LEAST_PANEL = 5  # rows for the selected CPU, with the rule above them
 _MOST_ROWS = 14
 
@@ -289,7 +289,7 @@ def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
 
 
 def _first_levels() -> list[int]:
-    """Return the levels at which a tone begins, without the tone for no noise."""
+    """Return the lowest level of each tone, except the tone for no noise."""
     return [level for level in range(1, _EIGHTHS + 1) if tone_of(level) != tone_of(level - 1)]
 
 

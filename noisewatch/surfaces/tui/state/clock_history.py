@@ -26,9 +26,9 @@ HOT = 0.85  # of the critical temperature, or of the power limit
 
 
 def share_of_heat(frame: Frame) -> float:
-    """Return the highest temperature as a share of its critical temperature, or NaN if unknown.
+    """Return the highest ratio of a temperature to its critical temperature, or NaN if unknown.
 
-    It is unknown if any temperature is unknown and no other temperature is HOT.
+    The ratio is unknown if any temperature is unknown and no other temperature is HOT.
     """
     degrees = [(package.celsius, package.critical_celsius) for package in _packages(frame)]
     degrees += [(sensor.celsius, sensor.critical_celsius) for sensor in frame.conditions.temperatures]
@@ -230,7 +230,7 @@ class ClockHistory:
         return _none_if_unknown(self._heat.read(numbers))
 
     def power(self, numbers: Iterable[int]) -> list[float | None]:
-        """Return the highest power of a target package as a share of PL1, by interval; None means unknown."""
+        """Return the highest power of a target package as a share of its limit, by interval; None means unknown."""
         return _none_if_unknown(self._power.read(numbers))
 
     def slowdown_causes(self, numbers: Iterable[int]) -> list[tuple[bool, bool]]:
@@ -242,7 +242,7 @@ class ClockHistory:
         return [bool(flags & _UNCOUNTED) for flags in self._flags.read(numbers)]
 
     def _is_limited(self, frame: Frame) -> bool:
-        """Return whether any count of a reached power limit is higher than in the frame before (0 if missing there)."""
+        """Return whether a power limit was reached more often than in the frame before; new counts are ignored."""
         before, self._limited = self._limited, times_limited(frame)
         return any(count > before.get(what, count) for what, count in self._limited.items())
 

@@ -124,7 +124,7 @@ def cpus_in_order(lines: Sequence[CpuLine], sort: SortOrder, room: int) -> list[
 
 
 def weight_of(line: CulpritLine, sort: SortOrder, baseline: Baseline | None) -> float:
-    """Return the weight by which culprits are sorted (in the order by CPU, within each CPU)."""
+    """Return the sort key of a culprit, the highest first; in the order by CPU, the key within one CPU."""
     if sort == SortOrder.CHANGE and baseline is not None:
         return abs(noise_or_grave(baseline.change_of_culprit(line)))
     return (line.rate_per_s or 0) if sort == SortOrder.RATE else line.stolen_ns_per_s

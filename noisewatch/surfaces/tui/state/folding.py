@@ -35,9 +35,9 @@ def noise_of(line: CulpritLine) -> float:
 def fold_culprits(
     lines: Iterable[CulpritLine], weight: Callable[[CulpritLine], float] = noise_of, cut_cpus: CpuSet = frozenset()
 ) -> list[CulpritLine]:
-    """Return one line for each culprit: all its threads together, on the CPU where it has the most `weight`.
+    """Return one line for each culprit: all its threads together, on the CPU where its `weight` is highest.
 
-    `cut_cpus` are CPUs for which the lines may lack threads.
+    `cut_cpus` are CPUs whose lines may lack some threads.
     """
     groups: dict[Hashable, list[CulpritLine]] = {}
     for line in lines:

@@ -40,7 +40,7 @@ _DOUBLE = 2  # times the noise before: a new source of noise, also on a noisy ma
 
 
 def spikes_in(losses: Sequence[float | None]) -> list[int]:
-    """Return the indices at which a noise spike begins, the oldest first. `losses` are in ns/s; None means unknown."""
+    """Return the indices of the intervals in which a noise spike begins. `losses` are in ns/s; None means unknown."""
     return [index for index in range(len(losses)) if is_spike_at(losses, index)]
 
 
@@ -77,7 +77,7 @@ def _is_unusual(losses: Sequence[float | None], at: int, lost: float) -> bool:
     return lost - usual >= max(GRAVE_NS, least)
 
 
-_MOST_SHOWN = 3  # frames at once: of the cursor, of an event, and another one
+_MOST_SHOWN = 3  # decoded frames to keep: the cursor's, an event's, and one more
 _FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
 
 

@@ -18,7 +18,7 @@ from noisewatch.surfaces.tui.state.history import cpus_in
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Changes, Ring
 from noisewatch.units import describe_count
 
-RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # interrupts/s at which a level begins
+RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # the lowest interrupts/s of each level
 FREQUENT_PER_S = 1_000  # interrupts of one device
 _MOST_IRQS = 2048
 _MOST_MOVES = 8  # of one IRQ

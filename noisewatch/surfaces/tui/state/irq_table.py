@@ -20,7 +20,7 @@ _NOTHING: Mapping[int, float] = {}
 
 
 def all_rows(model: ScreenModel) -> list[IrqRow]:
-    """Return the rows of all known IRQs, silent ones included, in the order of /proc/interrupts."""
+    """Return a row for each known IRQ, or for each device if IRQs are grouped, silent ones included."""
     frame, settings = model.frame, model.irq_settings
     if frame is None:
         return []

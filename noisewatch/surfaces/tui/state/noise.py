@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-# The noise (ns/s) at which each level begins: on a fixed logarithmic scale, 20 µs never look like 20 ms.
+# The lowest noise (ns/s) of each level. The logarithmic scale is fixed, so 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
 NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05% and 0.5% of a second
-OFFLINE_NS = -1.0  # replaces noise: less than any noise, so an offline CPU is never the worst of several
-NOT_FOLLOWED_NS = -2.0  # replaces the noise of a culprit that the frame may omit for costlier culprits
+OFFLINE_NS = -1.0  # stands for an offline CPU: less than any noise, so such a CPU is never the worst of several
+NOT_FOLLOWED_NS = -2.0  # stands for the noise of a culprit that the frame may omit in favour of costlier culprits
 T = TypeVar("T")
 
 

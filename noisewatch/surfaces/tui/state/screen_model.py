@@ -131,15 +131,15 @@ class ScreenModel(Struct):
     calibrated_at_ns: int | None = None
     filter: str = ""
     irq_filter: str = ""
-    filter_before: str = ""  # the filter before the one being typed
+    filter_before: str = ""  # the earlier filter, which escape restores
     is_typing: bool = False  # whether the filter is being typed
     advice: Advice | None = None  # the requested fix, until it is closed
-    awaits_fix: bool = False  # a fix was requested and is not found yet
+    awaits_fix: bool = False  # a fix was requested, and is still being looked up
     fix_number: int = 0  # counts requested fixes
     opens_check: bool = False  # whether the selected check's reason, or all of the selected area, is shown
     area: Area | None = None  # the area of checks that is selected instead of a cause
     shows_all_checks: bool = False
-    check_offset: int = 0  # rows by which the shown checks are scrolled
+    check_offset: int = 0  # number of rows that are scrolled out of the shown checks
     shows_all_cpus: bool = False
     folds: bool = True  # whether a culprit on several CPUs is one line
     groups_irqs: bool = False  # whether all IRQs of a device are one row
@@ -441,7 +441,7 @@ class ScreenModel(Struct):
         return self._listing(self.listed(), CulpritLine, lambda line: weight_of(line, self.sort, self.baseline))
 
     def findings(self) -> Listing[FindingLine]:
-        """Return the checks that did not pass, and the selected check: one per cause, then those without a cause."""
+        """Return the checks that did not pass (one per cause, then checks without a cause), and the selected check."""
         leading = list(self.frame.leading) if self.frame is not None else []
         self.selection = self.selection.with_leading_check(self.frame)
         return self._listing(leading, FindingLine)
