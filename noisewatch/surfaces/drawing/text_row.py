@@ -90,7 +90,7 @@ def lines_of(text: str, width: int, max_lines: int) -> list[str]:
 
 
 def with_notice(rows: list[Row], notice: str, width: int) -> list[Row]:
-    """Return the rows with the last ones, but never all, replaced by a notice about a key's effect."""
+    """Return the rows with a notice on a key's effect in place of the last rows; the first row always stays."""
     lines = lines_of(notice, width - 1, min(_MOST_OF_NOTICE, len(rows) - 1))
     return [*rows[: len(rows) - len(lines)], *(cut([(f" {line}", "strong")], width) for line in lines)]
 

@@ -130,7 +130,7 @@ def _change_lines(fleet: Fleet) -> list[str]:
 
 
 def _outlier_lines(fleet: Fleet) -> list[str]:
-    """Return `web7: clock 2.1 GHz, median 3.4 GHz of 40` for each host that has outliers."""
+    """Return `web7: clock 2.1 GHz (median of 40: 3.4 GHz)` for each host that has outliers."""
     return [f"{clean(host.name)}: {', '.join(map(_outlier, host.outliers))}" for host in fleet.hosts if host.outliers]
 
 

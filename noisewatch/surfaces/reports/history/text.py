@@ -119,7 +119,7 @@ def _left_out_text(view: HistoryView, development: Development) -> str:
 
 
 def _other_entries(past: Past, newest: Entry) -> list[str]:
-    """Return counts of the other entries, by CPUs (with the option for them) and core, and of those without figures."""
+    """Return counts of other entries by CPUs (with the option for them) and core, then of entries without figures."""
     counts = Counter((entry.cpus, entry.core) for entry in past.usual if entry.figures)
     del counts[newest.cpus, newest.core]
     bare = sum(not entry.figures for entry in past.usual)
@@ -195,8 +195,8 @@ def _value(entry: Entry, figure: Figure) -> str:
 def chart_lines(development: Development, width: int, is_unicode: bool) -> list[str]:
     """Return charts of speed and noise with a column for each entry, the newest on the right, and marks below moves.
 
-    There is no chart for a figure without values, or on a terminal that is too narrow. The charts
-    are not drawn by plotext, because the monitor shows them too: its terminal may be narrow, or lack characters.
+    There is no chart for a figure without values, or on a terminal that is too narrow. The monitor
+    shows these charts too, in windows that may be too narrow for plotext, or lack its characters.
     """
     return [line for figure in CHARTED for line in _chart(figure, development, width, is_unicode)]
 

@@ -247,7 +247,7 @@ def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
 
 
 def cpus_of(sets: Sequence[CpuSet | None]) -> str:
-    """Return the union of the CPU sets, or None if any set is unknown."""
+    """Format the union of the CPU sets: `?` if any set is unknown."""
     readable = [cpu_set for cpu_set in sets if cpu_set is not None]
     return brief(frozenset().union(*readable)) if len(readable) == len(sets) else UNKNOWN
 

@@ -359,7 +359,7 @@ def _thread(thread: ThreadPlacement, has_kinds: bool) -> parts.ThreadPart:
 
 
 def _shares(ns_by_place: Mapping[_Key, float]) -> parts.Residency | None:
-    """Return (place, share) pairs, largest share first; the place null is unknown. None if no run time was observed."""
+    """Return pairs of place (null: unknown) and share, the largest share first; None if no run time was observed."""
     total = sum(ns_by_place.values())
     ordered = sorted(ns_by_place.items(), key=lambda item: (-item[1], str(item[0])))
     return [(place, round(ns / total, _DIGITS)) for place, ns in ordered if ns] if total else None

@@ -280,9 +280,9 @@ def letter_of(series: RunSeries, command: int) -> str:
 
 
 def headline_of(conclusion: RunConclusion) -> str:
-    """Return the number of undisturbed runs, and the culprit that took the most time from the others.
+    """Return the number of undisturbed runs, and the culprit that took the most time.
 
-    For a single command, it also has the reason for a missing result.
+    For a single command, the headline also has the reason for a missing result.
     """
     selected = [command.selected for command in conclusion.commands]
     counts = selection_words(selected[0]) if len(selected) == 1 else count_words(selected)
@@ -405,7 +405,7 @@ def ending_sentences(series: RunSeries) -> list[str]:
 
 
 def placement_lines(placement: Placement, max_threads: int = _MOST_THREADS) -> list[str]:
-    """Return a line on all threads, a line for each of the `max_threads` first ones, and the remarks on all of them."""
+    """Return a line on all threads, a line for each of the first `max_threads` threads, and remarks on all threads."""
     lines = [_summary(placement), *(_thread_line(thread, placement) for thread in placement.threads[:max_threads])]
     other_count = len(placement.threads) - max_threads
     if other_count > 0:
@@ -433,7 +433,7 @@ def _summary(placement: Placement) -> str:
 
 
 def _thread_line(thread: ThreadPlacement, placement: Placement) -> str:
-    """Return `worker (812): CPU 3 61%, CPU 2 39%; moved at least 12 times, 2 of them to another memory node`."""
+    """Return `worker (812): CPU 3 61%, CPU 2 39%; moved at least 12 times, twice to another memory node`."""
     parts = [_shares(thread.ns_by_cpu, "CPU {}"), _moves(thread, placement.is_traced)]
     if len(placement.nodes) > 1:
         parts.insert(1, _shares(thread.ns_by_node, "node {}"))

@@ -198,7 +198,7 @@ def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
 
 
 def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the culprit's cost on each CPU, the costliest first, and whether it is an estimate."""
+    """Return the culprit's cost on its costliest CPUs, and why the cost is an estimate, if it is."""
     what, on = culprit_identity(line), cpus_of(line)
     same = [other for other in model.culprits if other.cpu in on and culprit_identity(other) == what]
     same = [other for other in same if isinstance(line, FoldedLine) or line.tid in (None, other.tid)]
