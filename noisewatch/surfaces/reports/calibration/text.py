@@ -115,7 +115,7 @@ def _memory(calibration: Calibration) -> str:
 
 
 def cpu_lines(calibration: Calibration, width: int) -> list[str]:
-    """Return the table of CPUs, then trouble, lost gaps, and the spread of work on its worst CPU."""
+    """Return the table of CPUs, then trouble, lost gaps, and the spread of each kind of work on its worst CPU."""
     whole = [figures for figures in calibration.cpus if figures.trouble is None]
     lines = cpu_table(whole, width) if whole else []
     lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]

@@ -365,7 +365,7 @@ class SeriesProgress:
     def row(self, width: int, in_unicode: bool = True, waits_for: str = "") -> Row:
         """Return the row, at most `width` columns wide; the least important parts are left out first.
 
-        It shows what the series `waits_for`, or else the culprit of the last disturbed run.
+        It shows what the series `waits_for`, or else why the last disturbed or unknown run was not undisturbed.
         """
         count: Row = [(f"{self._counts.total()}/{self._expected}", "strong")]
         left = self.left_ns

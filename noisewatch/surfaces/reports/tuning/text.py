@@ -94,7 +94,7 @@ def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False, los
 
 
 def text_of_defaults(outcomes: Sequence[Changed], is_preview: bool) -> str:
-    """Return the settings that differ, or differed, from the kernel's defaults, and that the defaults are a guess."""
+    """Return the settings that differ (or differed) from the kernel's defaults; a preview calls these a guess."""
     if not outcomes:
         return "All settings that tune changes have the kernel's defaults, or none is known for them.\n"
     done = sum(changed.outcome == Outcome.DONE for changed in outcomes)

@@ -110,7 +110,7 @@ def _datum(finding: Finding, value: float) -> str:
 
 
 def _threshold(finding: Finding, value: float, factor: float) -> str:
-    """Return the range outside which Nagios would alert, if the check judges the value likewise; else an empty text."""
+    """Return the range of values without an alert, or an empty text if Nagios and the check would judge differently."""
     limit = finding.answer.limit
     if limit is None or value < 0 or limit < 0 or finding.severity == Severity.INFORMATION:
         return ""

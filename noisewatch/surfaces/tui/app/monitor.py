@@ -431,7 +431,7 @@ class MonitorApp(App[None]):
         """Show a fix for the culprit that the user sees selected, or close the shown fix."""
         selected = self.model.selected()
         if self.model.screen not in (*WITH_CULPRITS, Screen.IRQS):
-            text = "its fix, if any, is below: y copies it"
+            text = "this screen shows the fix of the selected cause, if there is one: y copies it"
             self._show_notice(
                 text
                 if self.model.screen == Screen.PREFLIGHT

@@ -56,7 +56,7 @@ def _empty_reason(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
     return "no culprit seen", "calm"
 
 
-# Return a culprit's noise (ns/s) in the last intervals, as many as given; None means unknown.
+# A function of a culprit and a count: the noise (ns/s) in the last `count` intervals; None means unknown.
 History = Callable[[CulpritLine, int], Sequence[float | None]]
 
 
