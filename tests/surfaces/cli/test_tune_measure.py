@@ -139,7 +139,7 @@ def test_a_setting_of_another_program_is_listed_as_left(run: Run, measured: Tuni
     result = run("tune", "--measure", "--yes")
     assert result.status == 3
     assert "changed by another program to ondemand (tune had set performance)" in result.out
-    assert "1 setting left" in result.out
+    assert "1 setting not restored" in result.out
 
 
 def test_an_interrupt_prints_the_partial_report(run: Run, measured: TuningMeasurement) -> None:

@@ -128,7 +128,7 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
     if slower:
         return (
             f"Work on {' and '.join(slower)} is slowed, throughput work is not: the cause shares the last-level cache "
-            "or the memory. Move it to another node or cache."
+            "or the memory. Move the cause to another node or cache."
         )
     return _what_helps(calibrated, floors[by_work.worst], gaps, by_work.worst)
 

@@ -95,7 +95,7 @@ def method_lines(calibration: Calibration) -> list[str]:
         f"gaps of {describe_ns(samples.threshold_ns)} and more{turn}, scheduling {scheduler}{_memory(calibration)}"
     ]
     if samples.core == "python":
-        lines.append("The compiled core is not installed: no effective frequency, and nothing below 1 µs.")
+        lines.append("The compiled core is not installed: no effective frequency, and no gap below 1 µs.")
     return [*lines, REALTIME_REMARK] if samples.is_realtime else lines
 
 

@@ -77,7 +77,7 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     if view.past.doubt is not None:
         yield from wrap_hanging(f"unknown: {view.past.doubt}", width)
     elif count <= LEAST_BEFORE:
-        yield f"remembering: {count} of {LEAST_BEFORE} entries, after which the next one is judged"
+        yield f"remembering: {count} of {LEAST_BEFORE} entries; the entry after these is judged"
     else:
         yield from _development(development, width)
     yield from wrap_hanging(_left_out_text(view, development), width)
@@ -152,7 +152,7 @@ def _development(development: Development, width: int) -> Iterator[str]:
         yield from wrap_hanging(f"not as usual now: {', '.join(map(str, departures))} ({_ACCEPT})", width)
     if development.unjudged:
         named = ", ".join(development.unjudged)
-        yield from wrap_hanging(f"not judged, in at most {LEAST_BEFORE} entries: {named}", width)
+        yield from wrap_hanging(f"not judged, because in at most {LEAST_BEFORE} entries: {named}", width)
 
 
 def _attribution(move: FigureMove, width: int) -> Iterator[str]:

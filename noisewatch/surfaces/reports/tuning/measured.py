@@ -108,4 +108,6 @@ def _end_of(measurement: TuningMeasurement) -> str:
     if not measurement.left:
         return "All settings are restored.\n"
     count = describe_count(len(measurement.left), "setting")
-    return f"{count} left, because another program changed or the kernel refused it: sudo noisewatch tune --status\n"
+    return (
+        f"{count} not restored: changed by another program, or refused by the kernel: sudo noisewatch tune --status\n"
+    )

@@ -86,9 +86,9 @@ def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False, los
     if unchanged:
         lines[-1] += f"; {unchanged} needed no restoring"
     if any(changed.outcome == Outcome.FOREIGN for changed in outcomes):
-        lines.append("noisewatch restore --force restores also what another program has changed")
+        lines.append("noisewatch restore --force also restores settings that another program has changed")
     if any(changed.outcome == Outcome.OFFLINE for changed in outcomes):
-        lines.append("noisewatch restore restores the settings of an offline CPU when it is online again")
+        lines.append("run noisewatch restore again when the offline CPUs are online: it then restores their settings")
     lines += _loss_lines(loss)
     return "\n".join([*lines, ""])
 
@@ -96,7 +96,7 @@ def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False, los
 def text_of_defaults(outcomes: Sequence[Changed], is_preview: bool) -> str:
     """Return the settings that differ (or differed) from the kernel's defaults; a preview calls these a guess."""
     if not outcomes:
-        return "All settings that tune changes have the kernel's defaults, or none is known for them.\n"
+        return "All settings that tune changes have the kernel's defaults, or their defaults are unknown.\n"
     done = sum(changed.outcome == Outcome.DONE for changed in outcomes)
     lines = [*_state_lines(outcomes), *_failure_lines(outcomes)]
     if not is_preview:

@@ -40,7 +40,7 @@ _BASE_UNITS = {
 _NO_NAME = regex("[^a-z0-9]+")
 # A calibration's figure, its gauge, and the gauge's help text.
 _CPU_GAUGES = (
-    ("gaps_per_s", "gaps_per_second", 1.0, "Gaps per second: times that a spinning loop did not run."),
+    ("gaps_per_s", "gaps_per_second", 1.0, "Gaps per second: how often a spinning loop did not run."),
     ("stolen_share", "stolen_ratio", 1.0, "Share of the time lost to gaps."),
     ("waited_share", "waited_ratio", 1.0, "Share of the time that another thread ran."),
     ("gap_p50_ns", "gap_p50_seconds", 1e-9, "Median length of the gaps."),
@@ -52,7 +52,7 @@ _CPU_GAUGES = (
         "throughput_drift_share",
         "throughput_drift_ratio",
         1.0,
-        "How much interpreted work slowed down from first to last.",
+        "How much longer interpreted work took in the last third than in the first.",
     ),
 )
 _CV = "Relative standard deviation that the machine alone adds to samples of this length"

@@ -66,7 +66,7 @@ def test_move_without_a_changed_fact_is_reported_as_such(history: History) -> No
 
 def test_figures_in_few_entries_are_listed_as_not_judged(history: History) -> None:
     lines = slowdown_lines()
-    assert "not judged, in at most 5 entries: throughput work," in history(lines).words
+    assert "not judged, because in at most 5 entries: throughput work," in history(lines).words
     assert "memory walk" in history(lines, "--format", "json").json["unjudged"]
 
 
