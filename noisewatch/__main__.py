@@ -7,7 +7,7 @@ import sys
 from types import FrameType, ModuleType, TracebackType
 
 _CANNOT_START, _RUN_CANNOT_START = 2, 125
-_YOUNG_OBJECTS = 50_000  # before the collector searches them: imports create many objects, none of which can be freed
+_YOUNG_OBJECTS = 50_000  # the collector starts at this number: imports create many objects that cannot be freed
 
 
 def run() -> None:

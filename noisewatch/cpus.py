@@ -123,8 +123,8 @@ def cpu_list_argument(cpus: Iterable[int], write: Callable[[Iterable[int]], str]
 def fitting_cpu_list(cpus: Iterable[int], width: int) -> str:
     """Return the CPUs in at most `width` columns if possible.
 
-    The first that fits of a kernel list and a list with strides; otherwise the first CPU, the last and the count: `0…56
-    (6)`.
+    Return a kernel list, or a list with strides if only that fits. If neither does, return the first CPU, the last and
+    the count: `0…56 (6)`.
     """
     numbers = sorted(set(cpus))
     texts = (format(numbers) for format in (format_cpu_list, format_cpu_strides))
@@ -151,7 +151,7 @@ def _range(ends: Sequence[int]) -> str:
 
 
 def _strides(cpus: Iterable[int]) -> Iterator[tuple[int, int, int, int, str]]:
-    """Yield runs of equal ranges at one distance as first CPU, last CPU, used, group size, list.
+    """Yield equally long and equally spaced ranges together, as (first CPU, last CPU, used, group, list).
 
     `used` of every `group` CPUs are in the set. Both are 0 for ranges without a stride, which only the list describes.
     """

@@ -139,7 +139,7 @@ class Graded:
     ) -> Answer:
         """Return the answer for the first count above its limit, else unknown if there is a reason, else a pass.
 
-        The gravest counts are first.
+        `counts` must be in order, the gravest first.
         """
         for number, limit, status, text in counts:
             if number is not None and number > self._bound(limit):

@@ -251,12 +251,12 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @property
     def guest_words(self) -> str:
-        """The subject of a main clause on what a virtual machine cannot see; a verb in the singular follows."""
+        """The subject of a clause about what a virtual machine cannot see; a singular verb follows."""
         return "this may be a virtual machine, which" if self.snapshot.platform.virtual is None else "a virtual machine"
 
     @property
     def container_words(self) -> str:
-        """The subject of a main clause on what a container cannot see; a verb in the singular follows."""
+        """The subject of a clause about what a container cannot see; a singular verb follows."""
         return "this may be a container, which" if self.snapshot.platform.container is None else "a container"
 
     @property
@@ -321,7 +321,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
         return others - self.siblings or others
 
     def unread_reason(self, *paths: str) -> str:
-        """Return the reason why the first of the paths, or a path below it, could not be read."""
+        """Return why the first unread of the paths could not be read, else a path below them, else a folder above."""
         reasons = self.snapshot.reason_by_path
         exact = next((path for path in paths if path in reasons), None)
         known = exact or _first_below(paths, self._unread_paths) or _first_above(paths, reasons)
@@ -345,7 +345,7 @@ def _listed_siblings(case: Case) -> CpuSet:
 
 
 def _first_below(paths: Sequence[str], ordered: Sequence[str]) -> str | None:
-    """Return the first unread path below the first of the folders that has any.
+    """Return an unread path below the first path that has one.
 
     This is a binary search because there may be thousands of folders and unread paths.
     """

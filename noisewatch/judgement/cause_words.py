@@ -50,7 +50,7 @@ _ABSENT = f": {NO_SUCH_FILE}"
 
 
 def title_of(cause: Cause, case: Case) -> str:
-    """Return the text of the gravest finding and of as many others as fit, or for an open question how to answer it."""
+    """Return the text of the gravest finding and of others that fit; for open questions, how to answer them."""
     if cause.way is not None and cause.way != Way.NONE:
         return _ABOUT_OPEN[cause.way](len(cause.findings), case)
     title = sentence(cause.findings[0])
@@ -205,7 +205,7 @@ class Title(NamedTuple):
 
 
 class Warnings(NamedTuple):
-    """A heading, `8 warnings, the costliest`, and the costliest warnings; if no cost is known, any warnings."""
+    """A heading, `8 warnings, the costliest`, and the costliest warnings, or the first ones if no cost is known."""
 
     heading: str
     costliest: tuple[str, ...]
@@ -261,7 +261,7 @@ def chance_of(case: Case) -> str | None:
 
 
 def other_culprits_of(cause: Cause, case: Case) -> list[str]:
-    """Return the culprits after the first, which the title names, with their cost; for the noise floor, its reason."""
+    """Return the other culprits (the title names the first) with their cost; for the noise floor, its reason."""
     if is_of_floor(cause):
         reason = cause.findings[0].answer.said.partition(BECAUSE)[2].partition(";")[0]
         return [printable(reason)] if reason else []
@@ -362,7 +362,7 @@ def warnings_of(causes: Iterable[Cause], case: Case) -> Warnings | None:
 
 
 def _cost_of_warning(finding: Finding, case: Case) -> tuple[object, float, str]:
-    """Return a warning's key, cost and text: of the culprit that explains it, else of the check."""
+    """Return a key, a cost and a text for a warning, from the culprit that explains it or else from its check."""
     lead, answer, check_id = _costliest_culprit(finding, case), finding.answer, finding.check.id
     if lead is not None and explain([lead], finding):
         cost = lead.share or 0.0

@@ -97,7 +97,7 @@ def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
 
 
 def _rank(cause: Cause) -> tuple[int, float, float, bool]:
-    """Return the cause's sort key: its gravity, its cost in CPU time, and the factor by which it exceeds its limit."""
+    """Return the cause's sort key: gravity, cost in CPU time, excess over the limit, and whether a remedy is known."""
     is_by_hand = cause.fix is None and cause.advice is None and not cause.is_about_target
     return _ORDER.index(cause.gravity), -cost_of(cause), -max(map(_excess, cause.findings)), is_by_hand
 

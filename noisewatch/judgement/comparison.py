@@ -329,7 +329,7 @@ def _undecided_alone(
 
 
 class _Figures(NamedTuple):
-    """All compared figures, tested at one significance; `by_cpu` is the number also compared CPU by CPU."""
+    """All compared figures, tested at one significance; `by_cpu` of them were also compared CPU by CPU."""
 
     figures: tuple[ComparedFigure, ...]
     significance: float
@@ -337,7 +337,7 @@ class _Figures(NamedTuple):
 
 
 def figure_differences(before: MachineRecord, after: MachineRecord, excluded: frozenset[str]) -> _Figures:
-    """Compare the figures of both sides: each figure's mean over all CPUs, and the CPU that deviates most from it.
+    """Compare each figure of both sides: the mean of all CPUs, and the largest change of one CPU that differs from it.
 
     CPUs are compared one by one if both sides have the same CPUs. All tests share a significance of 5% (Bonferroni): it
     is divided among the means and the sets of CPUs, and within a set among its CPUs. Equal machines thus seem to differ

@@ -99,7 +99,7 @@ def total(counts: Iterable[int | None]) -> int | None:
 def vmstat_growth(interval: Interval, name: str) -> int | None:
     """Return the growth of a counter in /proc/vmstat, or None if unknown.
 
-    `allocstall*` sums all counters whose names begin so: newer kernels have one per zone.
+    `allocstall*` is the sum of all counters that begin with `allocstall`: newer kernels have one per zone.
     """
     names = interval.compute_once(_vmstat_names, lambda: _vmstat_names(interval))
     if name.endswith("*"):

@@ -79,7 +79,7 @@ def scale_culprit(culprit: Disturbance, part: float) -> Disturbance:
 
 
 def describe_observed(share: float, observed: float, is_later: bool) -> str:
-    """Return ` (20.0% in the sample)` if more was observed than counts, else ` during the calibration` or nothing."""
+    """Return ` (20.0% in the sample)` if the observed share is larger, else ` during the calibration` or nothing."""
     if observed - share > _VISIBLE:
         return f" ({observed:.1%} {WHEN if is_later else 'in the sample'})"
     return f" {WHEN}" if is_later else ""
@@ -116,8 +116,8 @@ def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
 def _claimed_shares(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> TakenShares:
     """Return the shares that the thread could take from a benchmark, given the shares that it took.
 
-    A thread that cannot compete with the loops counts less in the sample too, but only up to the share that it wanted
-    while they ran.
+    If a thread cannot compete with the loops, its share of the sample counts less too, but only the part up to the
+    share that it wanted while the loops ran.
     """
     contest = _contest(case, cpu, tid)
     if contest is None or contest.won > _YIELDS:
@@ -156,8 +156,8 @@ class _Contest(NamedTuple):
 def _contest(case: Case, cpu: int, tid: int | None) -> _Contest | None:
     """Return how the thread competed with the loops, or None if unknown.
 
-    A thread that changed CPUs may have waited elsewhere, so it is unknown. The time that the thread got while the loops
-    ran is at least the time that they lost (but at most its run time), and at least its run time outside their pauses.
+    It is unknown for a thread that changed CPUs, because the thread may have waited elsewhere. While the loops ran, the
+    thread got at least the time that they lost, and at least its run time less their pauses; at most its run time.
     """
     load = case.under_load
     if tid is None or load is None or load.before.tasks is None or load.after.tasks is None:

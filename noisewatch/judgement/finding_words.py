@@ -48,7 +48,7 @@ def _with_limit(text: str, finding: Finding) -> str:
 
 
 def full_statement(answer: Answer) -> str:
-    """Return the answer's text in one line with all of its items, which follow its culprits."""
+    """Return the answer's text in one line. If it has items, its culprits and then its items follow."""
     items = [*map(culprit_line, answer.culprits), *answer.items] if answer.items else []
     return f"{answer.said}: {'; '.join(items)}" if items else answer.said
 

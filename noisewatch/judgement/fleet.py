@@ -63,8 +63,8 @@ class _Judged(NamedTuple):
 class Fleet(Struct, frozen=True, kw_only=True):
     """All hosts, the worst first. `unexpected` are hosts that reported without being expected.
 
-    `perhaps_two` are host names that two machines may share: a stable report has replaced an unstable one from another
-    folder, and nothing shows that both are from the same machine.
+    `perhaps_two` are host names that two machines may share: a stable report has replaced one that was not stable from
+    another folder, and nothing shows that both are from the same machine.
     """
 
     hosts: tuple[FleetHost, ...]
@@ -235,9 +235,9 @@ def _standing(
 
 
 def named_reasons(fleet: Fleet) -> Iterator[tuple[str, int]]:
-    """Yield the gravest reasons (check or standing) why hosts are not stable, each with the number of its hosts.
+    """Yield the gravest reasons (check or standing) why hosts are not stable, each with the number of affected hosts.
 
-    The most frequent reason is first.
+    The most frequent reason comes first.
     """
     counts = Counter(
         host.report.reason.check
@@ -368,7 +368,7 @@ class HostReports(Struct):
 
     @property
     def may_be_of_two_machines(self) -> bool:
-        """Whether the newest report is stable and may be from another machine than an unstable one before it."""
+        """Whether the newest report is stable, and the one before it is not and may be from another machine."""
         before, after = self.earlier, self.newest
         if before is None or before.is_identified or after.is_identified or before.folder == after.folder:
             return False

@@ -115,8 +115,8 @@ def grade_cpus(
 ) -> Answer:
     """Return the answer by the worst CPU and two limits; without `passes` only 0 passes.
 
-    `describe` and `culprits` are called with the CPUs above the limit. A value above the limit fails whatever else is
-    unknown. Without any value the answer is unknown.
+    `describe` and `culprits` are called with the CPUs above the limit. A value above the limit fails even if other
+    values are unknown. Without any value the answer is unknown.
     """
     observed = case.graded(evidence=evidence)
     if not value_by_cpu:

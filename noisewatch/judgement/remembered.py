@@ -1,7 +1,7 @@
 """Results that are reused from case to case until settings are read again (every ten seconds) or an input changes.
 
-A check that reads anything beyond `STILL`, such as rates, declares it (`Check.is_moving`) and is evaluated for each
-case. Without the declaration, its answer is as old as the settings.
+A check that reads anything beyond `STILL`, such as rates, must declare it (`asks_rates` or `reads_counters`), and is
+then evaluated for each case. Without the declaration, its answer is as old as the settings.
 """
 
 from __future__ import annotations

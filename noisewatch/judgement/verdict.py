@@ -216,7 +216,7 @@ def _asked_answer(check: Check, case: Case) -> Answer:
 
 
 def _answer_with_calibration(check: Check, case: Case) -> Answer:
-    """Return the answer, but no pass for a check that covers the calibration if no counters were read after it."""
+    """Return the answer, but never a pass if a check covers the calibration and no counters were read afterwards."""
     answer = _answer(check, case)
     if not check.covers_calibration or case.calibrated is None or case.under_load is not None:
         return answer

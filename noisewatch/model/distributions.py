@@ -10,7 +10,7 @@ SIGNIFICANCE, POWER = 0.05, 0.80
 
 
 def detection_factor(freedom: int) -> float:
-    """Return the smallest difference that a two-sided t-test detects with 80% power, in standard errors of it.
+    """Return the smallest difference, in standard errors, that a two-sided t-test detects with 80% power.
 
     t(1 - α/2) + t(power): Cohen, "Statistical Power Analysis for the Behavioral Sciences", 1988, ch. 2.
     """

@@ -22,7 +22,7 @@ _DEVIATION_PER_MAD = 1.4826  # of a normal distribution
 
 
 class OutOfLine(Struct, frozen=True):
-    """One machine's outlier; `median` is the median of all `machines` (a number) that have the figure.
+    """One machine's outlier. `machines` is the number of compared machines, and `median` the median of their values.
 
     With a `cpu`, the value is that of the machine's slowest CPU, compared with the slowest CPUs of the others.
     """

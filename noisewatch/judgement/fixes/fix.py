@@ -23,7 +23,7 @@ from noisewatch.patterns import regex
 
 
 class Fix(Struct, frozen=True):
-    """Actions for now (`actions`) and persistent ones (`lasting`), with their commands, each None if there is none.
+    """Actions for now (`actions`) and persistent ones (`lasting`), with their commands (None if there are none).
 
     Running a command a second time changes nothing. Actions run in order until one fails; undo continues on failure.
     """
@@ -49,7 +49,7 @@ class Fix(Struct, frozen=True):
         if self.now is None or self.undo is not None:
             return None
         are_reversible = all(action.undo is not None or not isinstance(action, Run) for action in self.actions)
-        return "not all earlier values could be read" if are_reversible else "a command of it cannot be reversed"
+        return "not all earlier values could be read" if are_reversible else "one of its commands cannot be reversed"
 
     @property
     def persist(self) -> str | None:

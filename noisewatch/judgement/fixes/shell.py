@@ -73,7 +73,7 @@ def _run(product: Product, as_root: bool) -> str:
 
 
 def products_of_paths(paths: Iterable[str]) -> list[Product]:
-    """Return products of path components that stand for these paths."""
+    """Return the paths as products: alternatives for each path component."""
     rows_by_depth: dict[int, list[tuple[str, ...]]] = defaultdict(list)
     for path in dict.fromkeys(paths):
         row = tuple(path.split("/"))
@@ -82,7 +82,7 @@ def products_of_paths(paths: Iterable[str]) -> list[Product]:
 
 
 def products(rows: Sequence[tuple[str, ...]]) -> list[Product]:
-    """Return few products that stand for exactly these rows, which must have one length."""
+    """Return a few products that contain exactly these rows, which must have equal lengths."""
     if not rows or not rows[0]:
         return [()] if rows else []
     tails_by_head: dict[str, list[tuple[str, ...]]] = defaultdict(list)

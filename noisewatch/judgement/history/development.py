@@ -26,9 +26,9 @@ from noisewatch.units import describe_figure, describe_minute
 
 
 class FigureMove(Struct, frozen=True):
-    """A figure that reached another level between two entries, and the facts that differ between them.
+    """A figure that reached another level between two entries, and the facts that differ between these entries.
 
-    For a drift, `before` are the first few entries, and `after` are all entries, with the value of the newest few.
+    For a drift, `before` are its first few entries, `after` are all of its entries, with the value of the newest few.
     """
 
     figure: Figure
@@ -90,8 +90,8 @@ class Development(Struct, frozen=True, kw_only=True):
     entries: tuple[Entry, ...] = ()
     moves: tuple[FigureMove, ...] = ()  # changes from one level to the next, the newest first
     departures: tuple[FigureMove, ...] = ()  # changes from the usual level to the current one
-    drifts: tuple[FigureMove, ...] = ()  # gradual changes, without moves and departures
-    apart: tuple[FigureMove, ...] = ()  # newest entries off the current level, too few to be a level
+    drifts: tuple[FigureMove, ...] = ()  # gradual changes within the current level
+    apart: tuple[FigureMove, ...] = ()  # changes in the newest entries, which are too few to prove a new level
     alternations: tuple[Alternation, ...] = ()
     unjudged: tuple[Figure, ...] = ()  # figures with too few entries
 
@@ -137,9 +137,9 @@ def development_of(entries: Sequence[Entry]) -> Development:
 def _develop_modes(
     figure: Figure, entries: Sequence[Entry], values: Sequence[float], modes: Modes
 ) -> _FigureDevelopment:
-    """Return the development of a figure with two levels, by the entries on the newest entry's side.
+    """Return the development of a figure with two levels, from the entries near the newest entry's level.
 
-    If the figure stays on that side, the change to it is a move.
+    If the figure stays near that level, its last change to that level is a move.
     """
     is_high = values[-1] >= modes.border
     same_side = [number for number, value in enumerate(values) if (value >= modes.border) == is_high]

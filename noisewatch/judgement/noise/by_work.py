@@ -22,7 +22,7 @@ KINDS = (Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.CACHE, Work.MEMOR
 
 
 class FloorsByWork(Struct, frozen=True):
-    """The floors at the budget's length, of interruptions alone and of each kind of work: the worst of all CPUs.
+    """The worst floors over all CPUs at the budget's length: for interruptions alone, and for each kind of work.
 
     `cpus_above` are the CPUs on which a floor exceeds the budget, by kind. `too_little_on` are the CPUs on which too
     little of a kind was measured; a kind without any measurement has no floor.
@@ -50,7 +50,7 @@ class FloorsByWork(Struct, frozen=True):
 
     @property
     def undecided(self) -> tuple[Work, ...]:
-        """The kinds whose interval contains the budget."""
+        """The kinds, measured on every CPU, for which it is unclear whether samples will stay within the budget."""
         return tuple(
             work for work in self.floor_by_work if work not in {*self.above, *self.within, *self.too_little_on}
         )

@@ -116,8 +116,8 @@ class SpeedChange(Struct, frozen=True):
 def speed_changes(opening: Calibrated, closing: Calibrated) -> list[SpeedChange]:
     """Return the change of each CPU that was measured to the end both times, the largest first.
 
-    It is measured by the chain of dependent steps, which only the clock and interruptions slow; the median excludes
-    interruptions.
+    It is measured by the chain of dependent steps. Only the clock and interruptions slow this chain, and the median
+    excludes interruptions.
     """
     before = {figures.cpu: figures for figures in opening.complete}
     pairs = ((before[figures.cpu], figures) for figures in closing.complete if figures.cpu in before)

@@ -34,7 +34,8 @@ class Needed(NamedTuple):
 class SmallestChange(NamedTuple):
     """The floor that determines the smallest change that the budget's samples detect, and its kind of work.
 
-    An unknown floor is None with the reason; then `work` names the unknown kinds, and is empty if all are.
+    If the floor is unknown, it is None, and `reason` explains why. `work` then names the unknown kinds, or is empty if
+    all kinds are unknown.
     """
 
     floor: NoiseFloor | None
@@ -46,7 +47,7 @@ def needed_samples(calibrated: Calibrated, share: float) -> list[Needed]:
     """Return how many samples of each of two versions detect a change of `share`, by kind of work and length.
 
     Only the requested kind of work, or the workload, is included if there is one, else all kinds. Each length is judged
-    by the end of the interval (`cv_high`) of the CPU that varies most.
+    by the largest upper end of the interval (`cv_high`) on any CPU.
     """
     lengths_ns = sorted({*SAMPLE_LENGTHS_NS, calibrated.budget.at_ns})
     by_work, doubt = _floors_by_work(calibrated), _doubt(calibrated)
@@ -58,7 +59,7 @@ def needed_samples(calibrated: Calibrated, share: float) -> list[Needed]:
 
 
 def smallest_change_of(calibrated: Calibrated) -> SmallestChange:
-    """Return the floor of the budget's samples: of the requested kind of work, else of the kind that varies most.
+    """Return the floor of the requested kind of work, else of the kind whose smallest detectable change is largest.
 
     It is unknown if any kind's floor is unknown, because that may be the benchmark's kind.
     """
@@ -101,7 +102,7 @@ def _unusable_floor_reason(floor: NoiseFloor | None) -> str | None:
 def _doubt(calibrated: Calibrated) -> str | None:
     """Return why the calibration proves nothing, or None.
 
-    Having measured the workload is not a doubt about the workload.
+    If the user's workload was calibrated, its own results are not in doubt because of that.
     """
     incomplete = incomplete_reason(calibrated)
     has_workload = calibrated.calibration.samples.command and not calibrated.calibration.samples.is_realtime

@@ -26,7 +26,7 @@ class NoisePart(Struct, frozen=True):
 
 
 QUOTA = NoisePart("quota", "a CPU quota, which stops the group's threads until its next period", has_culprits=True)
-INTERRUPTIONS = NoisePart("interruptions", "interruptions: move other work off this CPU", has_culprits=True)
+INTERRUPTIONS = NoisePart("interruptions", "interruptions: move other work off the target CPUs", has_culprits=True)
 FREQUENCY = NoisePart("frequency", "a moving clock: set governor performance, switch turbo off")
 MEMORY = NoisePart("memory", "a neighbour in the last-level cache or on the memory bus")
 THROUGHPUT = NoisePart("throughput", "a sibling or a neighbour that takes throughput, perhaps another virtual machine")
@@ -38,11 +38,12 @@ _MIN_CLOCK = 0.005  # variation of a chain of multiplications at a constant cloc
 
 
 def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | None = None) -> NoisePart:
-    """Return the main cause of the variance of the floor, which is of this kind of work.
+    """Return the main cause of the variance of a floor for this kind of work.
 
-    A quota, if it stopped the loops for longer than anything else did: its stops lengthen all measurements, which then
-    prove nothing about the clock or memory. Interruptions, if they cause half of the variance. Otherwise the clock, if
-    it varied half as much as the work; memory, if the work uses it and it varied far more; else throughput.
+    It is a quota if quotas stopped the loops for longer than anything else did: stops lengthen all measurements, which
+    then prove nothing about the clock or memory. It is interruptions if they cause more than half of the variance.
+    Otherwise it is the clock if that varied more than half as much as the work, memory if the work uses it and it
+    varied far more than interpreted work, else throughput.
     """
     (samples,) = [candidate for candidate in calibrated.calibration.samples.cpus if candidate.cpu == floor.cpu]
     (figures,) = [candidate for candidate in calibrated.calibration.cpus if candidate.cpu == floor.cpu]
@@ -73,7 +74,7 @@ def _own_spread(figures: CpuFigures, work: Work | None) -> Spread | None:
 
 
 def is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
-    """Return whether a quota took most of the time: of all that was measured, or at least of the gaps."""
+    """Return whether quotas took over 0.1% of the CPU's time, and over half of the time that it lost in gaps."""
     attribution = calibrated.attribution
     if figures.cpu not in attribution.quota_by_cpu:
         return False

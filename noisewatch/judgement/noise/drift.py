@@ -1,7 +1,7 @@
 """How much the noise of a host changes from one calibration to the next, which no single calibration can measure.
 
-A predicted interval is widened by this drift. Until the host's own drift is known, the drift of the host in tests/truth
-is used, with the weight of a number of changes.
+A predicted interval is widened by this drift. The drift of the host in tests/truth is the starting value. It has the
+weight of five changes observed on this host.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _FREEDOM = 4
 _MEASURED_OF_EXPECTED = 0.87  # the median over the held-out conditions of tests/truth
 _MIN_DEVIATION = 0.05
 _MIN_CV = 1e-4  # smaller CVs count as this value
-WEIGHT = 5  # changes
+WEIGHT = 5  # changes on this host that together weigh as much as the usual drift
 ENDS = 1.645  # standard deviations; nine of ten values lie within them
 
 
 class _Usual(NamedTuple):
     """The standard deviation of log(measured CV / expected CV), for samples up to this length.
 
-    From tests/truth, on a virtual machine with changing neighbours, where two halves of one calibration differ by as
-    much: nine of ten benchmarks lie within ends that are moved apart by it.
+    From tests/truth, on a virtual machine with changing neighbours, where the two halves of a calibration differ by as
+    much. Nine of ten benchmarks lie within intervals that are widened for this deviation.
     """
 
     length_ns: int
@@ -44,7 +44,7 @@ def _usual_at(length_ns: int) -> _Usual:
 
 
 class Learned(NamedTuple):
-    """The number of pairs of consecutive calibrations, and the mean square of the logarithm of their ratio."""
+    """The number of pairs of consecutive calibrations, and the mean square of the logarithms of their CVs' ratios."""
 
     changes: int
     mean_square: float
@@ -57,11 +57,11 @@ class Drift(Struct, frozen=True):
 
     @property
     def changes(self) -> int:
-        """The number of changes observed, at the length with the most."""
+        """The largest number of changes observed at any length."""
         return max((drift.changes for drift in self.learned.values()), default=0)
 
     def changes_at(self, length_ns: int) -> int:
-        """Return the number of changes from which the margin at this length was learned; 0 if it is the usual one."""
+        """Return the number of changes from which the margin at this length was learned; 0 for the usual margin."""
         return self._learned_at(_usual_at(length_ns)).changes
 
     def margin_at(self, length_ns: int) -> float:
@@ -79,8 +79,7 @@ class Drift(Struct, frozen=True):
         """Return the chance (0 to 1) that samples with the expected CV `cv` vary by no more than `max_cv`.
 
         The tails are those of Student's t with four degrees of freedom, because a host's noise sometimes changes
-        completely
-        (tests/truth/gate compares the chances with the results of benchmarks).
+        completely (tests/truth/gate compares the chances with the results of benchmarks).
         """
         likely = max(cv * _MEASURED_OF_EXPECTED, _MIN_CV)
         distance = math.log(max(max_cv, _MIN_CV) / likely) / max(self.deviation_at(length_ns), _MIN_DEVIATION)

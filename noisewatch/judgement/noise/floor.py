@@ -1,7 +1,7 @@
 """The noise that the machine alone adds to a benchmark's samples, predicted from a calibration.
 
-For samples of a given length the replayed timeline of each CPU gives their times. Many draws of as many samples as the
-user takes give an interval for the relative standard deviation, and the worst sample. There is a floor for mixed work
+The replayed timeline of each CPU gives the times of samples of a given length. Many draws of the user's number of
+samples give an interval for the relative standard deviation, and the worst sample. There is a floor for mixed work
 or the user's command, for each kind of work, and for work that only interruptions slow.
 """
 
@@ -56,7 +56,7 @@ def floors_of(replays: Mapping[int, Replay], budget: Budget, drift: Drift = USUA
 
 
 def worst_floors(by_cpu: Mapping[int, Sequence[NoiseFloor]]) -> list[NoiseFloor]:
-    """Return for each sample length the worst of every figure over all CPUs; `cpu` is the CPU that varies most.
+    """Return the worst value of every figure over all CPUs, by sample length; `cpu` is the CPU that varies most.
 
     A benchmark may run on any of the CPUs. CPUs without a floor are left out, and may be worse.
     """
@@ -64,7 +64,7 @@ def worst_floors(by_cpu: Mapping[int, Sequence[NoiseFloor]]) -> list[NoiseFloor]
 
 
 def worst_of(floors: Sequence[NoiseFloor]) -> NoiseFloor:
-    """Return the worst of every figure of one or more floors; `cpu` is the CPU that varies most."""
+    """Return the worst value of every figure in one or more floors; `cpu` is the CPU that varies most."""
     chances = [floor.chance for floor in floors]
     return replace(
         max(floors, key=lambda floor: floor.cv_expected),
@@ -94,7 +94,7 @@ def floors_by_length(
 ) -> list[NoiseFloor]:
     """Return the floors of one CPU for each length, shortest first; empty if too little was measured.
 
-    Unless `is_all`, only the budget's length is included, and shorter ones if it has to be extrapolated from them.
+    Unless `is_all`, only the budget's length is included, with shorter lengths if it is extrapolated from them.
     """
     lengths = sorted({*SAMPLE_LENGTHS_NS, budget.at_ns})
     if not is_all:
@@ -155,7 +155,7 @@ def expected_cv(timelines: Timelines, length_ns: float, samples: int) -> float:
 def _draw(
     timelines: Timelines, length_ns: float, samples: int, max_draws: int = MOST_DRAWS
 ) -> tuple[list[float], list[float]]:
-    """Return for each draw the relative standard deviation, and the largest sample relative to the median."""
+    """Return the relative standard deviation of each draw, and its largest sample relative to its median."""
     rng = random.Random(_SEED)
     cvs, maxima = [], []
     for _ in range(max(min(_DRAWN_SAMPLES // samples, max_draws), FEWEST_DRAWS)):
@@ -175,8 +175,8 @@ def shortest_interval(values: Sequence[float], share: float) -> tuple[float, flo
     """Return the narrowest interval, by the ratio of its ends, that contains `share` of the values.
 
     There must be one value or more, and none negative. It is the highest-density interval: Hyndman, "Computing and
-    Graphing Highest Density Regions", 1996, doi 10.1080/00031305.1996.10474359. Of equal values both ends are that
-    value.
+    Graphing Highest Density Regions", 1996, doi 10.1080/00031305.1996.10474359. If all values are equal, both ends
+    are this value.
     """
     ordered = sorted(values)
     kept = max(math.ceil(len(ordered) * share), 1)
@@ -185,10 +185,10 @@ def shortest_interval(values: Sequence[float], share: float) -> tuple[float, flo
 
 
 def _extrapolate(floors: Sequence[NoiseFloor], length_ns: int, timelines: Timelines) -> NoiseFloor:
-    """Return the floor at a length extrapolated from the longest predicted sample.
+    """Return the floor at `length_ns`, extrapolated from the longest predicted sample.
 
-    The variation of independent noise falls with the square root of the sample's length, that of drift does not: the
-    lower end assumes independence, the upper end does not fall.
+    The variation of independent noise falls with the square root of the sample's length, but the variation of drift
+    does not fall. The lower end assumes independent noise, and the upper end assumes drift.
     """
     last = floors[-1]
     ratio = math.sqrt(last.sample_ns / length_ns)
@@ -222,12 +222,12 @@ class WorkFloors:
 
     @cached_property
     def worst(self) -> NoiseFloor | None:
-        """The worst of every figure of all CPUs at the budget's length, or None."""
+        """The worst value of every figure over all CPUs at the budget's length, or None."""
         return worst_of([*self.at_budget_by_cpu.values()]) if self.at_budget_by_cpu else None
 
     @cached_property
     def floors(self) -> tuple[NoiseFloor, ...]:
-        """The floors by length: `worst` at the budget's length, else of the CPU whose interval ends highest there."""
+        """The floors by length: `worst` at the budget's, else those of the CPU with the largest `cv_high` there."""
         inputs, worst, by_cpu = self._inputs, self.worst, self.at_budget_by_cpu
         if worst is None:
             return ()
@@ -237,7 +237,7 @@ class WorkFloors:
 
     @cached_property
     def worst_by_length(self) -> tuple[NoiseFloor, ...]:
-        """The worst of every figure of all CPUs by length, without CPUs on which too little was measured."""
+        """The worst value of every figure by length, over all CPUs on which enough was measured."""
         inputs = self._inputs
         by_cpu = {
             cpu: floors_by_length(timelines, cpu, inputs.budget, inputs.drift, inputs.draws)
@@ -264,7 +264,7 @@ class _FloorInputs(Struct, frozen=True):
 
     @property
     def draws(self) -> int:
-        """The number of draws per CPU: fewer if there are many CPUs, because the worst counts."""
+        """The number of draws per CPU: fewer if there are many CPUs, because only the worst CPU counts."""
         return max(MOST_DRAWS // max(len(self.replays), 1), FEWEST_DRAWS)
 
 

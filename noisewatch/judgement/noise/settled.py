@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from noisewatch.judgement.noise.drift import Drift
     from noisewatch.kernel.calibration import CalibrationSamples
 
-_NARROW = 1.25  # times the uncertainty of the benchmark's own samples
+_NARROW = 1.25  # times the interval that the number of samples and the drift alone cause
 _ENDS = 1.645  # standard deviations; nine of ten values lie within them
 
 
@@ -24,7 +24,7 @@ def is_settled(calibration: CalibrationSamples, budget: Budget, drift: Drift) ->
 
 
 def _judged_floors(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> list[NoiseFloor]:
-    """Return the floors at the budget's length that a verdict will judge; empty if too little was measured for one."""
+    """Return the floors at the budget's length that a verdict will judge; empty if any of them is missing."""
     if budget.work is not None:
         by_cpu = floors_by_cpu([calibration], budget, drift)
         judged = worst_floors(by_cpu) if all(by_cpu.values()) else []
@@ -38,7 +38,7 @@ def _judged_floors(calibration: CalibrationSamples, budget: Budget, drift: Drift
 
 
 def _is_precise(floor: NoiseFloor, budget: Budget, drift: Drift) -> bool:
-    """Return whether the verdict is clear, or only the drift keeps the interval wide, which no calibration narrows."""
+    """Return whether the verdict is clear, or the interval hardly wider than drift and sample count alone make it."""
     if budget.is_exceeded_by(floor) or budget.is_met_by(floor):
         return True
     is_open = floor.extrapolated or (budget.max_inflation is not None and not floor.bounded)
@@ -47,9 +47,9 @@ def _is_precise(floor: NoiseFloor, budget: Budget, drift: Drift) -> bool:
 
 
 def _interval_ratio(samples: int) -> float:
-    """Return the ratio of the ends of the 90% interval of the CV of `samples` samples on a well-known machine.
+    """Return the ratio of the ends of the 90% interval for the CV of `samples` samples if the machine's noise is known.
 
-    The standard error of a sample's standard deviation is 1 / √(2(n - 1)) of it: Ahn and Fessler, "Standard Errors of
-    Mean, Variance, and Standard Deviation Estimators", 2003.
+    The relative standard error of the standard deviation of n samples is 1 / √(2(n - 1)): Ahn and Fessler,
+    "Standard Errors of Mean, Variance, and Standard Deviation Estimators", 2003.
     """
     return math.exp(2 * _ENDS / math.sqrt(2 * (samples - 1)))

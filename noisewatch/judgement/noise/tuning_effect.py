@@ -31,7 +31,7 @@ class Period(NamedTuple):
 
 
 def period_of(cpus: Sequence[CpuFigures], work: Work) -> Period | None:
-    """Return the means over all CPUs, of the speed the geometric mean; None if a CPU did not look for gaps."""
+    """Return the mean lost share and the geometric mean of the speeds; None if a CPU did not look for gaps."""
     lost = [figures.stolen_share for figures in cpus if figures.stolen_share is not None]
     if not lost or len(lost) < len(cpus):
         return None
@@ -91,9 +91,10 @@ class Gain(Struct, frozen=True):
 
 
 class TuningEffect(Struct, frozen=True):
-    """The noise with a setting off and on (shares of time), and the gains: noise as a share of time, speed of speed.
+    """The noise with a setting off and on (shares of time), and the gains.
 
-    `speed` is None if too little work was measured.
+    The gain in noise is a share of time, the gain in speed is relative to the speed without the setting. `speed` is
+    None if too little work was measured.
     """
 
     pairs: int
@@ -120,7 +121,7 @@ class StatePair(NamedTuple):
 
 
 def pair_periods(order: Sequence[bool], periods: Sequence[Period]) -> list[StatePair]:
-    """Pair neighbours; `order` is whether the setting was on. A last period without a neighbour is left out."""
+    """Pair neighbours; `order` is whether the setting was on in each period. A single last period is left out."""
     return [
         StatePair(second, first, False) if is_on_first else StatePair(first, second, True)
         for is_on_first, first, second in zip(order[::2], periods[::2], periods[1::2], strict=False)
@@ -130,8 +131,8 @@ def pair_periods(order: Sequence[bool], periods: Sequence[Period]) -> list[State
 def effect_of(pairs: Sequence[StatePair], candidates: int = 1) -> TuningEffect | None:
     """Return the effect, or None for too few pairs to give an interval.
 
-    All intervals of as many candidates contain the true gains in 95 of 100 measurements (Bonferroni's correction).
-    The noise's interval is that of the useful share of the time, which is never 0. `difference_of` is defined for
+    In 95 of 100 measurements, the intervals of all `candidates` contain the true gains (Bonferroni's correction).
+    The noise's interval is computed from the useful share of the time, which is never 0. `difference_of` is defined for
     times, but it holds for any positive figures.
     """
     significance = SIGNIFICANCE / (_INTERVALS * candidates)

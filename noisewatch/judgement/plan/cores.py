@@ -79,7 +79,7 @@ def _siblings(place: CpuPlace, case: Case) -> CpuSet | None:
 
 
 def for_housekeeping(cores: Sequence[Core], usable: CpuSet | None, isolated: CpuSet) -> list[Core]:
-    """Return the cores that are never proposed: CPU 0's core, and if it is unusable the first usable one.
+    """Return the cores that are never proposed: CPU 0's core and, if that is unusable, the first usable core.
 
     `usable` are the CPUs that the user's other work may run on; None means unknown.
     """
@@ -90,7 +90,7 @@ def for_housekeeping(cores: Sequence[Core], usable: CpuSet | None, isolated: Cpu
 
 
 def alike(cores: Iterable[Core]) -> list[list[Core]]:
-    """Return the cores grouped by kind, capacity, last-level cache and node."""
+    """Return the cores grouped by kind, design, capacity, last-level cache and node."""
     return group_by_key(cores, lambda core: (core.node, core.cache, core.kind, core.design, core.strength[0]))
 
 
@@ -105,17 +105,17 @@ class Preferences(Struct, frozen=True):
     isolated: CpuSet = frozenset()
     fixed_irqs_by_cpu: Mapping[int, int] = {}  # only the kernel can move them
     nodes: MemoryNodes = field(default_factory=lambda: MemoryNodes(None, {}))
-    busy: CpuSet = frozenset()  # with housekeeping
+    busy: CpuSet = frozenset()  # CPUs of the cores that are kept for all other work
 
 
 def choose(cores: Sequence[Core], count: int, preferences: Preferences) -> Cores:
-    """Return the best `count` cores. There must be at least as many."""
+    """Return the best `count` cores. There must be at least `count`."""
     pools = [pool for pool in _pools(cores, preferences) if len(pool) >= count]
     return best_of((_pick(pool, count, preferences) for pool in pools), preferences)
 
 
 def best_of(selections: Iterable[Cores], preferences: Preferences) -> Cores:
-    """Return the first of the selections in the order; there is at least one."""
+    """Return the best of one or more selections."""
     return min(selections, key=lambda cores: _rank(cores, preferences))
 
 

@@ -141,7 +141,7 @@ def _judge_housekeeping(proposal: Proposal) -> Answer:
 
 
 def _fastest_kind(proposal: Proposal) -> Answer:
-    """Return the answer of `target-cores-differ` and, if it passes, the kind."""
+    """Return the answer of `target-cores-differ`; if it passes, the text contains the kind of the cores."""
     answer = target_cores_differ.answer(proposal.case)
     own = {core.kind for core in proposal.cores}
     kinds = {str(cpu): core.kind for core in proposal.cores for cpu in sorted(core.cpus & proposal.run)}

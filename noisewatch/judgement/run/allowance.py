@@ -19,8 +19,8 @@ from noisewatch.kinds import Kind
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.patterns import regex
 
-# A machine that adds more to samples of 10 ms is not left alone. Random noise grows only with the square root of the
-# time: of a second it may take a tenth of this share.
+# If a machine adds more to samples of 10 ms, other work runs on it. Random noise grows only with the square root of the
+# time, so a tenth of this share is allowed for samples of one second.
 _MAX_SHARE = 0.03
 _SHARE_AT_NS = 10_000_000
 _MAX_SHARE_OF_ANY = 0.1
@@ -29,8 +29,8 @@ _MAX_SHARE_OF_ANY = 0.1
 class Allowance(Struct, frozen=True):
     """The allowed noise, as a share of a repetition's length.
 
-    `is_measured`: it comes from the opening calibration, and is not the default for most machines. Half of a change of
-    1% is always allowed.
+    `is_measured`: it comes from the opening calibration, instead of the default for most machines. At least 0.5% is
+    allowed, half of a change of 1%.
     """
 
     share: float
@@ -43,9 +43,9 @@ class Allowance(Struct, frozen=True):
 def allowance_for(length_ns: int, floors: Sequence[NoiseFloor] = ()) -> Allowance:
     """Return the allowance for repetitions of this length.
 
-    It is derived from the `floors` of interruptions alone of each target CPU. The expected worst sample is within the
-    machine's own noise. Its share falls with the length of samples: the floor of the next shorter samples bounds it. Of
-    several CPUs the quietest counts.
+    It is derived from each target CPU's `floors` for interruptions alone. The worst sample (95th percentile) still
+    counts as the machine's own noise. Its share falls with the length of samples, so the floor at the next shorter
+    length is an upper bound. Of several CPUs the quietest counts.
     """
     if not floors:
         return Allowance(LOSES_TOO_MUCH, False)

@@ -1,4 +1,4 @@
-"""The verdicts of a benchmark tool's own runs, each by what the machine did in that part of a repetition."""
+"""The verdicts of a benchmark tool's own runs, each by what the machine did during the run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MATTERS = 0.1  # share of a run's length: a thread that used as much may have b
 
 
 class WatchedCommand(Struct, frozen=True, kw_only=True):
-    """The observations while a command wrote its result file: its repetitions, and where the threads of each ran.
+    """The observations while a command wrote its result file: its repetitions, and the placement of their threads.
 
     `floors` (of interruptions alone) and `khz_by_cpu` are those of the opening calibration.
     """
@@ -91,7 +91,7 @@ def _mark(
 
 
 def _judge_placement(marked: MarkedRun, placement: Placement, length_ns: int) -> MarkedRun:
-    """Return the run judged by the placement of the whole repetition: it is unknown in which part a thread moved."""
+    """Return the run judged by the placement in the whole repetition: it is unknown when a thread moved."""
     unknown = _unknown_moves_reason(placement, length_ns)
     if unknown is None:
         return marked
@@ -114,7 +114,7 @@ def _apply_own_waits(
 ) -> RepetitionVerdict:
     """Return the verdict combined with the run's own measurement of its waits.
 
-    It settles doubts of the looks about foreign time.
+    That measurement replaces the looks if they left foreign time in doubt.
     """
     if hooked.verdict == RunOutcome.DISTURBED:
         reason = RunReason(kind=ReasonKind.FOREIGN, name=hooked.reasons)

@@ -55,7 +55,7 @@ class ForeignTime(Struct, frozen=True):
 
 
 def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: OwnWork) -> ForeignTime:
-    """Return by CPU the tasks that ran there next to the command, and the time that no observed thread explains.
+    """Return the other tasks that ran on the target CPUs, and the time that no observed thread explains.
 
     The kernel's trace settles it. Without one, looks identify the threads, the books give the sum, and a
     single-threaded command's own waiting time is known.
@@ -101,9 +101,9 @@ def _wait_reasons(repetition: Repetition, waited_ns: int, foreign: list[RunReaso
 
 
 def late_ns(repetition: Repetition, cpu: int, sightings: Iterable[Sighting]) -> int:
-    """Return the used time of a CPU whose time is only counted when a task leaves it, if none has left.
+    """Return the time of a task that has stayed on the CPU, if the kernel counts time only when tasks leave.
 
-    Either the CPU was idle or one task used all of it: the looks show which.
+    Either the CPU was idle or one task used all of its time: the looks show which. Otherwise the result is 0.
     """
     ran = ran_between(repetition.span.before, repetition.span.after, cpu)
     if ran is None or not ran.is_late:
@@ -118,7 +118,7 @@ def waited_ns_of(repetition: Repetition) -> int | None:
 
 
 def waited_for_none_ns(repetition: Repetition) -> int:
-    """Return how much longer a thread waited for a CPU than all others can have used one; 0 if unknown.
+    """Return how much longer a thread waited for a CPU than all others can have used the CPUs; 0 if unknown.
 
     Only looks show the threads other than the first, and the last look may be long before the end.
     """
@@ -223,7 +223,7 @@ def time_elsewhere_ns(repetition: Repetition) -> int:
 
 
 def fit_into_books(sightings: Iterable[Sighting], most_ns: int) -> list[Sighting]:
-    """Return the sightings with estimates reduced until all together fit in the books."""
+    """Return the sightings, with estimates reduced until the sum of all times is at most `most_ns`."""
     listed = list(sightings)
     measured_ns = sum(sighting.certain_ns for sighting in listed if not sighting.reason.is_estimate)
     estimated_ns = sum(sighting.certain_ns for sighting in listed) - measured_ns

@@ -45,7 +45,7 @@ _NO_LOOK = "the machine was not read before and after it"
 def hard_reasons(repetition: Repetition) -> list[RunReason]:
     """Return the events, one reason each.
 
-    Events in a window that exceeds the repetition count: they may have hit it.
+    Events in a window that extends beyond the repetition count too, because they may have occurred within it.
     """
     reasons: dict[tuple[ReasonKind, str, int | None], RunReason] = {}
     for reason in [*_clock_reasons(repetition), *_pause_reasons(repetition), *_windows_reasons(repetition)]:
@@ -55,7 +55,7 @@ def hard_reasons(repetition: Repetition) -> list[RunReason]:
 
 
 def unknown_events_reason(repetition: Repetition) -> str | None:
-    """Return why such events may have been missed, or None if there was none for certain."""
+    """Return why some of these events may have been missed, or None if none can have been."""
     if _has_stood_still(repetition) is None:
         return _HELD_UP.format(*_held_up_words(repetition))
     if _may_have_been_stopped_too(repetition):
@@ -103,7 +103,7 @@ def unknown_end_reason(repetition: Repetition, allowance: Allowance) -> str | No
     """Return why the end of the repetition is unknown, or None if it is known.
 
     It is unknown if noisewatch may have had to wait for a CPU. After its end a command uses no CPU, except for
-    processes left running: its unused time bounds the error.
+    processes left running, so the time that it did not use bounds the error.
     """
     late_ns, limit_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _LATE_END_NS)
     if late_ns is None:
@@ -118,13 +118,13 @@ def _held_up_words(repetition: Repetition) -> tuple[str, str]:
 
 
 def unused_ns(repetition: Repetition) -> int:
-    """Return the time of its CPUs that the command did not use."""
+    """Return the CPU time that the command could have used on its CPUs, but did not."""
     most_cpus = 1 if repetition.use.ran_alone else len(repetition.target)
     return repetition.length_ns * most_cpus - repetition.use.cpu_ns
 
 
 def _held_up_ns(repetition: Repetition) -> int:
-    """Return how long noisewatch was held up for no known reason; steal on its own CPU is a known reason."""
+    """Return how long noisewatch was held up, except by signals, frozen groups or steal on housekeeping CPUs."""
     before, after = repetition.span.before.cpu_time or {}, repetition.span.after.cpu_time or {}
     others = (before.keys() & after.keys()) - repetition.target
     steals = [(after[cpu].steal_ns or 0) - (before[cpu].steal_ns or 0) for cpu in others]
@@ -156,7 +156,7 @@ def _has_stood_still(repetition: Repetition) -> bool | None:
 def _may_have_been_stopped_too(repetition: Repetition) -> bool:
     """Return whether the command may have been stopped together with noisewatch, by its unused CPU time.
 
-    An example is a frozen control group of both.
+    For example, both may be in a frozen control group.
     """
     held_up_ns = _held_up_ns(repetition)
     return held_up_ns >= _HELD_UP_NS and unused_ns(repetition) >= held_up_ns / 2
@@ -180,7 +180,7 @@ def _levels_of_command(snapshot: Snapshot) -> list[CgroupLevel]:
 
 
 def _may_have_stopped(level: CgroupLevel, window: Interval) -> bool:
-    """Return whether a group's quota has stopped it, perhaps only before the window."""
+    """Return whether a group that was not observed before may have been stopped by its quota, perhaps earlier."""
     folders = {level.folder for level in (*window.before.cgroup.levels, *_levels_of_command(window.before))}
     if level.folder in folders or level.quota_share == UNLIMITED:
         return False
@@ -194,7 +194,7 @@ def _counts_heat(window: Interval) -> bool:
 
 
 def _merge_events(first: RunReason, last: RunReason) -> RunReason:
-    """Return the reasons as one event that goes on from window to window."""
+    """Return the reasons of two windows as one event."""
     ns = None if first.ns is None or last.ns is None else first.ns + last.ns
     return replace(first, ns=ns, end_ns=last.end_ns, is_estimate=first.is_estimate or last.is_estimate)
 

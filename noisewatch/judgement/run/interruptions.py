@@ -35,8 +35,8 @@ _STOOD_STILL = {"interrupts": unchanged_reason(INTERRUPTS), "softirqs": unchange
 class MetInterruption(Struct, frozen=True):
     """Interruptions of one name on one CPU within a repetition.
 
-    `own`: the most that the command may have caused: all, none, or up to the budget of that kind. `frees`: their time
-    counts instead, up to the time that freeing the command's memory takes.
+    `own`: the most that the command may have caused: all, none, or up to the budget of that kind. `frees`: the
+    limit is not their number but their time, which freeing the command's memory can take.
     """
 
     kind: Kind
@@ -94,7 +94,7 @@ def _interruptions_on(repetition: Repetition, cpu: int) -> Iterable[MetInterrupt
 
 def _counted_interruptions(repetition: Repetition, cpu: int) -> Iterator[MetInterruption]:
     factors = _excess_factors(repetition, cpu)
-    part = repetition.length_ns / max(repetition.span.length_ns, 1)  # as if they came evenly, before and after it too
+    part = repetition.length_ns / max(repetition.span.length_ns, 1)  # as if they were spread evenly over the span
     for disturbance in disturbances_of(repetition.span, cpu):
         if _is_irregular(repetition.span, disturbance):
             yield MetInterruption(
@@ -134,7 +134,7 @@ def _traced_interruptions(repetition: Repetition, window: TraceWindow, cpu: int)
 def unknown_interruptions_reason(repetition: Repetition) -> str | None:
     """Return why the number of interruptions of the target CPUs is unknown, or None if it is known.
 
-    In a millisecond possibly no CPU was interrupted; the surrounding windows show that the tables advance.
+    Within a millisecond, possibly no CPU is interrupted; the surrounding windows then show that the tables advance.
     """
     if not isinstance(repetition.trace, str) and repetition.trace.covers_all_interrupts:
         return None

@@ -23,7 +23,7 @@ class ValueVerdict(Struct, frozen=True):
 
 
 class ValuesVerdict(Struct, frozen=True):
-    """The verdict of all values of a process, in order; `reasons` start with those of values."""
+    """The verdict of all values of a process, in order; the `reasons` of single values come first."""
 
     outcome: RunOutcome
     values: tuple[ValueVerdict, ...]
@@ -77,9 +77,9 @@ def _about_cpu(around: ValuesAround) -> Iterator[ValueVerdict]:
     for unknown in around.unknowns:
         yield _unknown(unknown)
     if around.interrupted_ns is not None and around.interrupted_ns > allowed_ns:
-        yield _disturbed(f"interrupts took about {describe_ns(around.interrupted_ns)} of all values")
+        yield _disturbed(f"interrupts took about {describe_ns(around.interrupted_ns)} of the time of all values")
     if around.steal_ns:
-        yield from _judge_ticks(around.steal_ns, allowed_ns, "the hypervisor took {} of all values")
+        yield from _judge_ticks(around.steal_ns, allowed_ns, "the hypervisor took {} of the time of all values")
     for cpu, ns in (around.busy_ns_by_sibling or {}).items():
         yield from _judge_ticks(ns, allowed_ns, f"sibling CPU {cpu} was busy for {{}} meanwhile")
 

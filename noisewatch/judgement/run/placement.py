@@ -112,7 +112,7 @@ _Key = TypeVar("_Key")
 
 
 class PlacementFault(StrEnum):
-    """A fault of the placement. Their values are also in the receipt."""
+    """A fault of the placement. The values are also in the receipt."""
 
     NODES = "nodes"  # threads moved between memory nodes
     CORES = "cores"  # threads moved between kinds of core
@@ -134,7 +134,7 @@ def placement_advice(
     topology: Mapping[int, CpuPlace],
     isolated: CpuSet = frozenset(),
 ) -> list[PlacementAdvice]:
-    """Return at most one advice for each fault, the gravest first."""
+    """Return at most one piece of advice for each fault, the gravest first."""
     faults = dict(_better_prefixes(placement, length_ns, topology, isolated))
     return [PlacementAdvice(fault, before) for fault, before in faults.items()]
 
@@ -178,7 +178,7 @@ def _cpus_by(target: CpuSet, key_by_cpu: Mapping[int, _Key | None]) -> dict[_Key
 def _key_with_most_time(
     ns_by_key: Mapping[_Key | None, float] | Mapping[_Key, float], among: Mapping[_Key, CpuSet]
 ) -> _Key | None:
-    """Return the key of `among` with the most run time, the first of equal ones, or None."""
+    """Return the key in `among` with the most run time, or None; of several such keys the first."""
     candidates = [(key, ns) for key, ns in ns_by_key.items() if key is not None and key in among]
     return max(candidates, key=lambda candidate: candidate[1])[0] if candidates else None
 
@@ -192,7 +192,8 @@ def _numactl_prefix(
 ) -> tuple[str, ...]:
     """Return the prefix that binds to the CPUs and nodes.
 
-    numactl refuses isolated CPUs by number, taskset does not. Nodes are used only if the CPUs are all of their CPUs.
+    numactl refuses isolated CPUs by number, taskset does not. CPUs are bound through their nodes only if they are all
+    CPUs of these nodes and none is isolated, else by taskset.
     """
     listed = cpu_list_argument(nodes)
     is_whole = cpus == {cpu for cpu, place in topology.items() if place.node in nodes} and not cpus & isolated

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ReasonKind(StrEnum):
-    """The kind of a disturbance. Their values are also in the receipt."""
+    """The kind of a disturbance. The values are also in the receipt."""
 
     FOREIGN = "foreign"  # another task used a target CPU
     SIBLING = "sibling"  # another task used the other hardware thread of a target core

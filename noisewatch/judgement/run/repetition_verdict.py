@@ -104,7 +104,7 @@ def judge_repetition(
 
 
 def with_placement(verdict: RepetitionVerdict, placement: Placement, length_ns: int) -> RepetitionVerdict:
-    """Return the verdict combined with the placement of the command's threads: moves disturb it, or are unknown."""
+    """Return the verdict combined with the placement of the command's threads, which may have moved."""
     moved, own = placement_reasons(placement, length_ns)
     unknown = unknown_placement_reason(placement)
     unknowns = verdict.unknowns if unknown is None else (*verdict.unknowns, unknown)

@@ -55,7 +55,7 @@ _LOOKED_FOR_NS = tuple(ms * _MS for ms in (1000, 500, 250, 200, 100, 50, 40, 30,
 _LEAST_GAP_NS = 100_000  # quota periods are at least 1 ms; shorter gaps are switches to threads with little work
 _LEAST_STOP_NS = 2 * _MS  # what the kernel takes back at a tick is longer
 _FEWEST_STOPS = 4
-_FEWEST_OF_LONG = 2  # for periods so long that few fit into a calibration
+_FEWEST_OF_LONG = 2  # enough for long periods, because few of them fit into a calibration
 _LONG_PERIOD_NS = 500 * _MS
 _LONG_STOP = 0.08  # share of the period
 _LONG_STOP_NS = 100 * _MS  # no thread of the fair scheduler keeps the CPU this long while others wait
@@ -74,9 +74,9 @@ class Quotas(Struct, frozen=True):
 
     @property
     def share(self) -> float | None:
-        """The share of time for which the groups were stopped, as a mean of the calibrated CPUs; None if unknown.
+        """The share of time for which the groups were stopped, averaged over the calibrated CPUs; None if unknown.
 
-        The kernel reports the sum of all CPUs. The loops never pause, so the whole sum is assigned to them.
+        The kernel reports the sum over all CPUs. The loops never pause, so the whole sum is assigned to them.
         """
         measured_ns = [throttle.ns for throttle in self.throttles if throttle.ns is not None]
         if not measured_ns or not self.length_ns or len(measured_ns) < len(self.throttles):
@@ -154,8 +154,8 @@ def quota_disturbance(
 def _idle_quota(samples: CpuSamples, quotas: Quotas, idle: Sequence[_Stop], looked_ns: int) -> Disturbance | None:
     """Return the disturbance by a hidden quota, inferred from idle stops, or None without idle stops.
 
-    A piece of work does not show short stops. If enough gaps are idle stops, their share of the spinning time is
-    therefore used for all time.
+    Fixed work does not reveal short stops. If enough gaps are idle stops, the result is therefore extrapolated from
+    their share of the spinning time.
     """
     if not idle:
         return None
@@ -359,7 +359,7 @@ def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservat
         named = sum(
             culprit.disturbance.share or 0.0 for culprit in culprits[cpu] if culprit.disturbance.kind == Kind.QUOTA
         )
-        if named * 2 <= (quota.share or 0.0):  # most stops were outside the search for gaps
+        if named * 2 <= (quota.share or 0.0):  # most stops did not occur while the loop looked for gaps
             suspects[cpu] = sort_by_cost([quota, *suspects.get(cpu, ())])
     return Attribution(
         causes_by_cpu=causes,
@@ -376,7 +376,7 @@ def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservat
 def _idleness(
     samples: CalibrationSamples, traced: Mapping[int, CpuPieces], offset_ns: int
 ) -> Mapping[int, Callable[[int, int], bool]]:
-    """Return a test for idle periods of the calibration for each CPU whose trace includes the loop."""
+    """Return for each CPU whose trace includes the loop a function that tests whether it was idle in a period."""
     return {
         cpu_samples.cpu: partial(was_idle, traced[cpu_samples.cpu], offset_ns)
         for cpu_samples in samples.cpus

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _FREQUENCIES_HZ = (250, 1000, 100, 300)  # the tick rates that kernels support
 _PHASE_NS = 10_000
 _FEWEST_TICKS = 8
-_SHORTEST_TICK = 4  # at least a quarter of the usual length
-_DENSER = 5  # than gaps at random times
+_SHORTEST_TICK = 4  # a tick has at least a quarter of the usual length
+_DENSER = 5  # times as dense as gaps at random times
 
 
 def starts_of_ticks(gaps: Sequence[tuple[int, int]], frequencies_hz: Iterable[int] = _FREQUENCIES_HZ) -> frozenset[int]:

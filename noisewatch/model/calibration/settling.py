@@ -111,7 +111,7 @@ def are_level(times_by_cpu: Mapping[int, Sequence[float]]) -> bool:
 def settling_of(speeds: Sequence[CpuSpeeds]) -> Settling:
     """Summarize the speeds.
 
-    `seconds` is the smallest number of any CPU. If a CPU was not measured, it is 0 and there are no CPUs.
+    `seconds` is the number of seconds measured on every CPU. If a CPU was not measured, it is 0, and `cpus` is empty.
     """
     measured = [cpu_speeds for cpu_speeds in speeds if cpu_speeds.times_ns]
     seconds = min((len(cpu_speeds.times_ns) for cpu_speeds in measured), default=0)

@@ -51,7 +51,7 @@ class Histogram(Struct, frozen=True):
         return Histogram(Counter(self.counts) + Counter(other.counts))
 
     def quantile_bounds(self, share: float) -> tuple[int, int] | None:
-        """Return the smallest and largest value of the bucket with rank ⌈share · n⌉, or None if empty.
+        """Return the smallest and largest value of the bucket that contains rank ⌈share · n⌉, or None if empty.
 
         `share` is from 0 (the smallest) to 1 (the largest).
         """

@@ -52,11 +52,11 @@ SERIES_OF: Mapping[Work, tuple[str, ...]] = {
     Work.MIXED: (INTERPRETER, THROUGHPUT, LATENCY),
 }
 _OF_MEMORY = (CACHE, MEMORY)
-_OWN_BREAK_NS = 200_000  # between two samples; thrice what a chain of multiplications takes
-_LONG_NS = 100_000  # for gaps, and for work that sharing hardly slows: an interrupt with its softirq is shorter
+_OWN_BREAK_NS = 200_000  # longest pause of noisewatch itself between samples: three chains of multiplications
+_LONG_NS = 100_000  # least interruption of work that sharing hardly slows: longer than an interrupt with its softirq
 _LONG_SHARE = 1.5  # excess over the usual time: sharing the core at most doubles the time
 _LONG_IN_CHAIN = 0.5  # the same for work that sharing hardly slows
-_FEW = 3  # pieces; of so few, half may be interrupted
+_FEW = 3  # fewer pieces have no reliable median: half of them may be interrupted
 
 
 def usual_ns_by_series(runs: Iterable[CpuSamples]) -> dict[str, float]:
@@ -150,7 +150,7 @@ def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: flo
 
 
 def _slower_neighbours(timed: Sequence[_Timed]) -> list[int]:
-    """Return the length of each piece's slower neighbour.
+    """Return for each piece the length of the slower of its two neighbours.
 
     An emptied cache slows several pieces in a row; another thread's turn slows only one.
     """

@@ -27,7 +27,7 @@ class Entry(Struct, frozen=True):
 
 
 class Acceptance(Struct, frozen=True):
-    """When and why the machine was accepted as its own new baseline; None and an empty text are unknown."""
+    """When and why the machine was accepted as its own new baseline; None or an empty text means unknown."""
 
     at_s: float | None
     why: str
@@ -42,7 +42,7 @@ class Past(Struct, frozen=True):
     is_kept: bool = True  # whether there is a history
     other_machines: int = 0  # other machines with entries in the same file
     acceptance: Acceptance | None = None  # the newest acceptance
-    thinned_out: int = 0  # number of omitted older entries, represented by others of their time
+    thinned_out: int = 0  # number of omitted older entries; kept entries of the same time represent them
     damaged: tuple[int, ...] = ()  # numbers of ignored lines of the file, from 1
 
     @property

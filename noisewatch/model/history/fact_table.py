@@ -48,7 +48,7 @@ class _Fact(NamedTuple):
 
 
 def facts_of(snapshot: Snapshot) -> Facts:
-    """Return all facts of the snapshot's machine. Without an inventory in it, the facts read from there are unknown."""
+    """Return all facts of the snapshot's machine. Without an inventory, its facts are unknown or missing."""
     facts = {
         of_class: {name: fact.value(snapshot) for name, fact in named.items()} for of_class, named in _FACTS.items()
     }
@@ -85,7 +85,7 @@ def _from_inventory(value: Callable[[Snapshot, Inventory], str | None]) -> _Valu
 
 
 def _count_of(number: Callable[[CpuPlace], int | None]) -> _Value:
-    """Return a function that counts the different numbers of the CPUs' places; None if any is unknown, or no CPU."""
+    """Return a function that counts the distinct numbers of all CPUs; None if one is unknown, or without CPUs."""
 
     def value(snapshot: Snapshot) -> str | None:
         numbers = {number(place) for place in snapshot.topology.values()}
@@ -181,7 +181,7 @@ def _enabled(states: Sequence[IdleState] | None) -> str | None:
 
 
 def _energy_bias(snapshot: Snapshot) -> str | None:
-    from noisewatch.kernel.snapshot.snapshot import bias_path  # imports all that a snapshot reads
+    from noisewatch.kernel.snapshot.snapshot import bias_path  # slow: it imports every reader of a snapshot
 
     energy_bias = snapshot.hardware.energy_bias
     paths = {cpu: bias_path(cpu) for cpu in sorted(snapshot.target.cpus)}

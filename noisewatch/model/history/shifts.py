@@ -43,7 +43,7 @@ def is_shift(before: Sequence[float], after: Sequence[float], least_change: floa
 
 
 def are_apart(before: Sequence[float], newest: Sequence[float], least_change: float) -> bool:
-    """Return whether the newest values, each or together, lie farther from the earlier ones than their spread explains.
+    """Return whether the newest values, each or together, differ from the earlier ones by more than chance explains.
 
     False for fewer than five earlier values.
     """
@@ -55,7 +55,7 @@ def are_apart(before: Sequence[float], newest: Sequence[float], least_change: fl
 
 
 def _differ_by_size(before: Sequence[float], after: Sequence[float], least_change: float) -> bool:
-    """Return whether the sides differ by Student's t, with clipped outliers; their error allows for autocorrelation."""
+    """Return whether a t-test shows a difference. Outliers are clipped, and the error allows for autocorrelation."""
     old, new = statistics.median(before), statistics.median(after)
     if (
         abs(new - old) < least_change
@@ -88,10 +88,7 @@ def _stay_at_own_level(values: Sequence[float], own: float, other: float) -> boo
 
 
 def _differ_by_ranks(before: Sequence[float], after: Sequence[float]) -> bool:
-    """Return whether the sides differ by Mann and Whitney's test.
-
-    It uses the normal distribution, with its correction for continuity.
-    """
+    """Return whether the Mann-Whitney test shows a difference (normal approximation with continuity correction)."""
     pairs, count = len(before) * len(after), len(before) + len(after)
     wins = sum((one < other) + (one == other) / 2 for one in before for other in after)
     return abs(wins - pairs / 2) - 0.5 >= BY_RANKS * math.sqrt(pairs * (count + 1) / 12)
@@ -138,7 +135,7 @@ def _squares(sides: Sequence[Sequence[float]]) -> float:
 
 
 _MOST_VALUES = 200  # the newest values: machines change over the years
-_MOST_APART = 5  # entries: five of them, after the five needed for a spread, can prove a level by ranks
+_MOST_APART = 5  # entries: five newest ones can prove a level by ranks, after the five needed for a spread
 _HALF_WINDOW = 2  # entries on both sides, so that up to two outliers have no effect
 
 

@@ -1,7 +1,7 @@
 """Thins a long history: keeps the newest entries, and older ones evenly over time.
 
 A machine judged every ten minutes has 200 entries within a day and a half, but the usual values of past weeks are
-needed too. Series that are not comparable, such as of other CPUs, are thinned separately.
+needed too. Series that are not comparable, such as calibrations of different CPUs, are thinned separately.
 """
 
 from __future__ import annotations

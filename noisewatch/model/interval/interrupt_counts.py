@@ -34,7 +34,7 @@ class RowCount(Struct, frozen=True):
 
 
 class InterruptCounts(Struct, frozen=True, dict=True):
-    """The rows whose counts grew. They are None, with the `reason`, if the tables cannot be compared.
+    """The rows whose counts grew. If the tables cannot be compared, `rows` is None, and `reason` explains why.
 
     `cpus` are the CPUs in both tables. The counts of other CPUs are unknown.
     """

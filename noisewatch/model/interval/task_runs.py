@@ -294,10 +294,10 @@ def _most_ns(had_ns: int, load: CpuLoad | None, length_ns: int, later_ns: int) -
 def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, skew_ns: int = 0) -> int:
     """Return the CPU's busy time (ns) that no run explains, or 0 if it is within the counters' error.
 
-    The exact count, if there is one, decides, because it includes tasks between two ticks. But it lags for tasks that
-    stay on the CPU, so the result is never far below that from the ticks. The tasks were observed for `skew_ns` less
-    than the CPU, so tasks that were running seem to have run less. For noisewatch, which was reading, the full
-    `skew_ns` is missing.
+    The exact count, if there is one, is used, because it includes tasks between two ticks. But it lags for tasks that
+    stay on the CPU, so the result is at most twice the counters' error below that of the ticks. The tasks were
+    observed for `skew_ns` less than the CPU, so tasks that were running seem to have run less. For noisewatch, which
+    was reading, the full `skew_ns` is missing.
     """
     if not there and load.ran_ns <= interval_ns * _EXACT_SHARE_OF_DOUBT:  # usually an idle CPU
         return 0

@@ -59,7 +59,7 @@ class MeasuredValue(Struct, frozen=True, kw_only=True):
 
 
 class ValuesAround(Struct, frozen=True, kw_only=True):
-    """The load of the CPU and its siblings from the first to the last value. None means unknown, for the `unknowns`."""
+    """The load of the CPU and its siblings from the first to the last value. None means unknown, see `unknowns`."""
 
     length_ns: int
     interrupted_ns: int | None  # estimated from counts of interrupts and typical costs, without the tick

@@ -31,7 +31,7 @@ _HAS_LEFT = "the command used {} more CPU time than its target CPUs ran: it has 
 
 
 class Books(Struct, frozen=True):
-    """The time (ns) of all target CPUs together within a repetition. None means unknown, for the `reason`.
+    """The time (ns) of all target CPUs together within a repetition. None means unknown; `reason` explains why.
 
     `foreign_ns` may be wrong by `doubt_ns`. If `is_exact`, the CPUs' time is counted in nanoseconds, otherwise in
     ticks.

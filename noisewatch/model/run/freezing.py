@@ -39,7 +39,10 @@ class _Group(Struct):
     is_estimate: bool = False
 
     def add(self, now: GroupFreeze, at_ns: int) -> None:
-        """Add the frozen time since the last look: the kernel's count, or half of the time per frozen look."""
+        """Add the frozen time since the last look.
+
+        It is the kernel's count, else all of the time if both looks show the group frozen, half of it if one does.
+        """
         frozen_ns, before = now.frozen_ns, self.last.frozen_ns
         if frozen_ns is not None and before is not None:
             self.ns += frozen_ns - before if frozen_ns >= before else frozen_ns  # a new group with that name
@@ -49,7 +52,7 @@ class _Group(Struct):
         self.last, self.looked_at_ns = now, at_ns
 
     def change(self, now: GroupFreeze, at_ns: int) -> None:
-        """Add the exact frozen time until the moment `at_ns`, at which the state may have changed."""
+        """Add the exact frozen time until `at_ns`, when the state may have changed."""
         self.ns += (at_ns - self.looked_at_ns) * self.last.is_frozen
         self.last, self.looked_at_ns = now, at_ns
 
@@ -68,7 +71,7 @@ class FreezeTally:
     def change(self, now: GroupFreeze, at_ns: int, is_certain: bool) -> None:
         """Add the state of a group right after a write that may have frozen or thawed it.
 
-        If `is_certain`, it surely did.
+        `is_certain`: the write certainly changed the state.
         """
         group = self._groups.get(now.folder)
         if group is None or now.frozen_ns is not None:

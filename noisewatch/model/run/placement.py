@@ -19,7 +19,7 @@ from noisewatch.kernel.memory.nodes import NodePages
 
 
 class MemoryElsewhere(Struct, frozen=True):
-    """The `share` of memory on or from other nodes; None means unknown, for the `reason`.
+    """The `share` of memory on or from other nodes. None means unknown; `reason` explains why.
 
     If `is_bound`, it is an upper bound, from all memory that the machine allocated in the same time.
     """
@@ -49,7 +49,7 @@ def elsewhere_by_pages(
 
 
 class SpreadThread(Struct, frozen=True):
-    """A thread that was pinned to `cpu`; None if it was unpinned, or could not be pinned for the `reason`."""
+    """A thread that was pinned to `cpu`. None: it was unpinned, or could not be pinned, and `reason` explains why."""
 
     tid: int
     name: str

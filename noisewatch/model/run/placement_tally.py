@@ -27,7 +27,7 @@ from noisewatch.model.run.placement import (
     sum_by_group,
 )
 
-MOST_EXITED = 1024  # ended threads that are kept; of more, those that ran least are only summed
+MOST_EXITED = 1024  # ended threads that are kept; beyond that, only the sum of those that ran least is kept
 _BEFORE_FIRST_NS = 50_000_000  # assumed time of a stop before the first look: half of the time between two looks
 
 
@@ -146,7 +146,7 @@ class PlacementTally:
         self._stacks.tids.update(*stacked.values())
 
     def _add_stop(self, look: CommandLook) -> None:
-        """Add half of the time since the last look for each of the two looks that contains a stopped thread."""
+        """Add the time since the last look if both looks show a stopped thread, half of it if only one does."""
         is_stopped = any(now.is_stopped for tid, now in look.threads.items() if tid not in look.without_turn)
         if self._last is None:
             self._stopped_ns += _BEFORE_FIRST_NS * is_stopped
