@@ -48,7 +48,7 @@ class Role(StrEnum):
 
 
 class Work(StrEnum):
-    """The kinds of work: what a benchmark's time depends on, which decides the neighbours that disturb it."""
+    """A kind of work: the resource that determines a benchmark's time. Other work that uses it disturbs the benchmark."""
 
     LATENCY = "latency"  # dependent steps: hardly affected by a busy sibling
     THROUGHPUT = "throughput"  # as many instructions per cycle as possible: a busy sibling takes half

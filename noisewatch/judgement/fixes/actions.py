@@ -157,7 +157,7 @@ class MakePartition(Struct, frozen=True):
 
     folder: str
     cpus: CpuSet
-    delegate_in: str | None = None  # the file in which cpuset must first be delegated; None if it is
+    delegate_in: str | None = None  # the file in which cpuset must be delegated first; None if it is delegated already
     earlier: tuple[str, CpuSet | None] | None = None
 
     @property

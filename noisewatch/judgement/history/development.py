@@ -1,4 +1,4 @@
-"""The development of a machine by its history: where each figure moved, which facts changed then, and text on it."""
+"""The development of a machine by its history: when each figure moved, which facts changed then, and text about both."""
 
 from __future__ import annotations
 

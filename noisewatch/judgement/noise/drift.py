@@ -65,7 +65,7 @@ class Drift(Struct, frozen=True):
         return self._learned_at(_usual_at(length_ns)).changes
 
     def margin_at(self, length_ns: int) -> float:
-        """Return the factor by which the ends of the interval at this length are moved apart."""
+        """Return the factor by which the lower end of an interval is divided and the upper end is multiplied."""
         return math.exp(ENDS * self.deviation_at(length_ns))
 
     def deviation_at(self, length_ns: int) -> float:

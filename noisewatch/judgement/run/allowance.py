@@ -58,9 +58,9 @@ def allowance_for(length_ns: int, floors: Sequence[NoiseFloor] = ()) -> Allowanc
 
 _BLOCKS_PER_IO = 8  # of 512 bytes: usually at least a page goes to disk
 _NS_PER_IO = 10_000  # of a page: to compress or encrypt it, to write it and the journal
-# RCU's callbacks free what a command gave back in the kernel. They took 4 to 9% of its system time where it forked 200
-# and 1,000 processes, started 2,000 threads and unmapped 30,000 pages, and 7 to 18% of a shell's that started 100
-# commands (Linux 6.18 in a virtual machine).
+# RCU's callbacks free kernel memory that a command has released. They took 4 to 9% of the system time of commands that
+# forked 200 and 1,000 processes, started 2,000 threads and unmapped 30,000 pages, and 7 to 18% for a shell that started
+# 100 commands (Linux 6.18 in a virtual machine).
 _FREEING_SHARE = 0.25
 _MAX_FREEING_SHARE = 0.1  # of the repetition: 7% if it only unmapped pages
 _MAX_FREEING_SHARE_OF_THREADS = 0.02  # ksoftirqd has other work too
@@ -74,8 +74,8 @@ _RECLAIMERS = regex(r"ksoftirqd/\d+|rcu_(?:preempt|sched)|rcu(?:c|og|op|os)/\d+"
 class OwnWork(Struct, frozen=True):
     """The upper bounds of the kernel's work for a command.
 
-    `ios` is the number of its disk reads and writes, `freeing_ns` the time to free what it returned, in RCU's softirq
-    and in threads together, `freeing_by_threads_ns` in threads alone.
+    `ios` is the number of its disk reads and writes, `freeing_ns` the time for freeing its memory in RCU's softirq
+    and in threads, and `freeing_by_threads_ns` the part of it in threads.
     """
 
     ios: int

@@ -468,7 +468,7 @@ def _is_in_doubt(
 
 
 def _hidden_ns(repetition: Repetition, window: TraceWindow) -> int:
-    """Return the time attributed to the command that others may have used: at most what the command did not use."""
+    """Return the command's traced time that others may have used: at most its excess over the counted CPU time."""
     target = repetition.target
     unused_ns = window.own_ns(target) + window.interrupted_ns(target) - repetition.use.cpu_ns
     return min(window.doubt_ns, max(unused_ns, 0))

@@ -35,7 +35,7 @@ _STOOD_STILL = {"interrupts": unchanged_reason(INTERRUPTS), "softirqs": unchange
 class MetInterruption(Struct, frozen=True):
     """Interruptions of one name on one CPU within a repetition.
 
-    `own`: the most that the command may have caused: all, none, or up to the budget of that kind. `frees`: the
+    `own`: the largest number that the command may have caused: all, none, or the budget of that kind. `frees`: the
     limit is not their number but their time, which freeing the command's memory can take.
     """
 

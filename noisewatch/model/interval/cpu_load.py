@@ -112,8 +112,8 @@ def _ns(ticks: int | None) -> int | None:
 def _exact_ns(before: RunTime | None, after: RunTime | None, ticked_ns: int, interval_ns: int) -> int | None:
     """Return the time (ns) that tasks ran, or None if it is unknown or decreases.
 
-    If the kernel counts a task's time only when it leaves the CPU, a task that was there before the interval adds that
-    time too. The result is limited by what ticks can miss: a stay shorter than the time between two ticks.
+    If the kernel counts a task's time only when it leaves the CPU, a task that arrived before the interval adds its
+    earlier time too. So the result is at most the ticks' count and one tick period for each stay, which ticks may miss.
     """
     if before is None or after is None or after.ran_ns < before.ran_ns:
         return None

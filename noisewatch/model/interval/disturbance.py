@@ -158,7 +158,7 @@ def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
 
 
 def name_of_run(run: TaskRun) -> str:
-    """Return the thread's name, `children of PARENT` for ended children, or `ended threads of PROCESS`."""
+    """Return the thread's name, or `children of …`, `ended threads of …` or, if they are unread, `threads of …`."""
     if run.are_unread_threads:
         return f"threads of {run.name}"
     if run.are_ended_threads:

@@ -174,7 +174,7 @@ def explained_ns_by_cpu(runs: Iterable[TaskRun]) -> dict[int, int]:
 def _divide_wanderers(
     wanderers: Sequence[_Wanderer], settled: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
 ) -> list[TaskRun]:
-    """Divide the runs of threads that moved among their CPUs, in proportion to the CPUs' unexplained time.
+    """Divide the run of each thread that moved among the thread's CPUs, in proportion to their unexplained time.
 
     A CPU on which the thread was not observed counts only if its unexplained time exceeds the counters' error.
     """
@@ -239,7 +239,7 @@ def _fit_to_load(
 
 
 def _move_to_other_cpus(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -> list[TaskRun]:
-    """Return the cut time as runs on the threads' other allowed CPUs, as far as those have unexplained time."""
+    """Return the cut time as runs on the threads' other allowed CPUs, as far as these CPUs have unexplained time."""
     runs = []
     for run, cut_ns in cut:
         allowed = run.allowed if run.allowed is not None and not run.is_own else frozenset()
@@ -427,7 +427,7 @@ def _hidden_runs(
 def _claims_for_children(
     looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int], cpus_by_watcher: Mapping[int, CpuSet]
 ) -> list[_Claim]:
-    """Return claims for ended children: their time that no look contained.
+    """Return claims for the time of ended children that no look contained.
 
     If no look contained a child, its whole time counts, which may be hours.
     """

@@ -71,7 +71,7 @@ class FreezeTally:
     def change(self, now: GroupFreeze, at_ns: int, is_certain: bool) -> None:
         """Add the state of a group right after a write that may have frozen or thawed it.
 
-        `is_certain`: the write certainly changed the state.
+        `is_certain`: the write certainly froze or thawed it.
         """
         group = self._groups.get(now.folder)
         if group is None or now.frozen_ns is not None:

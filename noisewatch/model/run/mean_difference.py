@@ -65,7 +65,7 @@ def draw_order(pairs: int, seed: int) -> tuple[bool, ...]:
 
 
 def pair_runs(order: Sequence[bool], times_s: Sequence[float | None]) -> list[RunPair]:
-    """Pair the times of a series: two times for each entry of the order, in which None is a run to leave out.
+    """Pair the times of a series, two for each entry of the order; a time of None is a run to leave out.
 
     A pair that lacks a run is left out, and so are the missing pairs of an aborted series.
     """

@@ -140,7 +140,7 @@ def kind_of_source(source: TracedSource, irqs: Irqs | None) -> Kind:
 
 
 def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: int, own_pids: frozenset[int]) -> Others:
-    """Return the sources on the CPU, without noisewatch's spinning loop and other processes."""
+    """Return the sources on the CPU, except noisewatch's spinning loop and its other processes."""
     loops = {
         source.thread.name for source in cpu.sources if source.thread is not None and source.thread.tid == spinner_tid
     }
