@@ -48,7 +48,7 @@ class Role(StrEnum):
 
 
 class Work(StrEnum):
-    """A kind of work: the resource that determines a benchmark's time. Other work that uses it disturbs the benchmark."""
+    """A kind of work: the resource that a benchmark's time depends on, and that other work must not use."""
 
     LATENCY = "latency"  # dependent steps: hardly affected by a busy sibling
     THROUGHPUT = "throughput"  # as many instructions per cycle as possible: a busy sibling takes half

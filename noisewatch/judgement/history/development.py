@@ -1,4 +1,4 @@
-"""The development of a machine by its history: when each figure moved, which facts changed then, and text about both."""
+"""The development of a machine over its history: when figures moved, which facts changed then, and text about both."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ class _Search:
 _NEWEST = 200
 _LEAST_AT_A_MODE = 5  # entries: with fewer, the spread is too uncertain to separate the levels
 _LEAST_SHARE = 0.2  # share of the entries: fewer are outliers, however frequent
-_LEAST_SWITCHES = 3  # to the other level, back, and there again
+_LEAST_SWITCHES = 3  # to the other level, back, and to the other level again
 _APART = 3.0  # empty space between the levels, in standard deviations of the wider one
 _MOST_BEYOND = 5  # newest entries outside both levels: if there are more, a move is detected instead
 
