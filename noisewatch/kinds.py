@@ -48,7 +48,7 @@ class Role(StrEnum):
 
 
 class Work(StrEnum):
-    """A kind of work: the resource that a benchmark's time depends on, and that other work must not use."""
+    """A kind of work, by the resource that limits a benchmark. Neighbours that use it disturb the benchmark."""
 
     LATENCY = "latency"  # dependent steps: hardly affected by a busy sibling
     THROUGHPUT = "throughput"  # as many instructions per cycle as possible: a busy sibling takes half

@@ -50,7 +50,8 @@ class Calibrated(Struct, frozen=True):
     """A calibration, its predictions, and the noise budget.
 
     `floors` are the worst noise floors of all CPUs, by sample length. They are for the budget's kind of
-    work, else the user's command, else mixed work. `floors_by_work` are for each kind of work, and for interruptions alone.
+    work, else the user's command, else mixed work. `floors_by_work` are for each kind of work, and for interruptions
+    alone.
     """
 
     calibration: Calibration

@@ -182,7 +182,7 @@ def _judge_host(reports: HostReports, max_age_s: float | None, now_s: float) -> 
     if before is not None and reports.may_be_of_two_machines and report.latest_s - before.latest_s < _TOGETHER_S:
         reports_text = ", ".join(_describe(candidate, Standing.REPORTED) for candidate in (before, report))
         duration = long_duration(_TOGETHER_S)
-        why = f"reports from two folders within {duration}, of one machine or of two with this name: {reports_text}"
+        why = f"reports from two folders within {duration}, from one machine or from two with this name: {reports_text}"
         return _Judged(Standing.AMBIGUOUS, Outcome.UNKNOWN, why)
     return own
 

@@ -84,13 +84,13 @@ class FloorsByWork(Struct, frozen=True):
             return None
         missing = [work for work in self.too_little_on if work not in self.floor_by_work]
         if missing:
-            return f"not or too little measured: {', '.join(missing)}; --work judges one kind alone"
+            return f"not measured, or too little: {', '.join(missing)}; --work judges one kind alone"
         if self.too_little_on:
             cpus = frozenset().union(*self.too_little_on.values())
             return f"too little of {', '.join(self.too_little_on)} was measured on {name_cpus(cpus)}: calibrate longer"
         floors, kinds = [self.floor_by_work[work] for work in self.undecided], ", ".join(self.undecided)
         if any(floor.extrapolated for floor in floors):
-            return f"extrapolated, the calibration was too short for samples of this length ({kinds}); calibrate longer"
+            return f"extrapolated: the calibration was too short for samples of this length ({kinds}); calibrate longer"
         least = min(floor.chance or 0.0 for floor in floors)
         if least < self.budget.least_chance:
             return f"needs a chance of {describe_chance(self.budget.least_chance)} ({kinds}: {describe_chance(least)})"

@@ -185,4 +185,4 @@ def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
         return graded.warns(text, cpus=hit)
     if any(irq.is_managed is None for irq in coming):
         return graded.unknown(_CANNOT_MOVE_UNKNOWN)
-    return graded.passes("no interrupt of theirs is fixed")
+    return graded.passes("none of their interrupts is fixed")

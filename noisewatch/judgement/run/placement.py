@@ -20,7 +20,7 @@ _STACKED_SHARE = 0.1  # of the looks: a thread that wakes another shares its CPU
 _STACKED_LOOKS = 2
 _WAITED_SHARE = 0.05  # of the repetition: the shortest wait that the shared CPU must have caused
 _OBSERVED_SHARE = 0.8  # of the CPU time: threads observed for less may have been anywhere
-_NOT_LOOKED = "no look at its threads: it was too short"
+_NOT_LOOKED = "its threads were not observed: it was too short"
 _UNCOUNTED = "cannot tell whether its threads moved between two looks: the kernel does not count it (/proc/PID/sched)"
 _MOVED_UNSEEN = "its threads moved more often than observed: where they ran is known for only {} of their CPU time"
 

@@ -37,14 +37,14 @@ from noisewatch.units import describe_ns
 
 _TRIFLE = 0.02
 _NO_TOPOLOGY = "cannot tell which CPUs share a core with {}"
-_NO_COUNTS = "cannot tell how busy {} was, on a core of the target"
+_NO_COUNTS = "cannot tell how busy {}, which shares a core with a target CPU, was"
 
 _UNSETTLED = "{}, which shares a core with a target CPU, was busy for {} during, or just around, the repetition"
 _HYPERVISOR = "hypervisor (steal time)"
-_UNCOUNTED = "cannot tell how much time of {} a hypervisor took: /proc/stat does not count it"
-_DOES_NOT_ADVANCE = "cannot tell how much time of {} a hypervisor took: the CPU time in /proc/stat did not advance"
+_UNCOUNTED = "cannot tell how much time a hypervisor took from {}: /proc/stat does not count it"
+_DOES_NOT_ADVANCE = "cannot tell how much time a hypervisor took from {}: the CPU time in /proc/stat did not advance"
 _TOO_COARSE = (
-    "a hypervisor took time of {} around it, counted in steps of 10 ms: too coarse for such a short repetition"
+    "a hypervisor took time from {} around it, counted in steps of 10 ms: too coarse for such a short repetition"
 )
 _NS_PER_MS = 1_000_000
 _HELD = (

@@ -27,7 +27,7 @@ _TICKED_DOUBT_NS = 2 * TICK_NS  # per CPU: its counters have steps of 10 ms at b
 _TICKED_DOUBT_SHARE = 0.01  # a tick only samples the task that is on the CPU
 _TRUSTED_SHARE = 0.6  # of the elapsed time: rows that account for less are constant, or the CPU went offline
 _NO_COUNTS = "the run time of the target CPUs is unknown: /proc/stat has no counts of {}"
-_HAS_LEFT = "the command used {} more CPU time than its target CPUs ran: it has left them, or the counts are wrong"
+_HAS_LEFT = "the command used {} more CPU time than its target CPUs ran: it ran on others too, or the counts are wrong"
 
 
 class Books(Struct, frozen=True):

@@ -62,7 +62,7 @@ def test_the_looks_detect_a_hog_that_still_runs_on_the_sibling() -> None:
 def test_a_sibling_counted_in_ticks_is_unknown() -> None:
     verdict = _judge({}, {"/proc/stat": stat_file({2: 90}, 100)})
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert [why for why in verdict.unknowns if "CPU 1 was, on a core of the target" in why]
+    assert [why for why in verdict.unknowns if "CPU 1, which shares a core with a target CPU, was" in why]
 
 
 def test_a_sibling_without_a_row_is_unknown_unless_it_is_offline() -> None:
