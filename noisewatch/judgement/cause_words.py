@@ -100,7 +100,7 @@ def steps_against(cause: Cause) -> list[tuple[str, str]]:
 
 def _proposal_text(cpus: CpuSet) -> str:
     listed = cpu_list_argument(cpus)
-    words = f"   one thread on each of {len(cpus)} cores below one last-level cache" if len(cpus) > 1 else ""
+    words = f"   one thread on each of {len(cpus)} cores that share a last-level cache" if len(cpus) > 1 else ""
     return f"--cpus {listed}{words if len(listed) < _LONG_LIST else ''}"
 
 

@@ -1,7 +1,7 @@
 """Group the findings of a verdict by cause: by the action that settles them, or by their culprit.
 
 Every finding that fails or warns, and every unknown that blocks, belongs to exactly one cause. No two causes share a
-step of a fix. A fix settles a finding if it removes all of its culprits that matter.
+step of a fix. A fix settles a finding if the fix removes all of the finding's culprits that matter.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _has_commands(group: _Group) -> bool:
 def _is_of_fixed_irq(group: _Group) -> bool:
     """Return whether the group is about an interrupt that cannot be moved before the next boot.
 
-    It is not merged with a group that has commands, because these would be shown as its remedy.
+    Such a group is not merged with groups that have commands, because the commands would be shown as its remedy.
     """
     return not _has_commands(group) and any(isinstance(key, tuple) and key[0] == Kind.IRQ for key in group.culprits)
 

@@ -38,7 +38,10 @@ class TakenShares(NamedTuple):
 
 
 def taken_limits(takers: str, prefix: str = "") -> tuple[Limit, Limit]:
-    """Return the limits of the share of a target CPU above which `takers` warn and fail; keys begin with `prefix`."""
+    """Return limits on the share of a target CPU that `takers` may take, for warnings and failures.
+
+    Their keys begin with `prefix`.
+    """
     share = f"share of a target CPU that {takers} may take"
     return (
         Limit(
@@ -51,7 +54,7 @@ def taken_limits(takers: str, prefix: str = "") -> tuple[Limit, Limit]:
 
 
 def blocking_limit(key: str, name: str) -> Limit:
-    """Return a limit of half of the budget for a share of a target CPU."""
+    """Return a limit on a share of a target CPU: half of the budget."""
     return Limit(
         *(key, name, BLOCKS_AT * DEFAULT_MAX_CV, "share"),
         reason="half of the budget: sessions with and without it would differ by that much",
@@ -256,7 +259,7 @@ def share_while_calibrating(case: Case, cpu: int) -> float | None:
 
 
 def shares_while_calibrating(case: Case) -> dict[int, float | None]:
-    """Return the share that other threads used by target CPU, in order; None if it was not observed."""
+    """Return by target CPU, in order, the share that other threads used; None if it was not observed."""
     cpus = sorted(case.target)
     if case.calibrated is None and case.under_load is None:
         return dict.fromkeys(cpus)

@@ -64,7 +64,7 @@ def sum_of_slices(slices: Sequence[Slice]) -> Measured | None:
 def spin_obstacle(interval: Interval, cpu: int) -> ProbeState | None:
     """Return why the probe may not spin on the CPU, or None if it may.
 
-    It may not if the CPU is busy, or a sibling: that CPU shares the core, so its work would be slowed down.
+    A busy sibling is an obstacle too: it shares the core, so its work would be slowed down.
     """
     if cpu not in (interval.after.online.online or {cpu}):
         return ProbeState.OFFLINE

@@ -1,6 +1,6 @@
-"""The actions of a fix as data. Each renders the shell commands that do it and that undo it exactly.
+"""The actions of a fix as data. Each action renders shell commands that do it, and others that undo it exactly.
 
-Both are idempotent: running the commands twice has the same effect as running them once.
+Running any of these commands twice has the same effect as running it once.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class StopEvents(Struct, frozen=True):
 class SwitchSwapOff(Struct, frozen=True):
     """All swap to switch off; undo enables `areas` (path, priority) again.
 
-    The kernel chose a priority below 0, so undo does not set it. Without areas, there is no undo.
+    A priority below 0 was chosen by the kernel, so undo does not set it. Without areas, there is no undo.
     """
 
     areas: tuple[tuple[str, int], ...] = ()

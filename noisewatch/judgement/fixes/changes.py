@@ -26,7 +26,7 @@ def changes_of(action: Action) -> Sequence[Change] | None:
     """Return the changes in order, or None for an action that tune leaves to the user.
 
     Tune does not move, stop or reprioritize processes, switch swap off, take CPUs offline, or (unless requested with
-    --set) change address randomization. Thread changes lack the start times, which are filled in when they are read.
+    --set) change address randomization. Thread changes lack start times: these are filled in when the threads are read.
     """
     changes = _unchecked_changes(action)
     return changes if changes is not None and all(map(_is_fix, changes)) else None

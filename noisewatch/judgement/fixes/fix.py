@@ -40,7 +40,7 @@ class Fix(Struct, frozen=True):
 
     @property
     def undo(self) -> str | None:
-        """The commands that restore the current values, or None if one is unknown."""
+        """The commands that restore the current values, or None if not all can be restored."""
         return _join_commands([action.undo for action in reversed(self.actions)], "; ")
 
     @property
@@ -98,7 +98,7 @@ def write_for_good(*writes: Write, about: str = "") -> Fix:
 
 
 def merge_arguments(wanted: Iterable[str | None]) -> str:
-    """Return all kernel arguments in one line, with the values of equal arguments joined."""
+    """Return all kernel arguments in one line, with the values of arguments of one name joined."""
     parts_by_name: dict[str, dict[str, None]] = {}
     for argument in (word for line in wanted if line for word in line.split()):
         name, sign, value = argument.partition("=")

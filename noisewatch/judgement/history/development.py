@@ -251,7 +251,7 @@ def difference_words(changed: Sequence[FactDifference]) -> list[str]:
 def attribution_words(move: FigureMove) -> str:
     """Return which facts changed between the last entry before the move and the first after it.
 
-    Facts that may have changed, as only one of the two entries has them, are named too.
+    Facts that only one of the two entries has may have changed, and are named too.
     """
     if not move.has_facts:
         return FACTS_UNKNOWN

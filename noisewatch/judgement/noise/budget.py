@@ -17,8 +17,8 @@ ALONE = "interruptions"  # the key of noise floors for interruptions alone
 class NoiseFloor(Struct, frozen=True):
     """The predicted noise of samples of `sample_ns` on CPU `cpu`. Shares are of the mean.
 
-    The worst sample is relative to the median: `max_expected` is the median prediction, `max_inflation` its 95th
-    percentile. `bounded`: the calibration was long enough to include the events that `samples` samples will meet.
+    The worst sample is relative to the median: `max_expected` is the median of the predictions, `max_inflation` their
+    95th percentile. `bounded`: the calibration was long enough to include the events that `samples` samples will meet.
     `chance` (0 to 1) is the probability that such samples stay within the budget; None if the floor is extrapolated.
     """
 
@@ -67,7 +67,7 @@ class Budget(Struct, frozen=True):
         return chance is not None and chance <= 1 - self.least_chance
 
     def is_exceeded_by(self, floor: NoiseFloor) -> bool:
-        """Return whether samples are unlikely to stay within the budget, or one of them probably takes longer."""
+        """Return whether samples are unlikely to stay within the budget, or one sample probably takes too long."""
         is_inflated = self.max_inflation is not None and floor.max_expected > self.max_inflation
         if floor.chance is None:
             return floor.cv_low > self.max_cv

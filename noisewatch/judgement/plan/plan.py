@@ -489,7 +489,7 @@ class Steps(Struct, frozen=True):
 
 
 def steps_for(proposal: Proposal) -> Steps:
-    """Return the fixes of all checks of isolation, interrupts and kernel work for the taken CPUs."""
+    """Return the fixes of all checks of isolation, interrupts and kernel work for the reserved CPUs."""
     case = proposal.reserved_case
     steps: list[Step] = []
     unknown_by_id: dict[str, str] = {}

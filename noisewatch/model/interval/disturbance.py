@@ -208,8 +208,9 @@ def counts_of(interval: Interval, kind: Kind) -> Mapping[int, int]:
 def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     """Yield the quotas of processes that worked on the CPU.
 
-    The kernel counts stopped time only as a sum of all CPUs. On this CPU, it is limited to the time in which the
-    processes did not run there. Other processes may have run in that time, so the times of culprits may overlap.
+    The kernel counts stopped time only as a sum of all CPUs. On this CPU, the result is at most the time in
+    which the processes did not run there. Other processes may have run in that time, so the times of culprits may
+    overlap.
     """
     ran_ns: dict[Throttle, int] = defaultdict(int)
     for run in (*interval.runs_on(cpu), *interval.commands_on(cpu)):

@@ -116,7 +116,7 @@ class Stacking(Struct, frozen=True):
 class Placement(Struct, frozen=True, kw_only=True):
     """The placement of a command's threads in one repetition.
 
-    Threads with the most run time come first; `other_ns` is the sum of short-lived threads. `used_ns` is all CPU time
+    Threads with the most run time come first; `other_ns` is the run time of unlisted threads. `used_ns` is all CPU time
     of the command, or None if it was not given. `nodes` and `kinds` are the target CPUs' nodes and kinds of core; they
     contain None if one is unknown. `stopped_ns` is the time for which a signal had stopped a thread, by the looks.
 
