@@ -1,4 +1,4 @@
-"""The smallest difference of two means that a test detects, given the variation of samples."""
+"""The smallest difference between two means that a test detects, given the variation of samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TEST = "Welch's t-test, two-sided 5%, power 0.8"
 
 
 def smallest_change(cv: float, samples: int) -> float:
-    """Return the smallest relative difference of two means that `samples` samples each detect, by `TEST`.
+    """Return the smallest relative difference between two means of `samples` samples each that `TEST` detects.
 
     (t(1 - α/2) + t(power)) · CV · √(2/n), with 2n - 2 degrees of freedom. Infinite for fewer than two samples.
     """
@@ -23,7 +23,7 @@ def smallest_change(cv: float, samples: int) -> float:
 def samples_needed(cv: float, share: float) -> int | None:
     """Return the least number of samples for which `smallest_change` is at most `share`; None above `MOST_SAMPLES`.
 
-    The factor falls with the number of samples: the factor at `MOST_SAMPLES` gives a start that is too low by a few.
+    The factor falls with the number of samples, so the factor at `MOST_SAMPLES` gives a start that is a few too low.
     """
     fewest = 2 * (detection_factor(2 * MOST_SAMPLES - 2) * cv / share) ** 2
     if fewest > MOST_SAMPLES:

@@ -163,7 +163,7 @@ def _spread(nodes: set[int | None], distances: MemoryNodes) -> int:
 
 
 def _are_unequal(cores: Cores) -> bool:
-    """Return whether some cores are stronger than others, by more than counts as alike."""
+    """Return whether some cores are stronger than others by more than `ALIKE`."""
     parts = zip(*(core.strength for core in cores), strict=True)
     return any(1 - min(part) / max(part) > ALIKE.value for part in parts if max(part))
 

@@ -6,8 +6,8 @@ On x86 since Linux 5.19, this is the mean clock of the CPU up to its last tick (
 CPU is interrupted to read it. For a CPU that is idle, or has no tick (nohz_full), and on other architectures, it is
 the clock that the driver requested (arch/x86/kernel/cpu/aperfmperf.c). So only looks within the repetition count, and
 only CPUs that have a tick and on which tasks ran throughout. Sources that would interrupt the CPU (the registers
-themselves, perf's counters) are not read. In most virtual machines there is no such file: `not_watched` reports that, and the
-calibrations at both ends show a change that lasts.
+themselves, perf's counters) are not read. In most virtual machines there is no such file: `not_watched` reports that,
+and the calibrations at both ends show a change that lasts.
 """
 
 from __future__ import annotations
