@@ -26,8 +26,8 @@ _NO_DATE = "the file does not contain its end (metadata: date)"
 _NO_LENGTH = "the file does not contain its duration (metadata: duration)"
 _NOT_WATCHED = "it did not run while the command was watched"
 _CLOCKS_MOVED = "the clock was set, or the machine slept, meanwhile: cannot tell when it ran"
-_NO_LOOKS = "the machine was not read before or after it"
-_MOVED = "{} moved to another memory node or kind of core: cannot tell whether during this run"
+_NO_LOOKS = "the machine was not read before or after this run"
+_MOVED = "{} moved to another memory node or kind of core: cannot tell whether it did so during this run"
 _MATTERS = 0.1  # share of a run's length: a thread that used as much may have been measured
 
 

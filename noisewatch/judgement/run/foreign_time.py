@@ -32,7 +32,7 @@ _WAITED = "another task: the command waited for its CPU"
 _TOO_COARSE = "this kernel counts the time of CPUs in ticks, which miss tasks that run between two ticks"
 _UNSETTLED = (
     "{} on the target CPUs were not the command's, but the counts may be off by {}: the repetition is too short for "
-    "them (the kernel's trace is exact)"
+    "these counts (the kernel's trace is exact)"
 )
 _WAS_ELSEWHERE = "the command ran on CPUs other than the target CPUs for {}"
 _MAY_HAVE_LEFT = "the command set its affinity to {}: cannot tell how long it ran on CPUs other than the target CPUs"

@@ -39,7 +39,7 @@ _QUOTA = "cannot tell whether the CPU quota of {} stopped it"
 _GROUPS = "cannot tell whether a CPU quota stopped it: {}"
 _FROZEN = "cannot tell whether its control group was frozen: {}"
 _SWAPPED = "cannot tell whether pages were swapped"
-_NO_LOOK = "the machine was not read before and after it"
+_NO_LOOK = "the machine was not read before and after the repetition"
 
 
 def hard_reasons(repetition: Repetition) -> list[RunReason]:

@@ -13,7 +13,7 @@ _UNREPORTED = "the kernel does not report it while a command runs"
 _TICKLESS = "without a tick (nohz_full) the kernel does not measure it while a command runs"
 _CALIBRATED = "the calibrations at both ends show a change that lasts"
 _NOT_CALIBRATED = "there was no calibration before and after the run"
-_NO_OPENING = "there was no calibration before the run to compare it with"
+_NO_OPENING = "there was no calibration before the run for comparison"
 _NO_CLOCK = "the opening calibration did not measure it"
 
 

@@ -186,7 +186,7 @@ def _pinned_reason(threads: Sequence[Task]) -> str:
         return "of the kernel"
     if any(task.has_deadline for task in threads):
         return "scheduled by deadline"
-    return "inherited by all other processes" if threads[0].pid in INIT else "of noisewatch"
+    return "all other processes inherit the affinity" if threads[0].pid in INIT else "of noisewatch"
 
 
 def _own_remedy(case: Case) -> Remedy:

@@ -87,7 +87,7 @@ def test_an_immovable_process_next_to_movable_ones_is_counted() -> None:
     tasks = (_task(900), _task(901), replace(_task(902), is_bound=True), _task(1))
     remedy = _remedy(_culprit(900, 901, 902, 1), _machine_with(*tasks))
     assert "902" not in dict(commands_of(remedy.fix))["now"]
-    assert "2 of them cannot be moved (bound by the kernel, inherited by all other processes)." in remedy.said
+    assert "2 of them cannot be moved (bound by the kernel, all other processes inherit the affinity)." in remedy.said
 
 
 @pytest.mark.parametrize(
