@@ -322,7 +322,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
         return others - self.siblings or others
 
     def unread_reason(self, *paths: str) -> str:
-        """Return why the first unread of the paths could not be read, else a path below them, else a folder above."""
+        """Return why the first unread path could not be read, else a path below one, else a folder above one."""
         reasons = self.snapshot.reason_by_path
         exact = next((path for path in paths if path in reasons), None)
         known = exact or _first_below(paths, self._unread_paths) or _first_above(paths, reasons)

@@ -78,7 +78,7 @@ class Proposal(Struct, frozen=True):
         return frozenset(node for _, node in nearest[:1])
 
     def unread_reason(self, *paths: str) -> str:
-        """Return why the first unread of the paths could not be read, else a path below them, else a folder above."""
+        """Return why the first unread path could not be read, else a path below one, else a folder above one."""
         snapshot = replace(self.case.snapshot, reason_by_path=self.readings.reason_by_path)
         return replace(self.case, snapshot=snapshot).unread_reason(*paths)
 

@@ -49,8 +49,7 @@ def is_explained_by(label: str, rate_per_s: float, irqs: Iterable[tuple[Irq, flo
 def explained_ns(interval: Interval, cpu: int, softirq_ns: int) -> float:
     """Return the part of `softirq_ns` that the CPU's own device interrupts explain.
 
-    For each kind of device, it is 100 µs per interrupt, but at most the time of its softirqs, in proportion to their
-    number.
+    For each kind of device, this is at most 100 µs per interrupt, and the kind's part of `softirq_ns` by number.
     """
     by_kind = _work(_counts(interval, cpu))
     return sum(
