@@ -1,8 +1,8 @@
 """The CPU time that other work takes from a benchmark on a target CPU: sample and calibration, weighted by length.
 
 The calibration's loops have the benchmark's priority, so the time that they lost outranks time that other work used
-without competition. A thread that got hardly any time against the loops (SCHED_IDLE, nice 19, a group of low weight)
-counts with the time that it got, whatever the reason.
+without competition. Of a thread that got hardly any time against the loops (SCHED_IDLE, nice 19, a group of low
+weight), only the time that it got counts, whatever the reason.
 
 The kernel's trace contains everything that ran during the calibration. Without a trace, only these are known: threads
 that exist before and after it; ended threads, by their parents' counters, if the loops measure their loss; and device

@@ -268,7 +268,7 @@ def _trouble(fields: Json) -> str | None:
         raise Malformed("the state of a spinner", state)
     return {
         DONE: None,
-        "refused": f"the kernel refused to pin to it ({_error_text(error)})",
+        "refused": f"the kernel refused to pin the loop to it ({_error_text(error)})",
         "no-priority": f"the kernel refused real-time priority ({_error_text(error)})",
         "moved": "it went offline, or its spinner's affinity was changed, during the calibration",
         "failed": f"the command {_command_trouble(error)}",

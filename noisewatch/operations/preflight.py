@@ -174,7 +174,10 @@ def name_reasons(verdict: Verdict) -> str:
 
 
 def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
-    """Take the lock and return a verdict, which contains the lock of another process that took it first."""
+    """Take the lock, if any, and return the verdict.
+
+    If another process took the lock meanwhile, a stable verdict is judged again with that lock.
+    """
     if lock is not None:
         lock.take()
     verdict = run.verdict()

@@ -46,7 +46,7 @@ def test_gaps_are_parsed_into_columns() -> None:
 @pytest.mark.parametrize(
     ("state", "error", "reason"),
     [
-        ("refused", 22, "refused to pin to it (invalid argument)"),
+        ("refused", 22, "refused to pin the loop to it (invalid argument)"),
         ("no-priority", 1, "the kernel refused real-time priority (operation not permitted)"),
         ("moved", 0, "went offline"),
         ("running", 0, "stopped early"),

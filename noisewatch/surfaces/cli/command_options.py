@@ -386,7 +386,7 @@ def _fill_history(parser: ArgumentParser) -> None:
         metavar="accept",
         nargs="?",
         choices=("accept",),
-        help="make the current machine the new baseline (fails if the history has no entry)",
+        help="make the current machine the new baseline (fails if the history has no entry for it)",
     )
     history = option_group(parser, "history")
     history.value("--why TEXT", "reason to store with `accept`")

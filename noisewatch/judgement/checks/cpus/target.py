@@ -82,7 +82,9 @@ def target_cpu_unusable(case: Case) -> Answer:
             own = name_cpus(case.snapshot.own_affinity or ())
             return unknown(f"{online.renumbered}; the container has {own}, not {name_cpus(outside)}")
         number = f" ({online.renumbered})" if online.renumbered is not None else ""
-        return not_applicable(f"{listed}: online by {online.source}{number}; pinning is tried on a live machine only")
+        return not_applicable(
+            f"{listed}: online according to {online.source}{number}; pinning is tried only on a live machine"
+        )
     if trial.granted is None:
         return graded.fails(f"cannot be pinned to {listed}: {trial.reason}", cpus=case.target)
     refused = case.target - trial.granted

@@ -148,7 +148,7 @@ def disk_array_rebuilds(case: Case) -> Answer:
 
 
 def _stop(checked: tuple[str, ...]) -> Fix | None:
-    """Return the fix that stops array checks, or None without any. Rebuilds are not stopped."""
+    """Return the fix that stops array checks, or None if there are none. Rebuilds are not stopped."""
     if not checked:
         return None
     return Fix((write_all("idle", {f"/sys/block/{name}/md/sync_action": "check" for name in checked}),))

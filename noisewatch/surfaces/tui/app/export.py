@@ -25,7 +25,7 @@ from noisewatch.surfaces.tui.state.irq_table import disturbs_target
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import is_same
-from noisewatch.units import short_duration, short_rate, short_seconds, short_share
+from noisewatch.units import describe_count, short_duration, short_rate, short_seconds, short_share
 
 
 def pictures_of(svg: str) -> dict[str, str | bytes]:
@@ -282,7 +282,8 @@ def _scripts(frame: Frame) -> dict[str, str]:
     headings = [_heading(frame, number) for number in range(1, len(frame.causes) + 1)]
     headed_causes = list(zip(headings, frame.causes, strict=True))
     names = {pid: name for cause in frame.causes for pid, name in cause.names}
-    about = f"{frame.machine}; {name_cpus(frame.target)}; {len(headed_causes)} causes, as the monitor showed them"
+    causes = describe_count(len(headed_causes), "cause")
+    about = f"{frame.machine}; {name_cpus(frame.target)}; {causes}, as shown by the monitor"
     fixable = [(heading, cause) for heading, cause in headed_causes if cause.command is not None]
     by_hand = [(heading, cause) for heading, cause in headed_causes if cause.command is None]
     undo_commands = [(heading, cause.undo) for heading, cause in reversed(fixable)]

@@ -152,7 +152,7 @@ def _labels(span: _Span, tall: int, glyphs: Glyphs) -> Mapping[int, str]:
 
 
 def _references(model: ScreenModel, span: _Span, tall: int, axis: TimeAxis, glyphs: Glyphs) -> Mapping[int, str]:
-    """Return the reference lines by row, with their names; they are drawn only in columns without a clock."""
+    """Return the reference lines, with their names, by row; they show only where the clock's line leaves blanks."""
     dash, names = "┄" if glyphs.has_braille else "-", dict[int, list[str]]()
     for name, khz in (("highest", highest_khz(model)), ("base", base_khz(model))):
         if khz is not None:

@@ -180,7 +180,7 @@ def _unmoved_text(model: ScreenModel, row: IrqRow) -> str:
     reports = [model.irqs.affinity_span(setting, model.number) for setting in row.settings]
     latest = max((report for report in reports if report is not None), key=lambda report: report.at_ns, default=None)
     if latest is None or None in reports:
-        return "unknown: its affinity was not recorded then"
+        return "unknown: its affinity was not recorded at that time"
     for_s = (model.frame.taken_at_ns - latest.at_ns) / 1e9
     if any(report.is_less for report in reports if report is not None):
         return f"unknown for {short_seconds(for_s)}: the kernel no longer reports where it goes"
