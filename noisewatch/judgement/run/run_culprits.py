@@ -105,7 +105,7 @@ _OF_EVENTS: Mapping[ReasonKind, str] = {
     ReasonKind.THROTTLED: "Cool the processor, or set a lower clock that it can sustain.",
     ReasonKind.SWAPPED: "Free memory before the series, or switch swap off.",
     ReasonKind.OFFLINE: "Keep the target CPUs online for the whole series.",
-    ReasonKind.CLOCK_LOWERED: "Set a clock that the processor can sustain under this load (governor, turbo, power limits).",
+    ReasonKind.CLOCK_LOWERED: "Set a clock that the processor sustains under load (governor, turbo, power limits).",
     ReasonKind.CLOCK_STEPPED: "Stop the program that sets the clock: a daemon that slews it (chrony) disturbs nothing.",
     ReasonKind.SUSPENDED: "Keep the machine awake: systemd-inhibit --what=sleep noisewatch run …",
     ReasonKind.PAUSED: "Ask the owner of the host what pauses the virtual machine: snapshots, backups, live migration.",
