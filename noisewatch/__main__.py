@@ -11,7 +11,7 @@ _YOUNG_OBJECTS = 50_000  # the collector starts at this number: imports create m
 
 
 def run() -> None:
-    """Run the command line as the program. SIGTERM ends it in order, like Ctrl-C, unless it is ignored."""
+    """Run the command line as the program. SIGTERM, unless it is ignored, ends it cleanly, like Ctrl-C."""
     ended: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:

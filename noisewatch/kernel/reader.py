@@ -196,7 +196,7 @@ def hides_content(error: Unreadable, folder: str) -> bool:
 _Bytes = bytes  # Reader has a method of this name
 _Content = bytes | Unreadable
 
-NOT_ASKED = "not read while a benchmark may run: it would interrupt the CPU"
+NOT_ASKED = "not read while a benchmark may run: reading it would interrupt the CPU"
 
 
 class Spared(Struct, frozen=True):

@@ -368,7 +368,7 @@ class LoadBeside:
         places = list(islice(cycle(cpus), count or len(cpus)))
         self._busy = stack.enter_context(busy_processes(places))
         where = name_cpus(frozenset(self._busy.cpus))
-        listener.on_remark(f"calibrating again, next to {_processes(len(self._busy.cpus))} on {where}")
+        listener.on_remark(f"calibrating again, alongside {_processes(len(self._busy.cpus))} on {where}")
         if len(self._busy.cpus) < len(places):
             listener.on_remark(f"{_processes(len(places) - len(self._busy.cpus))} could not be pinned to their CPUs")
 

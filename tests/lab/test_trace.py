@@ -18,7 +18,7 @@ _DISK = "while :; do dd if=/dev/sda of=/dev/null bs=4k count=500 iflag=direct 2>
 def _trace(lab: Lab, seconds: int) -> dict[int, dict[str, Any]]:
     answer = json.loads(lab.do(f"noisewatch trace --duration {seconds} --format json"))
     assert (answer["by"], answer["reason"]) == ("trace", None)
-    assert answer["untold"] == ["the senders of IPIs (since Linux 6.3)"]
+    assert answer["untold"] == ["the senders of IPIs (since Linux 6.4)"]
     return {cpu["cpu"]: cpu for cpu in answer["cpus"]}
 
 

@@ -164,7 +164,7 @@ _NOISES = {  # events of the osnoise tracer, written when an interruption ends
     "osnoise/softirq_noise": (Kind.SOFTIRQ, "vector"),
     "osnoise/nmi_noise": (Kind.NMI, None),
 }
-_SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 6.3
+_SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 6.5 and 6.4
 BIRTHS = "task/task_newtask"  # written by the thread that starts a thread or a process
 ESSENTIAL = (_SWITCH,)
 ON_TARGET = (_SWITCH, _WAKE, _NMI, _EXPIRE, *(name for pair in _FRAMED for name in pair))
@@ -179,7 +179,7 @@ _EVENTS_BY_COVERAGE = {
     INTERRUPTS[1]: ("irq/softirq_entry", "osnoise/softirq_noise"),
     INTERRUPTS[2]: ("irq_vectors/call_function_single_entry", "ipi/ipi_entry", "osnoise/irq_noise"),
     "NMIs": (_NMI, "osnoise/nmi_noise"),
-    "the senders of IPIs (since Linux 6.3)": ON_ALL,
+    "the senders of IPIs (since Linux 6.4)": ON_ALL,
 }
 
 

@@ -184,7 +184,7 @@ def test_under_load_this_host_is_calibrated_twice_and_the_recording_replays_both
     live = run(*options, "--duration", "0.5", "--record", file, "--history", history)
     assert live.status == 0
     assert live.json["noise_floor_drift"]["changes_seen"] == 7
-    assert "calibrating again, next to 1 busy process on CPU" in live.err
+    assert "calibrating again, alongside 1 busy process on CPU" in live.err
     loaded = live.json["under_load"]
     assert (loaded["processes"], len(loaded["cpus"])) == (1, 1)
     assert 0 < loaded["busy_share"] <= 1

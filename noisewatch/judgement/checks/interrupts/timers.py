@@ -33,7 +33,7 @@ from noisewatch.model.interval.disturbance import (
     kind_of_row,
 )
 from noisewatch.model.interval.interval import Interval
-from noisewatch.units import NS_PER_S, describe_ns
+from noisewatch.units import NS_PER_S, describe_count, describe_ns
 
 _MIN_BUSY_NS = 300_000_000  # thirty ticks of 10 ms, the unit of /proc/stat
 
@@ -115,7 +115,7 @@ def tick_not_stopped(case: Case) -> Answer:
     if reason is not None:
         return unknown(reason)
     worst = max(rate_by_cpu.values())
-    text = f"{worst:.0f} timer interrupts per busy second"
+    text = f"{describe_count(round(worst), 'timer interrupt')} per busy second"
     if not case.target <= promised:
         text += f" ({name_cpus(case.target - promised)}: not nohz_full)"
     judged = max((rate for cpu, rate in rate_by_cpu.items() if cpu in promised), default=None)

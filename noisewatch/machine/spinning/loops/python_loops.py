@@ -229,7 +229,7 @@ def lock_memory(most_needed: Words) -> None:
     """Lock this process's memory against paging, or only `most_needed` if that is not allowed.
 
     The kernel reports in /proc/self/status what is locked. The first import of ctypes takes longer than everything
-    else: `host.py` does it once for all spinners.
+    else, so `hosting.py` does it once for all spinners.
     """
     import ctypes
 

@@ -160,11 +160,11 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
     rows = []
     for move in sorted(moves_of(model, row), key=lambda irq_move: -irq_move.at_ns)[:_MOST_MOVES]:
         ago = ((model.frame.taken_at_ns if model.frame is not None else move.at_ns) - move.at_ns) / 1e9
-        what = "came to CPU {}, was on CPU {}" if move.is_effective else "may go to CPU {}, was allowed on CPU {}"
+        what = "from CPU {1} to CPU {0}" if move.is_effective else "may go to CPU {0} instead of CPU {1}"
         at = model.wall_clock(move.at_ns)
         irq = f"IRQ {move.label} " if len(row.settings) > 1 else ""
         when = f"{at}, {ago:.0f} s ago" if at is not None else f"{ago:.0f} s ago"
-        by = f", by {move.balancer}?" if move.balancer is not None else ""
+        by = f", perhaps by {move.balancer}" if move.balancer is not None else ""
         rows.append(fact_row("moved", f"{irq}{what.format(move.after, move.before)} ({when}){by}", "strong"))
     return rows or [fact_row("moved", _unmoved_text(model, row))]
 

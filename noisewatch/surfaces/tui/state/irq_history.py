@@ -323,7 +323,7 @@ def describe_moves(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:
 def _sentence(move: IrqMove) -> str:
     irq = f"IRQ {move.label}{f' ({move.name})' if move.name else ''}"
     before, after = name_cpus(cpus_in(move.before)), name_cpus(cpus_in(move.after))
-    by = f", by {move.balancer}?" if move.balancer is not None else ""
+    by = f" (by {move.balancer}?)" if move.balancer is not None else ""
     if move.is_effective:
-        return f"{irq} came to {after}, was on {before}{by}"
-    return f"{irq} may now go to {after}, was allowed on {before}{by}"
+        return f"{irq} moved from {before} to {after}{by}"
+    return f"{irq} may now go to {after} instead of {before}{by}"

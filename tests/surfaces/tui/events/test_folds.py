@@ -131,11 +131,11 @@ def test_the_command_of_an_irq_event_is_that_of_the_same_irq() -> None:
     cause = CauseLine((("now", "echo 0 | sudo tee /proc/irq/205/smp_affinity_list"),), ("device-interrupts-on-target",))
     model = model_of(frame(2, second=1), frame(2, second=2, causes=(cause,)))
     model.go_to(Screen.EVENTS)
-    model.log.add(Event(2 * SECOND_NS, EventKind.IRQ, "IRQ 20 came to CPU 1, was on CPU 0", 1))
+    model.log.add(Event(2 * SECOND_NS, EventKind.IRQ, "IRQ 20 moved from CPU 0 to CPU 1", 1))
     assert command_to_copy(model) == (None, "no command to copy: no fix is known for this event")
-    model.log.add(Event(2 * SECOND_NS, EventKind.IRQ, "IRQ 205 (eth0) came to CPU 1, was on CPU 0", 1))
+    model.log.add(Event(2 * SECOND_NS, EventKind.IRQ, "IRQ 205 (eth0) moved from CPU 0 to CPU 1", 1))
     assert command_to_copy(model)[0] == "echo 0 | sudo tee /proc/irq/205/smp_affinity_list"
-    assert "IRQ 20 came to CPU 1" in screen_text(model).partition("also then")[2]
+    assert "IRQ 20 moved from CPU 0 to CPU 1" in screen_text(model).partition("also then")[2]
 
 
 def test_the_title_counts_the_events_and_their_lines() -> None:

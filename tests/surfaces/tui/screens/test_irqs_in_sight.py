@@ -184,18 +184,19 @@ def test_the_cost_of_an_irq_includes_its_likely_softirqs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("balancer", "expected"), [(None, "(1 s ago)"), ("irqbalance (pid 812)", "(1 s ago), by irqbalance (pid 812)?")]
+    ("balancer", "expected"),
+    [(None, "(1 s ago)"), ("irqbalance (pid 812)", "(1 s ago), perhaps by irqbalance (pid 812)")],
 )
-def test_the_balancer_that_may_have_moved_an_irq_has_a_question_mark(balancer: str | None, expected: str) -> None:
+def test_the_balancer_that_may_have_moved_an_irq_is_named(balancer: str | None, expected: str) -> None:
     model = _model(4, seconds=3)
     settings = tuple(replace(irq, effective="2") if irq.label == "301" else irq for irq in model.irqs.settings.values())
     first = model.history.frame(0)
     model.add(replace(first, taken_at_ns=4_000_000_000, irq_settings=settings, irq_balancer=balancer))
     model.add(replace(first, taken_at_ns=5_000_000_000, irq_settings=None))
     assert _labels_after_filter(model, "301") == ["301"]
-    assert f"moved     came to CPU 2, was on CPU 1 {expected}  " in " ".join(framed_lines(model))
+    assert f"moved     from CPU 1 to CPU 2 {expected}  " in " ".join(framed_lines(model))
     event = next(event.text for event in model.log.events if "301" in event.text)
-    assert event.endswith("came to CPU 2, was on CPU 1" + (f", by {balancer}?" if balancer else ""))
+    assert event.endswith("moved from CPU 1 to CPU 2" + (f" (by {balancer}?)" if balancer else ""))
 
 
 def test_a_copied_tree_has_neither_rates_nor_moves() -> None:

@@ -144,7 +144,7 @@ def test_a_move_is_shown_with_its_age_and_its_cpus() -> None:
     model = _model_with_move("3", at=4, frames=15)
     lines = _rows(model, 120, 34)
     assert "11 s, 1→3" in _row(lines, "205")
-    assert any("moved     came to CPU 3, was on CPU 1 (11 s ago)" in line for line in lines)
+    assert any("moved     from CPU 1 to CPU 3 (11 s ago)" in line for line in lines)
 
 
 def test_before_a_move_the_earlier_cpu_is_shown() -> None:

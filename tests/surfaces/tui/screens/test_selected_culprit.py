@@ -51,7 +51,7 @@ def test_the_panel_of_an_irq_shows_affinity_last_move_and_cost(screen: Screen) -
     text = _screen_text(model, screen)
     assert "IRQ 205 · eth0-TxRx-3 · Card (eth0)" in text
     assert "CPU 3   may go to CPU 0-3   it can be moved" in text
-    assert "came to CPU 3, was on CPU 1 (1 s ago)" in text
+    assert "from CPU 1 to CPU 3 (1 s ago)" in text
     assert "90 ms/s of CPU 3 (9.0%)   41 200/s" in text
     assert "median 45 ms/s, max 90 ms/s in 4 intervals, present for 2 intervals" in text
 

@@ -28,7 +28,7 @@ from tests.written import Files, WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
 _MOVED = {"/proc/irq/24/smp_affinity_list": "1\n", "/proc/irq/24/effective_affinity_list": "1\n"}
-_MOVE_TEXT = "IRQ 24 (eth0-rx-0) came to CPU 1, was on CPU 0"
+_MOVE_TEXT = "IRQ 24 (eth0-rx-0) moved from CPU 0 to CPU 1"
 
 
 class _LiveMachine(WrittenMachine):
@@ -123,7 +123,7 @@ def test_rows_are_listed_even_if_no_affinity_can_be_read(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("without_effective", "expected"),
-    [(False, _MOVE_TEXT), (True, "IRQ 24 (eth0-rx-0) may now go to CPU 1, was allowed on CPUs 0-1")],
+    [(False, _MOVE_TEXT), (True, "IRQ 24 (eth0-rx-0) may now go to CPU 1 instead of CPUs 0-1")],
 )
 def test_a_moved_irq_is_the_same_event_live_and_in_a_replay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_effective: bool, expected: str
@@ -162,14 +162,14 @@ def test_before_the_oldest_kept_move_moves_are_unknown() -> None:
     model.go_to_number(2)
     assert "moved     unknown: only its last moves are kept" in _facts_text(model)
     model.go_to_number(4)
-    assert "came to CPU 4, was on CPU 3" in _facts_text(model)
+    assert "from CPU 3 to CPU 4" in _facts_text(model)
 
 
 def test_the_moves_of_a_removed_driver_are_shown_only_at_their_time() -> None:
     moved, other = (_setting(effective="5"),), (replace(_setting(effective="7"), name="nvme0q1"),)
     model = _settings_over_time((_setting(),), moved, other, ())
     model.go_to_number(1)
-    assert "came to CPU 5, was on CPU 1" in _facts_text(model)
+    assert "from CPU 1 to CPU 5" in _facts_text(model)
     model.go_to_number(2)
     assert "moved     unknown before this snapshot" in _facts_text(model)
 
@@ -177,7 +177,7 @@ def test_the_moves_of_a_removed_driver_are_shown_only_at_their_time() -> None:
 @pytest.mark.parametrize("unknown", [None, ""])
 def test_a_move_is_relative_to_the_last_known_affinity(unknown: str | None) -> None:
     model = _settings_over_time((_setting(),), (_setting(effective=unknown, allowed="5"),), (_setting(effective="5"),))
-    assert _irq_events(model) == ["IRQ 205 (eth0-TxRx-205) came to CPU 5, was on CPU 1"]
+    assert _irq_events(model) == ["IRQ 205 (eth0-TxRx-205) moved from CPU 1 to CPU 5"]
 
 
 def test_a_number_reused_by_another_driver_is_not_a_move() -> None:
@@ -192,7 +192,7 @@ def test_of_many_moves_those_to_target_cpus_are_logged_and_the_others_counted() 
     before = tuple(_setting(label, "0") for label in labels)
     after = tuple(_setting(label, "3" if label == "211" else "1") for label in labels)
     texts = _irq_events(_settings_over_time(before, after))
-    assert texts[0] == "IRQ 211 (eth0-TxRx-211) came to CPU 3, was on CPU 0"
+    assert texts[0] == "IRQ 211 (eth0-TxRx-211) moved from CPU 0 to CPU 3"
     assert texts[-1] == "4 more IRQs moved: 207, 208, 209, 210"
 
 
