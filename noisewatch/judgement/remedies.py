@@ -211,7 +211,7 @@ _LOCALS = (
         r"Performance monitoring|Perf |-Measurement|PMI|pmu|arm_spe|arm_trbe",
         "A hardware counter overflowed, as under a profiler: stop the profiler.",
     ),
-    (r"Machine check polls", "The kernel polls for corrected hardware errors: lengthen its interval."),
+    (r"Machine check polls", "The kernel polls for corrected hardware errors: lengthen the interval (check_interval)."),
     (r"Thermal|thermal_apic|cpu temp", "The processor throttles because it is too hot: cool it, or reduce its load."),
     (
         r"[Mm]achine check|Threshold APIC|Deferred Error|APIC error|(?:threshold|error)_apic|Hypervisor Maintenance",

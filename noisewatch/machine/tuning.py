@@ -79,7 +79,7 @@ class Settings:
         return frozenset(os.sched_getaffinity(tid))
 
     def set_affinity(self, tid: int, cpus: frozenset[int]) -> None:
-        """Pin the thread."""
+        """Restrict the thread to these CPUs."""
         os.sched_setaffinity(tid, cpus)
 
     def thread(self, tid: int) -> LiveThread:

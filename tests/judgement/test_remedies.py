@@ -221,7 +221,7 @@ def test_every_kind_has_a_remedy_and_its_commands_are_sound(kind: str, name: str
         ("local", "thermal_apic", "throttles"),
         ("local", "deferred_error_apic", "errors"),
         ("local", "spurious_apic", "no device sends it"),
-        ("local", "Machine check polls", "lengthen its interval"),
+        ("local", "Machine check polls", "lengthen the interval"),
         ("local", "Machine check exceptions", "errors"),
         ("local", "Posted-interrupt wakeup event", "virtual machine"),
         ("local", "Something new", "a per-CPU interrupt"),

@@ -125,7 +125,7 @@ class Placement(Struct, frozen=True, kw_only=True):
     migrations.
 
     If `traced_share` is set, times and moves are from a trace, which is certain for this share of the CPU time. If it
-    is None, they are from looks. `debuggers` are the pids and names of foreign debuggers that had stopped threads.
+    is None, they are from looks. `debuggers` are the ids and names of other processes' threads that trace its threads.
     """
 
     target: CpuSet

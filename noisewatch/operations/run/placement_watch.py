@@ -67,7 +67,7 @@ class ThreadSpreader:
         return SpreadThreads(self._pinned_count, dict(self._left_by_reason))
 
     def spread(self, look: CommandLook) -> list[SpreadThread]:
-        """Pin the threads in `look`, and return the changes; empty if all busy threads have a CPU."""
+        """Pin busy threads without a CPU of their own, as far as CPUs are free, and return the changes."""
         last, self._last = self._last, look.threads
         for tid in self._cpu_by_tid.keys() - look.threads.keys():
             del self._cpu_by_tid[tid]

@@ -102,7 +102,7 @@ def first_that_fits(texts: Sequence[str], width: int) -> str:
 
 def _shorten(text: str, room: int) -> str:
     """Return the text cut to `room` columns, with an ellipsis unless only blanks are cut off."""
-    if room < 1 or not text[room - 1 :].strip():
+    if room < 1 or text_width(text.rstrip()) <= room:
         return set_cell_size(text, room)
     return set_cell_size(text, room - 1) + "…"
 

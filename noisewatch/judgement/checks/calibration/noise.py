@@ -324,7 +324,7 @@ def fixed_work_unsteady(case: Case) -> Answer:
         _tail_share,
         _TAIL_PASSES,
         _TAIL_FAILS,
-        "1 block in 100 is {value:.1%} off the median on CPU {cpu}",
+        "1 block in 100 is at least {value:.1%} off the median on CPU {cpu}",
         _TOO_FEW_BLOCKS,
     )
     middle = grade_worst_cpu(

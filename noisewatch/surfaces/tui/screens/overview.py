@@ -269,9 +269,9 @@ _DOT_COLUMNS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # from the 
 
 
 def cell_rows(lines: Sequence[CpuLine], layout: Density, glyphs: Glyphs) -> list[Row]:
-    """Return rows of cells: one cell for each CPU, with its mark if it fits, or for several neighbours.
+    """Return rows of cells. A cell is one CPU, with its mark if it fits, or several neighbouring CPUs.
 
-    A shared cell shows its worst CPU, but a housekeeping CPU never hides a target CPU's noise.
+    A shared cell shows its worst CPU, or in braille two CPUs. A housekeeping CPU never hides a target CPU's noise.
     """
     groups = [lines[first : first + layout.cpus_per_cell] for first in range(0, len(lines), layout.cpus_per_cell)]
     rows: list[Row] = []
