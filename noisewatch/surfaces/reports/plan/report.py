@@ -207,6 +207,9 @@ def _unknown_checks(plan: Plan) -> Iterator[str]:
         yield f"{check}: {reason}"
 
 
+_SCRIPT = "Keeps other work off the CPUs of a benchmark, as `noisewatch tune` does without a script"
+
+
 def _script(plan: Plan) -> str:
     """Return the script, with comments on permanent settings, unknown checks, and how to start the benchmark."""
     steps = plan.steps
@@ -220,7 +223,7 @@ def _script(plan: Plan) -> str:
         "To run the benchmark:": [f"{line.about}: {line.command}" for line in plan.start_lines],
     }
     commands = script_steps((f"{step.check.id}: {step.about}", step.fix.now) for step in steps.now)
-    return script("Keeps everything else off the CPUs of a benchmark", _about(plan), commands, comments)
+    return script(_SCRIPT, _about(plan), commands, comments)
 
 
 def _undo_script(plan: Plan) -> str:

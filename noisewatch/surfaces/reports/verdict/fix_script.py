@@ -82,7 +82,7 @@ def fix_script(verdict: Verdict) -> str:
         "To do by hand:": [_about(finding, fix.persist) for finding, fix in lasting if not fix.now],
         "No command is known for:": [_about(finding, full_statement(finding.answer)) for finding in unfixable],
     }
-    return script("Fixes for what noisewatch found", _about_verdict(verdict), steps, comments, _names(verdict, fixes))
+    return script(FIXES.format("found"), _about_verdict(verdict), steps, comments, _names(verdict, fixes))
 
 
 def undo_script(verdict: Verdict) -> str:
@@ -106,6 +106,7 @@ def undo_script(verdict: Verdict) -> str:
     return script(RESTORES.format("fixes"), _about_verdict(verdict), steps, comments, _names(verdict, fixes))
 
 
+FIXES = "Fixes for what noisewatch {}, as `noisewatch tune` makes them without a script"
 RESTORES = "Restores what noisewatch read before the {}"
 REMOVE_ARGUMENTS = "If this was appended to the kernel command line, remove it and reboot:"
 NOT_UNDONE = "Not undone by this script:"
@@ -153,7 +154,7 @@ def script(
         "#!/bin/sh",
         f"# {what} (version {__version__}).",
         f"# {one_line(about)}",
-        "# It needs root, or sudo, and may be run twice. `noisewatch tune` needs no script.",
+        "# It needs root, or sudo, and may be run twice.",
     ]
     listed = {heading: [line for line in lines if line] for heading, lines in comments.items()}
     remarks = [

@@ -15,7 +15,7 @@ from noisewatch.judgement.terms import FOR_GOOD, label_of, tally
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CauseLine, CpuLine, CulpritLine, Frame, frame_fields
 from noisewatch.surfaces.drawing.tables import cell, code, prose, table
-from noisewatch.surfaces.reports.verdict.fix_script import NOT_UNDONE, RESTORES, script, script_steps
+from noisewatch.surfaces.reports.verdict.fix_script import FIXES, NOT_UNDONE, RESTORES, script, script_steps
 from noisewatch.surfaces.tui.draw.clock_facts import helpful_findings
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.event_list import fix_of, frame_of
@@ -288,7 +288,7 @@ def _scripts(frame: Frame) -> dict[str, str]:
     by_hand = [(heading, cause) for heading, cause in headed_causes if cause.command is None]
     undo_commands = [(heading, cause.undo) for heading, cause in reversed(fixable)]
     fix = script(
-        "Fixes for what noisewatch shows",
+        FIXES.format("shows"),
         about,
         script_steps((heading, cause.command) for heading, cause in fixable),
         {

@@ -135,7 +135,7 @@ class MonitorApp(App[None]):
 
     def _report_restart(self, reason: str) -> None:
         """Show and log the restart: data is missing until the sampler's next frame."""
-        self.model.notice = f"the sampler was restarted, because it ended: {reason}"
+        self.model.notice = f"the sampler ended and was restarted: {reason}"
         if self.model.newest is not None:
             at_ns, number = self.model.newest.taken_at_ns, self.model.history.count
             self.model.log.add(Event(at_ns, EventKind.MONITOR, self.model.notice, number))

@@ -251,10 +251,10 @@ def test_a_failed_sampler_is_restarted_and_reported(tmp_path: Path) -> None:
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: app.model.history.count == 3)
-        assert "the sampler was restarted, because it ended: boom" in lines_of(app)[-1]
+        assert "the sampler ended and was restarted: boom" in lines_of(app)[-1]
         assert app.model.trouble is None
         await pilot.press(key_of(Screen.EVENTS))
-        assert "monitor   the sampler was restarted, because it ended: boom" in " ".join(lines_of(app))
+        assert "monitor   the sampler ended and was restarted: boom" in " ".join(lines_of(app))
 
     with_monitor(steps, sampler_program(program))
     assert _start_count(tmp_path) == 2
