@@ -190,6 +190,11 @@ class JournalFile:
         except OSError as error:
             raise UsageError(f"{target}: {system_reason(error)}") from error
 
+    def forget(self) -> None:
+        """Remove the public file and empty the journal, in that order: a kill in between looks like no loss."""
+        self.publish(None)
+        self.clear()
+
     def clear(self) -> None:
         """Empty the journal: everything in it is restored."""
         os.ftruncate(self._file, 0)

@@ -44,10 +44,6 @@ def _timed(times_s: list[float]) -> Iterator[None]:
     times_s.append(time.monotonic() - began_s)
 
 
-def _ignore(changed: object) -> None:
-    """Ignore one outcome."""
-
-
 def main(count: int) -> None:
     """Print a line for each part: the median of several rounds, and the range."""
     planning_s: list[float] = []
@@ -61,9 +57,9 @@ def main(count: int) -> None:
             with _timed(planning_s):
                 plan = read_plan(CopiedTree(str(root)), PreflightOptions(), SilentListener())
             with _timed(tuning_s):
-                done = tune_host(plan, new_session(plan.verdict.case.target), _ignore, settings, journal)
+                done = tune_host(plan, new_session(plan.verdict.case.target), settings, journal)
             with _timed(restoring_s):
-                restore_host(_ignore, settings=settings, path=journal)
+                restore_host(settings=settings, path=journal)
     print(f"{count} CPUs, {len(done)} changes")
     for name, times_s in (("read, judge and plan", planning_s), ("tune", tuning_s), ("restore", restoring_s)):
         middle = statistics.median(times_s)

@@ -25,7 +25,7 @@ from noisewatch.kernel.system.tuning import ThreadChange
 from noisewatch.machine.tuning import Settings
 from noisewatch.operations.tuning.plan import PlannedChange, TuningPlan
 from noisewatch.operations.tuning.tune import failed, has_journal, new_session, restore_host, tune_host
-from noisewatch.operations.tuning.tuner import Changed, Outcome
+from noisewatch.operations.tuning.tuner import Outcome
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.tuning import plan_of
 from tests.lab.machine_state import differences, read_affinities, read_settings
@@ -83,11 +83,11 @@ class Killer:
         self._settings, self._affinities = read_settings(), read_affinities()
 
     def _tune(self, settings: Settings) -> None:
-        tune_host(self._plan, new_session(self._plan.verdict.case.target), _ignore, settings)
+        tune_host(self._plan, new_session(self._plan.verdict.case.target), settings)
 
     def _tune_and_restore(self) -> None:
         self._tune(Settings())
-        restore_host(_ignore)
+        restore_host()
 
     def kill_at_changes(self, name: str, step: int, is_before: bool = False, is_restoring: bool = False) -> Round:
         """Kill the process at its first change, then `step` changes later, until it ends without a kill."""
@@ -97,7 +97,7 @@ class Killer:
             if is_restoring:
                 self._tune(Settings())
             dying = DyingSettings(result.kills * step + 1, is_before)
-            work = partial(restore_host, _ignore, settings=dying) if is_restoring else partial(self._tune, dying)
+            work = partial(restore_host, settings=dying) if is_restoring else partial(self._tune, dying)
             status = os.waitpid(_fork(work), 0)[1]
             self._restore(result)
             if not os.WIFSIGNALED(status):
@@ -119,7 +119,7 @@ class Killer:
         return self._complete(result, began_s)
 
     def _restore(self, result: Round) -> None:
-        outcomes = restore_host(_ignore)
+        outcomes = restore_host().outcomes
         result.restored += sum(changed.outcome == Outcome.DONE for changed in outcomes)
         left = [(str(changed.change), changed.outcome, changed.reason) for changed in failed(outcomes)]
         settings = differences(self._settings, read_settings())
@@ -145,10 +145,6 @@ def _fork(work: Callable[[], object]) -> int:
         finally:
             os._exit(status)
     return child
-
-
-def _ignore(changed: Changed) -> None:
-    """Ignore an outcome."""
 
 
 def _moved_thread() -> ThreadChange:

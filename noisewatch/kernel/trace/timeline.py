@@ -287,7 +287,7 @@ class CpuTrace:
             self.stats[self._stack.pop()].add(self._own.pop())
 
     def _interrupt(self, event: TraceEvent, words: memoryview, at: int, now: int) -> None:
-        """Add an interrupt with a single event, which is written at its end and contains its length."""
+        """Add an interrupt with a single event, which is written when the interrupt ends and contains its length."""
         if event.second is None:
             return
         ns = words[at + event.second] | words[at + event.second + 1] << 32

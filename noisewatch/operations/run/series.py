@@ -383,7 +383,7 @@ def _busy_threads(window: Interval) -> Iterator[str]:
 def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRepetition]]) -> Iterator[int]:
     """Yield each repetition's command number; two commands come in pairs, whose order is drawn by the seed.
 
-    Retries follow until enough repetitions (or pairs) are undisturbed, at most as many as requested. `judged` returns
+    Retries follow until enough repetitions (or pairs) are undisturbed, up to the requested number. `judged` returns
     all finished repetitions.
     """
     count = len(options.commands)

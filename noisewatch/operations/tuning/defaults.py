@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from noisewatch.cpus import CpuSet, format_cpu_list, format_cpu_mask, parse_cpu_list, parse_cpu_mask
-from noisewatch.errors import Malformed, UsageError, system_reason
+from noisewatch.errors import Malformed
 from noisewatch.kernel.system.tuning import FileChange
 from noisewatch.machine.tuning import Settings, opened_journal
 from noisewatch.operations.tuning.states import are_equal
-from noisewatch.operations.tuning.tune import JOURNAL, forget_tuning, has_changes
-from noisewatch.operations.tuning.tuner import Changed, Outcome
+from noisewatch.operations.tuning.tune import JOURNAL, require_none_in
+from noisewatch.operations.tuning.tuner import Changed, Outcome, make_change
 
 _CPUS = "/sys/devices/system/cpu"
 _SYSCTLS = "/proc/sys"
@@ -48,8 +48,9 @@ def _is_booted_with(settings: Settings, option: str) -> bool:
 def _governor(settings: Settings, path: str) -> str | None:
     folder = path.rpartition("/")[0]
     available = settings.read(f"{folder}/scaling_available_governors").split()
-    choices = ("schedutil",) if "schedutil" in available else ("powersave",)  # drivers with a governor of their own
-    return next((choice for choice in choices if choice in available), None)
+    if set(available) == {"performance", "powersave"}:
+        return "powersave"  # of a driver that scales the clock itself; any other driver keeps the lowest clock
+    return next((choice for choice in ("schedutil", "ondemand") if choice in available), None)
 
 
 def _preference(settings: Settings, path: str) -> str | None:
@@ -154,33 +155,13 @@ def set_defaults(settings: Settings | None = None, path: Path = JOURNAL) -> list
     Raise UsageError if the journal has changes of this boot, because its values are not a guess.
     """
     settings = settings or Settings()
-    require_no_changes(path)
-    with opened_journal(path):  # no other process tunes meanwhile
-        outcomes = [_set(settings, changed) for changed in preview_defaults(settings)]
-    forget_tuning(path)
-    return outcomes
-
-
-def require_no_changes(path: Path = JOURNAL) -> None:
-    """Raise UsageError if the journal has changes of this boot."""
-    if has_changes(path):
-        raise UsageError(f"{path} has the earlier values: noisewatch restore restores them")
-
-
-def _set(settings: Settings, wanted: Changed) -> Changed:
-    change, reason = wanted.change, ""
-    assert isinstance(change, FileChange)
-    try:
-        settings.write(change.path, change.value)
-    except OSError as error:
-        reason = system_reason(error)
-    return Changed(
-        change,
-        Outcome.REFUSED if reason else Outcome.DONE,
-        wanted.before,
-        _read(settings, change.path),
-        reason,
-    )
+    with opened_journal(path) as file:
+        require_none_in(file, path)
+        outcomes = [
+            make_change(settings, planned.change, planned.before or "") for planned in preview_defaults(settings)
+        ]
+        file.forget()
+        return outcomes
 
 
 def _changes(settings: Settings) -> Iterator[FileChange]:

@@ -10,7 +10,7 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,8 +18,8 @@ from noisewatch.errors import CannotMeasure, NoisewatchError, UsageError, quote,
 from noisewatch.kernel.system.tuning import Session
 from noisewatch.machine.tuning import Settings
 from noisewatch.operations.tuning.plan import TuningPlan
-from noisewatch.operations.tuning.tune import JOURNAL, restore_host, tune_host
-from noisewatch.operations.tuning.tuner import Changed, Listener
+from noisewatch.operations.tuning.tune import JOURNAL, Restoring, restore_host, tune_host
+from noisewatch.operations.tuning.tuner import Changed
 
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _SIGNALLED = 128  # plus the signal's number
@@ -27,14 +27,21 @@ _SIGNALLED = 128  # plus the signal's number
 
 @contextmanager
 def tuned_host(
-    plan: TuningPlan, session: Session, listener: Listener, settings: Settings | None = None, path: Path = JOURNAL
+    plan: TuningPlan,
+    session: Session,
+    report: Callable[[Restoring], None],
+    settings: Settings | None = None,
+    path: Path = JOURNAL,
 ) -> Iterator[list[Changed]]:
-    """Tune the host, yield the outcomes, and restore this session's changes at the end. Raise UsageError."""
+    """Tune the host, yield the outcomes, and restore this session's changes at the end. Raise UsageError.
+
+    `report` is called with what became of restoring, unless that raised an error.
+    """
     start_guardian(session, settings, path)
     try:
-        yield tune_host(plan, session, listener, settings, path)
+        yield tune_host(plan, session, settings, path)
     finally:
-        restore_host(listener, settings=settings, path=path, only=session)
+        report(restore_host(settings=settings, path=path, only=session))
 
 
 def run_command(command: Sequence[str]) -> int:
@@ -87,11 +94,7 @@ def _guard(owner: int, is_ready: int, session: Session, settings: Settings | Non
         os.close(is_ready)
         select.select([owner], [], [])
         with suppress(NoisewatchError):
-            restore_host(_ignore, settings=settings, path=path, only=session)
+            restore_host(settings=settings, path=path, only=session)
             status = 0
     finally:
         os._exit(status)
-
-
-def _ignore(changed: Changed) -> None:
-    """Ignore an outcome: what was not restored is still in the journal."""

@@ -27,7 +27,7 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.tuning.guardian import start_guardian
 from noisewatch.operations.tuning.schedule import Candidate, Schedule, order_of
 from noisewatch.operations.tuning.states import are_equal, change_key, is_side_effect
-from noisewatch.operations.tuning.tune import JOURNAL, failed, require_untuned, restore_host, tune_host
+from noisewatch.operations.tuning.tune import JOURNAL, Restoring, require_untuned, restore_host, tune_host
 from noisewatch.operations.tuning.tuner import Changed, Outcome, is_refused_partition
 
 _SETTLING_S = 0.2  # before each period, even if the state is unchanged
@@ -51,13 +51,13 @@ class CandidateResult(Struct, frozen=True):
 
 
 class TuningMeasurement(Struct):
-    """The results so far, one for each candidate; `left` are changes that are still in effect.
+    """The results so far, one for each candidate, and what became of restoring all settings.
 
     `interrupt` is the interrupt that ended the measurement early.
     """
 
     results: list[CandidateResult] = field(default_factory=list)
-    left: list[Changed] = field(default_factory=list)
+    restoring: Restoring = Restoring(())
     interrupt: KeyboardInterrupt | None = None
 
 
@@ -92,7 +92,7 @@ def measure_tuning(
             if done.interrupt is not None:
                 break
     finally:
-        done.left = failed(restore_host(_ignore, settings=settings, path=path, only=session))
+        done.restoring = restore_host(settings=settings, path=path, only=session)
     done.results += [CandidateResult(item, None, INTERRUPTED) for item in schedule.measured[len(done.results) :]]
     done.results += [CandidateResult(item, None, TOO_LATE) for item in schedule.rest]
     return done
@@ -128,7 +128,7 @@ class Switch:
 
     def _turn_on(self) -> None:
         self.is_on, self._in_effect = True, {}  # on even if some of the changes cannot be made
-        outcomes = tune_host(self.candidate.plan, self._session, _ignore, self._settings, self._path, waits=True)
+        outcomes = tune_host(self.candidate.plan, self._session, self._settings, self._path, waits=True)
         refused = [changed for changed in outcomes if changed.outcome == Outcome.REFUSED]
         done = {
             change_key(changed.change): changed
@@ -150,9 +150,9 @@ class Switch:
             self.troubles += refused
 
     def _turn_off(self) -> None:
-        outcomes = restore_host(_ignore, settings=self._settings, path=self._path, only=self._session)
+        restoring = restore_host(settings=self._settings, path=self._path, only=self._session)
         self.is_on = False
-        by_key = {change_key(changed.change): changed for changed in outcomes}
+        by_key = {change_key(changed.change): changed for changed in restoring.outcomes}
         for key, changed in self._in_effect.items():
             restored = by_key.get(key)
             if restored is None or restored.outcome == Outcome.UNCHANGED:
@@ -251,7 +251,3 @@ def measure_on_host(
         return period
 
     return measure
-
-
-def _ignore(changed: Changed) -> None:
-    """Ignore an outcome: the report has all of them."""

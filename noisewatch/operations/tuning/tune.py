@@ -24,7 +24,7 @@ from noisewatch.machine.history_file import boot_key, machine_key
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.tuning import JournalFile, Settings, opened_journal, read_public_file
 from noisewatch.operations.tuning.plan import TuningPlan
-from noisewatch.operations.tuning.tuner import Changed, Listener, Tuner, preview, restore
+from noisewatch.operations.tuning.tuner import Changed, Tuner, preview, restore
 
 JOURNAL = Path(PATH)
 AFTER_LOSS = "reboot, or see noisewatch restore --to-defaults"
@@ -33,7 +33,7 @@ AFTER_LOSS = "reboot, or see noisewatch restore --to-defaults"
 class TuningStatus(Struct, frozen=True):
     """The sessions whose changes are not restored, and the state of each of these changes.
 
-    A change's outcome is what `restore` would do: DONE if the change is in effect. For `loss` see `read_loss`.
+    A change's outcome is what `restore` would do: DONE if the change is in effect. For `loss` see `Restoring`.
     """
 
     sessions: tuple[Session, ...] = ()
@@ -53,7 +53,6 @@ def new_session(cpus: CpuSet, is_until_exit: bool = False) -> Session:
 def tune_host(
     plan: TuningPlan,
     session: Session,
-    listener: Listener,
     settings: Settings | None = None,
     path: Path = JOURNAL,
     waits: bool = False,
@@ -71,64 +70,68 @@ def tune_host(
         tuner = Tuner(settings or Settings(), file, journal.last_seq)
         tuner.begin(session)
         _publish(file, path, session)
-        outcomes = [changed for changes in plan.actions for changed in tuner.make(changes, listener)]
+        outcomes = [changed for changes in plan.actions for changed in tuner.make(changes)]
         tuner.end()
         with suppress(UsageError):  # the state published at the start shows that the machine is being tuned
             _publish(file, path)
         return outcomes
 
 
+class Restoring(Struct, frozen=True):
+    """The outcomes of restoring changes, the newest first, and the changes that the journal has lost.
+
+    `loss` is None if the journal has all changes of this boot. The published state counts the changes of each session,
+    so a lost or cut journal is detected.
+    """
+
+    outcomes: Sequence[Changed]
+    loss: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all settings are restored."""
+        return self.loss is None and not failed(self.outcomes)
+
+
 def restore_host(
-    listener: Listener,
     is_forced: bool = False,
     settings: Settings | None = None,
     path: Path = JOURNAL,
     only: Session | None = None,
-) -> list[Changed]:
-    """Restore the states before all changes since the boot, the newest first, and return the outcomes.
+) -> Restoring:
+    """Restore the states before all changes since the boot, the newest first.
 
     With `only`, restore this session's changes, and wait until the journal is free. The journal is emptied when
-    nothing remains to be restored, unless it has lost changes (see `read_loss`). Raise UsageError.
+    nothing remains to be restored, unless it has lost changes. Raise UsageError.
     """
     with _existing_journal(path, waits=only is not None) as file:
         if file is None:
-            return []
+            return Restoring((), _loss_of_all(path))
         journal = _parse(file, path)
         file.start_new_line()
         boot_id = _require_boot()
         entries = [entry for entry in journal.of_boot(boot_id) if only in (None, entry.session)]
         loss = _loss_of(journal, read_published(path), boot_id)
-        outcomes = restore(settings or Settings(), file, entries, listener, is_forced)
-        if loss is not None:
-            return outcomes
-        if len(entries) == len(journal.of_boot(boot_id)) and not failed(outcomes):
-            file.publish(None)
-            file.clear()
-        else:
+        restoring = Restoring(restore(settings or Settings(), file, entries, is_forced), loss)
+        if len(entries) == len(journal.of_boot(boot_id)) and restoring.is_complete:
+            file.forget()
+        elif loss is None:
             with suppress(UsageError):  # on a full disk the earlier state remains: the machine is tuned
                 _publish(file, path)
-        return outcomes
+        return restoring
 
 
-def read_loss(path: Path = JOURNAL) -> str | None:
-    """Return which changes of this boot the journal no longer contains, or None if it has them all.
-
-    The published state counts the changes of each session, so a lost or cut journal is detected. Raise UsageError.
-    """
+def _loss_of_all(path: Path) -> str | None:
+    """Return what a missing journal has lost, or None if nothing was tuned since the boot."""
     published = read_published(path)
-    with _existing_journal(path, waits=True) as file:
-        if file is not None:
-            return _loss_of(_parse(file, path), published, _require_boot())
-    return _loss_of_all(published, _require_boot())
-
-
-def _loss_of_all(published: Tuned, boot_id: str) -> str | None:
-    sessions = _published_sessions(published, boot_id)
+    if published is None:
+        return "the published state is unreadable"
+    sessions = _published_sessions(published, _require_boot())
     return f"the journal is missing ({published.summary})" if sessions else None
 
 
-def _loss_of(journal: Journal, published: Tuned, boot_id: str) -> str | None:
-    sessions = _published_sessions(published, boot_id)
+def _loss_of(journal: Journal, published: Tuned | None, boot_id: str) -> str | None:
+    sessions = () if published is None else _published_sessions(published, boot_id)
     if not sessions and not any(session.boot_id == boot_id for session in journal.sessions):
         return None
     if journal.damaged:
@@ -145,12 +148,14 @@ def _published_sessions(published: Tuned, boot_id: str) -> tuple[TunedSession, .
     return published.sessions if published.boot_id == boot_id else ()
 
 
-def read_published(path: Path = JOURNAL) -> Tuned:
-    """Return the state that is published beside the journal; if it is unreadable, a state without changes."""
+def read_published(path: Path = JOURNAL) -> Tuned | None:
+    """Return the state that is published beside the journal, or None if it is unreadable."""
     try:
         return parse_tuned(read_public_file(path))
-    except (OSError, Malformed):
+    except FileNotFoundError:
         return Tuned()
+    except (OSError, Malformed):
+        return None
 
 
 def _publish(file: JournalFile, path: Path, beginning: Session | None = None) -> None:
@@ -175,7 +180,7 @@ def read_tuning(is_forced: bool = False, settings: Settings | None = None, path:
     """Return the changes that are not restored. Raise UsageError if the journal is unreadable or being written."""
     with _existing_journal(path) as file:
         if file is None:
-            return TuningStatus(loss=_loss_of_all(read_published(path), _require_boot()))
+            return TuningStatus(loss=_loss_of_all(path))
         journal, boot_id = _parse(file, path), _require_boot()
         entries = journal.of_boot(boot_id)
         sessions = dict.fromkeys(entry.session for entry in entries)
@@ -204,20 +209,21 @@ def read_public_tuning() -> Tuned:
     return tuned
 
 
-def forget_tuning(path: Path = JOURNAL) -> None:
-    """Empty the journal and remove the published state. Raise UsageError."""
-    with opened_journal(path) as file:
-        file.clear()
-        file.publish(None)
-
-
-def has_changes(path: Path = JOURNAL) -> bool:
-    """Return whether the journal has legible changes of this boot. Raise UsageError if it cannot be read."""
+def require_no_changes(path: Path = JOURNAL) -> None:
+    """Raise UsageError if the journal has legible changes of this boot, or is being written."""
     with _existing_journal(path) as file:
-        try:
-            return file is not None and bool(parse_journal(file.read(LARGEST)).of_boot(_require_boot()))
-        except Malformed:
-            return False
+        if file is not None:
+            require_none_in(file, path)
+
+
+def require_none_in(file: JournalFile, path: Path) -> None:
+    """Raise UsageError if the open journal has legible changes of this boot."""
+    try:
+        entries = parse_journal(file.read(LARGEST)).of_boot(_require_boot())
+    except Malformed:
+        return
+    if entries:
+        raise UsageError(f"{path} has the earlier values: noisewatch restore restores them")
 
 
 def has_journal(path: Path = JOURNAL) -> bool:

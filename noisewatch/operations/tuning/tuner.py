@@ -69,9 +69,6 @@ class Changed(Struct, frozen=True):
     reason: str = ""
 
 
-Listener = Callable[[Changed], None]
-
-
 class Tuner:
     """Makes changes; each is in the journal on the disk before it is made."""
 
@@ -89,7 +86,7 @@ class Tuner:
         """Write to the journal that the session's changes are complete. Raise UsageError."""
         self._journal.append(encode_line(Complete()), is_synced=False)
 
-    def make(self, changes: Sequence[Change], listener: Listener) -> list[Changed]:
+    def make(self, changes: Sequence[Change]) -> list[Changed]:
         """Make the changes of one action, in order, and return their outcomes.
 
         Independent files share a write to the journal, because waiting for the disk takes longer than the change.
@@ -102,11 +99,11 @@ class Tuner:
         outcomes: list[Changed] = []
         is_refused = False
         for batch in _batches(changes):
-            outcomes += self._make_batch(batch, listener)
+            outcomes += self._make_batch(batch)
             is_refused = any(is_refused_partition(changed) for changed in outcomes)
             if is_refused:
                 break
-        outcomes = [*self._note_affinities(confined, listener), *outcomes]
+        outcomes = [*self._note_affinities(confined), *outcomes]
         if is_refused:
             self._take_back(outcomes)
         return outcomes
@@ -120,7 +117,7 @@ class Tuner:
             self._journal.append(b"".join(map(encode_line, intents)))
         return intents
 
-    def _note_affinities(self, intents: Sequence[Intent], listener: Listener) -> list[Changed]:
+    def _note_affinities(self, intents: Sequence[Intent]) -> list[Changed]:
         """Write the affinities that the kernel has set to the journal, and return them as outcomes."""
         outcomes = []
         for intent in intents:
@@ -130,12 +127,11 @@ class Tuner:
             else:
                 outcome = Outcome.UNCHANGED if are_equal(now, intent.before) else Outcome.DONE
             outcomes.append(Changed(intent.change, outcome, intent.before, now))
-            listener(outcomes[-1])
         results = [Result(intent.seq, changed.now) for intent, changed in zip(intents, outcomes, strict=True)]
         self._journal.append(b"".join(map(encode_line, results)), is_synced=False)
         return outcomes
 
-    def _make_batch(self, changes: Sequence[Change], listener: Listener) -> list[Changed]:
+    def _make_batch(self, changes: Sequence[Change]) -> list[Changed]:
         outcomes: list[Changed] = []
         intents: list[Intent] = []
         for change in changes:
@@ -144,16 +140,14 @@ class Tuner:
                 intents.append(asked)
             else:
                 outcomes.append(asked)
-                listener(asked)
         if not intents:
             return outcomes
         self._journal.append(b"".join(map(encode_line, intents)))
         results = []
         for intent in intents:
-            changed = self._do(intent)
+            changed = make_change(self._settings, intent.change, intent.before)
             results.append(Result(intent.seq, changed.now, changed.reason))
             outcomes.append(changed)
-            listener(changed)
         self._journal.append(b"".join(map(encode_line, results)), is_synced=False)
         return outcomes
 
@@ -173,19 +167,6 @@ class Tuner:
         self._seq += 1
         return Intent(self._seq, change, before)
 
-    def _do(self, intent: Intent) -> Changed:
-        change, reason = intent.change, ""
-        try:
-            set_state(self._settings, change, requested_state(change))
-        except OSError as error:
-            reason = system_reason(error)
-        now = _state_or_none(self._settings, change, lambda state: bool(reason) or state != intent.before)
-        if not reason and makes_partition(change):
-            reason = "" if now == requested_state(change) else f"the kernel reports: {now}"
-        elif not reason and now is not None and are_equal(now, intent.before) and not settles_late(change):
-            reason = f"the kernel kept {now}"
-        return Changed(change, Outcome.REFUSED if reason else Outcome.DONE, intent.before, now, reason)
-
     def _take_back(self, outcomes: Iterable[Changed]) -> None:
         for changed in reversed([changed for changed in outcomes if changed.outcome != Outcome.UNCHANGED]):
             if changed.before is not None and changed.now != changed.before:
@@ -193,6 +174,21 @@ class Tuner:
                     set_state(self._settings, changed.change, changed.before)
                 except OSError:
                     continue  # it is in the journal: restore tries again
+
+
+def make_change(settings: Settings, change: Change, before: str) -> Changed:
+    """Make a change without a journal, and return its outcome; `before` is the state that it replaces."""
+    reason = ""
+    try:
+        set_state(settings, change, requested_state(change))
+    except OSError as error:
+        reason = system_reason(error)
+    now = _state_or_none(settings, change, lambda state: bool(reason) or state != before)
+    if not reason and makes_partition(change):
+        reason = "" if now == requested_state(change) else f"the kernel reports: {now}"
+    elif not reason and now is not None and are_equal(now, before) and not settles_late(change):
+        reason = f"the kernel kept {now}"
+    return Changed(change, Outcome.REFUSED if reason else Outcome.DONE, before, now, reason)
 
 
 def _batches(changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
@@ -223,7 +219,7 @@ def _state_or_none(settings: Settings, change: Change, is_settled: Callable[[str
 
 
 def restore(
-    settings: Settings, journal: JournalFile, entries: Sequence[Entry], listener: Listener, is_forced: bool = False
+    settings: Settings, journal: JournalFile, entries: Sequence[Entry], is_forced: bool = False
 ) -> list[Changed]:
     """Restore the states before the changes, the newest first, and return the outcomes.
 
@@ -240,11 +236,11 @@ def restore(
             refused.append(entry)
             continue
         outcomes.append(changed)
-        _note(journal, entry, changed, listener)
+        _note(journal, entry, changed)
     for entry in refused:
         changed = _restore_one(settings, entry, is_forced)
         outcomes.append(changed)
-        _note(journal, entry, changed, listener)
+        _note(journal, entry, changed)
     return outcomes
 
 
@@ -253,11 +249,10 @@ def preview(settings: Settings, entries: Sequence[Entry], is_forced: bool = Fals
     return [_decide(settings, entry, is_forced) for entry in reversed(entries)]
 
 
-def _note(journal: JournalFile, entry: Entry, changed: Changed, listener: Listener) -> None:
+def _note(journal: JournalFile, entry: Entry, changed: Changed) -> None:
     if changed.outcome in (Outcome.DONE, Outcome.UNCHANGED, Outcome.MISSING):
         with suppress(UsageError):
             journal.append(encode_line(Restored(entry.intent.seq)), is_synced=False)
-    listener(changed)
 
 
 def _decide(settings: Settings, entry: Entry, is_forced: bool) -> Changed:

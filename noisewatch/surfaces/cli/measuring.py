@@ -47,4 +47,5 @@ def measure(plan: TuningPlan, schedule: Schedule) -> int:
 
 def _is_whole(measurement: TuningMeasurement) -> bool:
     is_anything_measured = any(result.effect is not None for result in measurement.results)
-    return is_anything_measured and not measurement.left and not any(result.troubles for result in measurement.results)
+    has_troubles = any(result.troubles for result in measurement.results)
+    return is_anything_measured and measurement.restoring.is_complete and not has_troubles

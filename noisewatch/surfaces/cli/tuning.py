@@ -12,7 +12,7 @@ from noisewatch.errors import UsageError
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.tuning.guardian import tuned_host
 from noisewatch.operations.tuning.plan import TuningPlan, read_plan
-from noisewatch.operations.tuning.tune import failed, new_session
+from noisewatch.operations.tuning.tune import Restoring, failed, new_session
 from noisewatch.operations.tuning.tuner import Changed, Outcome
 from noisewatch.program import as_root, is_root
 from noisewatch.surfaces.cli.arguments import parse_arguments
@@ -58,21 +58,21 @@ def tuned_for_command(plan: TuningPlan, is_quiet: bool = False) -> Iterator[None
 
     Standard output is the command's.
     """
-    session = new_session(plan.verdict.case.target, is_until_exit=True)
-    restored: list[Changed] = []
-    is_tuned = False
-    try:
-        with tuned_host(plan, session, restored.append) as outcomes:
-            restored.clear()
-            if not is_quiet or failed(outcomes):
-                _print(text_of_tuning(outcomes, "the command ends"))
-            is_tuned = any(changed.outcome == Outcome.DONE for changed in outcomes)
-            yield
-    finally:
-        if is_tuned and not restored:
+    made: list[Changed] = []
+
+    def report(restoring: Restoring) -> None:
+        if restoring.outcomes or not restoring.is_complete:
+            if not (is_quiet and restoring.is_complete):
+                _print(text_of_restoring(restoring))
+        elif any(changed.outcome == Outcome.DONE for changed in made):
             _print("noisewatch: the settings were restored before the command ended, by another noisewatch\n")
-        elif restored and (not is_quiet or failed(restored)):
-            _print(text_of_restoring(restored))
+
+    session = new_session(plan.verdict.case.target, is_until_exit=True)
+    with tuned_host(plan, session, report) as outcomes:
+        made += outcomes
+        if not is_quiet or failed(outcomes):
+            _print(text_of_tuning(outcomes, "the command ends"))
+        yield
 
 
 def _print(text: str) -> None:

@@ -6,9 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from noisewatch.cpus import format_cpu_list, parse_cpu_list
+from noisewatch.kernel.system.tuned import Tuned, parse_tuned
 from noisewatch.machine.tuning import LiveThread, Settings
 
 _PARTITION = "/cpuset.cpus.partition"
+
+
+def published(path: Path) -> Tuned:
+    """Return what all users may read beside the journal."""
+    file = path.parent / "tuned.json"
+    assert file.stat().st_mode & 0o777 == 0o644
+    return parse_tuned(file.read_text())
 
 
 class Killed(BaseException):

@@ -113,12 +113,33 @@ def test_the_report_calls_the_defaults_a_guess_and_lists_what_was_refused(tmp_pa
     assert "11 settings set to the kernel's defaults" in report
 
 
+@pytest.mark.parametrize(
+    ("available", "expected"),
+    [
+        ("performance powersave", "powersave"),  # intel_pstate: the driver scales the clock
+        ("performance ondemand powersave", "ondemand"),  # powersave would keep the lowest clock
+        ("performance userspace powersave", None),
+    ],
+)
+def test_the_default_governor_scales_the_clock(tmp_path: Path, available: str, expected: str | None) -> None:
+    host = _host(tmp_path, **{f"{_CPUFREQ}/scaling_available_governors": available})
+    assert _values(preview_defaults(host)).get(f"{_CPUFREQ}/scaling_governor") == expected
+
+
+def test_a_default_that_the_kernel_ignores_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = _host(tmp_path)
+    monkeypatch.setattr(host, "write", lambda path, text: None)
+    outcomes = set_defaults(host, tmp_path / "tune.jsonl")
+    ignored = {outcome.change.path: outcome.reason for outcome in outcomes if isinstance(outcome.change, FileChange)}
+    assert ignored["/proc/sys/vm/stat_interval"] == "the kernel kept 120"
+
+
 def test_a_journal_outranks_a_guess(tmp_path: Path) -> None:
     journal = tmp_path / "tune.jsonl"
     host = _host(tmp_path)
     change = FileChange("/proc/sys/vm/swappiness", "10")
     plan = TuningPlan(judged_by_settings(machine_of(quiet_files())), (), (), (PlannedChange(change, "60"),))
-    tune_host(plan, new_session(frozenset({2})), lambda outcome: None, host, journal)
+    tune_host(plan, new_session(frozenset({2})), host, journal)
     before = host.state()
     with pytest.raises(UsageError, match="noisewatch restore restores them"):
         set_defaults(host, journal)

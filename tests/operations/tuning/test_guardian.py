@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.kernel.system.tuned import Tuned, parse_tuned
 from noisewatch.kernel.system.tuning import FileChange, Session
 from noisewatch.operations.tuning.guardian import tuned_host
 from noisewatch.operations.tuning.plan import PlannedChange, Step, TuningPlan
-from noisewatch.operations.tuning.tune import has_journal, new_session, read_tuning, restore_host, tune_host
+from noisewatch.operations.tuning.tune import Restoring, has_journal, new_session, read_tuning, restore_host, tune_host
 from tests.judgement.judging import finding, judged_by_settings
-from tests.operations.tuning.host import WrittenHost
+from tests.operations.tuning.host import WrittenHost, published
 from tests.written.quiet_machine import quiet_machine
 
 _SWAPPINESS, _STAT = "/proc/sys/vm/swappiness", "/proc/sys/vm/stat_interval"
@@ -48,13 +47,6 @@ def _ignore(outcome: object) -> None:
     pass
 
 
-def _published(path: Path) -> Tuned:
-    """Return what all users may read."""
-    file = path.parent / "tuned.json"
-    assert file.stat().st_mode & 0o777 == 0o644
-    return parse_tuned(file.read_text())
-
-
 def _until(is_so: Callable[[], bool]) -> bool:
     end_s = time.monotonic() + _DEADLINE_S
     while not is_so() and time.monotonic() < end_s:
@@ -65,7 +57,7 @@ def _until(is_so: Callable[[], bool]) -> bool:
 def test_the_host_is_tuned_inside_and_restored_afterwards(host: WrittenHost, path: Path) -> None:
     with suppress(KeyError), tuned_host(_plan(_SWAPPINESS, "1"), _session(), _ignore, host, path):
         assert host.read(_SWAPPINESS) == "1"
-        assert [session.settings for session in _published(path).sessions] == [1]
+        assert [session.settings for session in published(path).sessions] == [1]
         raise KeyError
     assert host.read(_SWAPPINESS) == "60"
     assert not has_journal(path)
@@ -73,14 +65,23 @@ def test_the_host_is_tuned_inside_and_restored_afterwards(host: WrittenHost, pat
 
 
 def test_an_earlier_session_stays_tuned(host: WrittenHost, path: Path) -> None:
-    tune_host(_plan(_STAT, "60"), _session(), _ignore, host, path)
+    tune_host(_plan(_STAT, "60"), _session(), host, path)
     with tuned_host(_plan(_SWAPPINESS, "1"), _session(), _ignore, host, path):
         pass
     assert (host.read(_SWAPPINESS), host.read(_STAT)) == ("60", "60")
     assert [outcome.before for outcome in read_tuning(settings=host, path=path).changes] == ["1"]
-    assert [session.settings for session in _published(path).sessions] == [1]
-    restore_host(_ignore, settings=host, path=path)
+    assert [session.settings for session in published(path).sessions] == [1]
+    restore_host(settings=host, path=path)
     assert host.read(_STAT) == "1"
+
+
+def test_a_journal_that_was_lost_meanwhile_is_reported(host: WrittenHost, path: Path) -> None:
+    reports: list[Restoring] = []
+    with tuned_host(_plan(_SWAPPINESS, "1"), _session(), reports.append, host, path):
+        path.unlink()
+    assert host.read(_SWAPPINESS) == "1"
+    assert [(report.is_complete, report.outcomes) for report in reports] == [(False, ())]
+    assert "the journal is missing (tuned since" in str(reports[0].loss)
 
 
 @pytest.mark.parametrize("killed_by", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP], ids=str)

@@ -15,7 +15,7 @@ from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.judgement.noise.tuning_effect import Period, Worth
 from noisewatch.operations.tuning.measure import INTERRUPTED, TOO_LATE, TuningMeasurement, measure_tuning
 from noisewatch.operations.tuning.schedule import Candidate, Schedule, plan_schedule
-from noisewatch.operations.tuning.tune import has_journal, new_session, restore_host, tune_host
+from noisewatch.operations.tuning.tune import failed, has_journal, new_session, restore_host, tune_host
 from noisewatch.operations.tuning.tuner import Outcome
 from tests.operations.tuning.candidates import ON, candidate
 from tests.operations.tuning.host import WrittenHost
@@ -77,7 +77,7 @@ def test_only_the_setting_with_an_effect_is_worth_it(host: MeasuredHost) -> None
     effect = measurement.results[0].effect
     assert effect is not None
     assert effect.noise.interval.low < 0.2 < effect.noise.interval.high
-    assert (measurement.left, measurement.interrupt) == ([], None)
+    assert (measurement.restoring.is_complete, measurement.interrupt) == (True, None)
     assert host.is_restored()
 
 
@@ -158,9 +158,9 @@ def test_a_setting_that_another_program_changes_while_it_is_on_is_left(host: Mea
     assert _outcomes(measurement)["swappiness"] == str(Outcome.FOREIGN)
     assert _outcomes(measurement)["printk"] == str(Worth.NOT_SHOWN)
     assert host.settings.read(_SWAPPINESS) == value
-    assert [changed.change for changed in measurement.left] == [_CANDIDATES[0].plan.steps[0].changes[0].change][
-        : value == "30"
-    ]
+    assert [changed.change for changed in failed(measurement.restoring.outcomes)] == [
+        _CANDIDATES[0].plan.steps[0].changes[0].change
+    ][: value == "30"]
 
 
 def test_a_setting_that_another_program_changes_while_it_is_off_is_left(host: MeasuredHost) -> None:
@@ -172,13 +172,13 @@ def test_a_setting_that_another_program_changes_while_it_is_off_is_left(host: Me
     measurement = host.run()
     assert _outcomes(measurement)["swappiness"] == str(Outcome.FOREIGN)
     assert host.settings.read(_SWAPPINESS) == "30"
-    assert measurement.left == []
+    assert measurement.restoring.is_complete
 
 
 def test_a_restore_of_another_process_ends_the_candidate(host: MeasuredHost) -> None:
     def restore(number: int) -> None:
         if host.states[-1] == ("swappiness", "swappiness"):
-            restore_host(lambda changed: None, settings=host.settings, path=host.path)
+            restore_host(settings=host.settings, path=host.path)
 
     host.meanwhile = restore
     assert _outcomes(host.run())["swappiness"] == str(Outcome.FOREIGN)
@@ -217,7 +217,7 @@ def test_candidates_without_time_are_not_measured(host: MeasuredHost) -> None:
 
 def test_a_tuned_machine_is_refused(host: MeasuredHost) -> None:
     session = new_session(frozenset({2, 3}))
-    tune_host(_CANDIDATES[0].plan, session, lambda changed: None, host.settings, host.path)
+    tune_host(_CANDIDATES[0].plan, session, host.settings, host.path)
     with pytest.raises(UsageError, match="the machine is tuned: restore it first"):
         host.run()
     assert host.states == []

@@ -79,9 +79,7 @@ def _tune(host: WrittenHost, path: Path, changes: Sequence[Sequence[Change]] | N
         tuner = Tuner(host, file, parse_journal(file.read(LARGEST)).last_seq)
         tuner.begin(_SESSION)
         return [
-            changed
-            for of_action in (_changes() if changes is None else changes)
-            for changed in tuner.make(of_action, lambda _: None)
+            changed for of_action in (_changes() if changes is None else changes) for changed in tuner.make(of_action)
         ]
 
 
@@ -92,7 +90,7 @@ def _journal(path: Path) -> Journal:
 def _restore(host: WrittenHost, path: Path, is_forced: bool = False) -> list[Changed]:
     with opened_journal(path) as file:
         entries = parse_journal(file.read(LARGEST)).of_boot("this-boot")
-        return restore(host, file, entries, lambda _: None, is_forced)
+        return restore(host, file, entries, is_forced)
 
 
 def test_all_actions_are_made_and_restored(host: WrittenHost, path: Path) -> None:
@@ -289,7 +287,7 @@ def test_an_affinity_that_was_set_after_a_partition_reset_it_is_left(host: Writt
     _tune(host, path, [_changes()[2]])
     with opened_journal(path) as file:
         entries = parse_journal(file.read(LARGEST)).entries
-        restore(host, file, [entry for entry in entries if not isinstance(entry.intent.change, ThreadChange)], print)
+        restore(host, file, [entry for entry in entries if not isinstance(entry.intent.change, ThreadChange)])
     host.affinities[13] = frozenset({5})
     assert [(changed.outcome, changed.before, changed.now) for changed in _restore(host, path)] == [
         (Outcome.UNCHANGED, "2", "5"),
@@ -324,7 +322,7 @@ def test_nothing_is_changed_that_cannot_be_journalled(
 
         monkeypatch.setattr("os.fsync", refuse)
         with pytest.raises(UsageError, match="no space left on device; nothing is changed without a journal"):
-            tuner.make(_changes()[0], lambda _: None)
+            tuner.make(_changes()[0])
     assert host.state() == before
     assert _journal(path).entries == ()
 

@@ -148,7 +148,9 @@ def test_defaults_are_set_on_request_only(run: Run, monkeypatch: pytest.MonkeyPa
     assert "restore --to-defaults needs root: sudo " in refused.err
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(f"{_RESTORE}.set_defaults", lambda: [_STAT_INTERVAL])
-    assert run("restore", "--to-defaults", "--yes").out.splitlines()[-1] == "1 setting set to the kernel's defaults"
+    assert run("restore", "--to-defaults", "--yes").out.splitlines()[-1] == (
+        "1 setting set to the kernel's defaults; services, threads and partitions are left as they are"
+    )
 
 
 @pytest.mark.parametrize(("option", "message"), [("--force", "lost journal"), ("--yes", "is only for --to-defaults")])

@@ -11,6 +11,7 @@ from noisewatch.model.run.series import Bounds
 from noisewatch.operations.tuning.measure import CandidateResult, TuningMeasurement
 from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
 from noisewatch.operations.tuning.schedule import Candidate, Schedule, candidates_of
+from noisewatch.operations.tuning.tune import Restoring
 from noisewatch.operations.tuning.tuner import Changed, Outcome
 from tests.judgement.judging import judged_by_settings
 from tests.surfaces.running import Run, changed
@@ -135,7 +136,7 @@ def test_a_setting_of_another_program_is_listed_as_left(run: Run, measured: Tuni
     change = candidate.plan.steps[0].changes[0].change
     foreign = Changed(change, Outcome.FOREIGN, "powersave", "ondemand", "tune had set performance")
     measured.results = [CandidateResult(candidate, None, outcome=Outcome.FOREIGN, troubles=(foreign,))]
-    measured.left = [foreign]
+    measured.restoring = Restoring([foreign])
     result = run("tune", "--measure", "--yes")
     assert result.status == 3
     assert "changed by another program to ondemand (tune had set performance)" in result.out

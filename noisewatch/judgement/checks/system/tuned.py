@@ -22,7 +22,7 @@ from noisewatch.units import describe_count, describe_minute
     reads=(PATH, BOOT_ID, "/proc/PID/stat of the process named in it"),
     why=(
         "If `noisewatch tune` and the process that restores its changes are both killed, the machine remains partly "
-        "tuned, so later measurements differ from those before, and other work runs with settings that nobody chose."
+        "tuned. Later measurements then differ from earlier ones, and other work runs with settings not chosen for it."
     ),
     remedy="`noisewatch restore` restores the earlier values; `noisewatch tune --status` lists them.",
     sources=("https://man7.org/linux/man-pages/man2/pidfd_open.2.html",),

@@ -5,9 +5,15 @@ from __future__ import annotations
 from argparse import Namespace
 
 from noisewatch.errors import UsageError
-from noisewatch.operations.tuning.defaults import preview_defaults, require_no_changes, set_defaults
-from noisewatch.operations.tuning.tune import failed, has_journal, read_loss, read_tuning, restore_host
-from noisewatch.operations.tuning.tuner import Changed
+from noisewatch.operations.tuning.defaults import preview_defaults, set_defaults
+from noisewatch.operations.tuning.tune import (
+    Restoring,
+    failed,
+    has_journal,
+    read_tuning,
+    require_no_changes,
+    restore_host,
+)
 from noisewatch.program import is_root
 from noisewatch.surfaces.cli.tuning import require_root
 from noisewatch.surfaces.output import print_answer
@@ -27,12 +33,11 @@ def run(arguments: Namespace) -> int:
         require_root("restore", ["restore"] + ["--dry-run"] * arguments.dry_run + ["--force"] * arguments.force)
     if arguments.dry_run:
         status = read_tuning(arguments.force)
-        print_answer(text_of_restoring(status.changes, is_preview=True, loss=status.loss))
+        print_answer(text_of_restoring(Restoring(status.changes, status.loss), is_preview=True))
         return 0
-    outcomes = restore_host(_ignore, arguments.force)
-    loss = read_loss()
-    print_answer(text_of_restoring(outcomes, loss=loss))
-    return 3 if failed(outcomes) or loss is not None else 0
+    restoring = restore_host(arguments.force)
+    print_answer(text_of_restoring(restoring))
+    return 0 if restoring.is_complete else 3
 
 
 def _restore_defaults(arguments: Namespace) -> int:
@@ -46,7 +51,3 @@ def _restore_defaults(arguments: Namespace) -> int:
     outcomes = preview_defaults() if is_preview else set_defaults()
     print_answer(text_of_defaults(outcomes, is_preview))
     return 3 if failed(outcomes) else 0
-
-
-def _ignore(changed: Changed) -> None:
-    """Ignore one outcome: the report has all of them."""

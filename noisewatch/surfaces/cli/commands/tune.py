@@ -15,7 +15,6 @@ from noisewatch.operations.tuning.tune import (
     require_untuned,
     tune_host,
 )
-from noisewatch.operations.tuning.tuner import Changed
 from noisewatch.program import as_root, is_root
 from noisewatch.surfaces.cli.measuring import measure, schedule_of
 from noisewatch.surfaces.cli.tuning import plan_of, require_root, tuned_for_command, tuning_words
@@ -66,7 +65,7 @@ def run(arguments: Namespace) -> int:
         with tuned_for_command(plan):
             return run_command(command)
     try:
-        outcomes = tune_host(plan, new_session(plan.verdict.case.target), _ignore)
+        outcomes = tune_host(plan, new_session(plan.verdict.case.target))
     except KeyboardInterrupt:
         print("noisewatch: interrupted: `noisewatch restore` restores what was changed", file=sys.stderr)
         raise
@@ -110,7 +109,3 @@ def _public_status() -> str:
     except Unreadable as error:
         raise UsageError(f"{error}; root can read it: {as_words}") from error
     return f"{tuned.summary}\nthe list: {as_words}\n" if tuned.sessions else NOT_TUNED
-
-
-def _ignore(changed: Changed) -> None:
-    """Ignore one outcome: the report has all of them."""

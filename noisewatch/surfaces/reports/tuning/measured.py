@@ -9,9 +9,10 @@ from noisewatch.judgement.noise.tuning_effect import Gain, TuningEffect, Worth
 from noisewatch.kinds import Work
 from noisewatch.operations.tuning.measure import CandidateResult, TuningMeasurement
 from noisewatch.operations.tuning.schedule import PERIODS, Schedule
+from noisewatch.operations.tuning.tune import failed
 from noisewatch.operations.tuning.tuner import Outcome
 from noisewatch.surfaces.reports.parts.sections import Section, Table, text_of_sections
-from noisewatch.surfaces.reports.tuning.text import text_of_failures
+from noisewatch.surfaces.reports.tuning.text import loss_lines, text_of_failures
 from noisewatch.units import describe_count, share_text, short_seconds
 
 _HEAD = ("check", "settings", "noise off -> on", "±", "speed", "±", "pairs", "worth it here?")
@@ -105,9 +106,9 @@ def _explanations(measurement: TuningMeasurement, cpus: CpuSet, work: Work) -> I
 
 
 def _end_of(measurement: TuningMeasurement) -> str:
-    if not measurement.left:
+    restoring = measurement.restoring
+    if restoring.is_complete:
         return "All settings are restored.\n"
-    count = describe_count(len(measurement.left), "setting")
-    return (
-        f"{count} not restored: changed by another program, or refused by the kernel: sudo noisewatch tune --status\n"
-    )
+    count = describe_count(len(failed(restoring.outcomes)), "setting")
+    left = f"{count} not restored: changed by another program, or refused by the kernel: sudo noisewatch tune --status"
+    return "\n".join([left, *loss_lines(restoring.loss), ""])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from noisewatch.cpus import name_cpus, parse_cpu_list
 from noisewatch.judgement.finding_words import full_statement
@@ -20,7 +20,7 @@ from noisewatch.kernel.system.tuning import (
 )
 from noisewatch.operations.tuning.plan import PlannedChange, TuningPlan
 from noisewatch.operations.tuning.states import requested_state
-from noisewatch.operations.tuning.tune import AFTER_LOSS, TuningStatus
+from noisewatch.operations.tuning.tune import AFTER_LOSS, Restoring, TuningStatus
 from noisewatch.operations.tuning.tuner import Changed, Outcome
 from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_minute
@@ -52,15 +52,11 @@ def text_of_plan(plan: TuningPlan) -> str:
 
 
 def _planned_lines(changes: Iterable[PlannedChange]) -> list[str]:
-    grouped: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    grouped: dict[tuple[str | None, str], list[Change]] = defaultdict(list)
     for planned in changes:
-        before = "?" if planned.before is None else _short(planned.before)
+        before = None if planned.before is None else _short(planned.before)
         grouped[before, _short(requested_state(planned.change))].append(planned.change)
-    return [
-        f"  {name}: {'' if before == '?' else f'{before} -> '}{after}"
-        for (before, after), of_states in grouped.items()
-        for name in _names(of_states)
-    ]
+    return _lines_by_states(grouped)
 
 
 def text_of_tuning(outcomes: Sequence[Changed], until: str = "`noisewatch restore` or the next boot") -> str:
@@ -71,12 +67,10 @@ def text_of_tuning(outcomes: Sequence[Changed], until: str = "`noisewatch restor
     return "\n".join([*lines, ""])
 
 
-def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False, loss: str | None = None) -> str:
-    """Return how many settings were, or would be, restored, and each setting that was not, with the reason.
-
-    `loss` describes the changes that the journal no longer contains.
-    """
-    if not outcomes and loss is None:
+def text_of_restoring(restoring: Restoring, is_preview: bool = False) -> str:
+    """Return how many settings were, or would be, restored, and each setting that was not, with the reason."""
+    outcomes = restoring.outcomes
+    if not outcomes and restoring.loss is None:
         return NOT_TUNED
     done = sum(changed.outcome == Outcome.DONE for changed in outcomes)
     lines = _state_lines(outcomes, is_back=True) if is_preview else []
@@ -89,7 +83,7 @@ def text_of_restoring(outcomes: Sequence[Changed], is_preview: bool = False, los
         lines.append("noisewatch restore --force also restores settings that another program has changed")
     if any(changed.outcome == Outcome.OFFLINE for changed in outcomes):
         lines.append("run noisewatch restore again when the offline CPUs are online: it then restores their settings")
-    lines += _loss_lines(loss)
+    lines += loss_lines(restoring.loss)
     return "\n".join([*lines, ""])
 
 
@@ -100,7 +94,8 @@ def text_of_defaults(outcomes: Sequence[Changed], is_preview: bool) -> str:
     done = sum(changed.outcome == Outcome.DONE for changed in outcomes)
     lines = [*_state_lines(outcomes), *_failure_lines(outcomes)]
     if not is_preview:
-        return "\n".join([*lines, f"{describe_count(done, 'setting')} set to the kernel's defaults", ""])
+        count = f"{describe_count(done, 'setting')} set to the kernel's defaults"
+        return "\n".join([*lines, f"{count}; services, threads and partitions are left as they are", ""])
     lines.append(f"{describe_count(done, 'setting')} would be set to the kernel's defaults (--yes sets them)")
     return "\n".join([*lines, _GUESS, ""])
 
@@ -108,26 +103,36 @@ def text_of_defaults(outcomes: Sequence[Changed], is_preview: bool) -> str:
 def text_of_status(status: TuningStatus) -> str:
     """Return since when this host is tuned and for which CPUs, and the changes in effect."""
     if not status.changes:
-        return NOT_TUNED if status.loss is None else "\n".join([*_loss_lines(status.loss), ""])
+        return NOT_TUNED if status.loss is None else "\n".join([*loss_lines(status.loss), ""])
     first = status.sessions[0]
     cpus = name_cpus({cpu for session in status.sessions for cpu in parse_cpu_list(session.cpus)})
     in_effect = sum(changed.outcome == Outcome.DONE for changed in status.changes)
     head = f"tuned since {describe_minute(first.began_s)} for {cpus}: {describe_count(in_effect, 'setting')}"
-    lines = [head, *_state_lines(status.changes), *_failure_lines(status.changes), *_loss_lines(status.loss)]
+    lines = [head, *_state_lines(status.changes), *_failure_lines(status.changes), *loss_lines(status.loss)]
     return "\n".join([*lines, "restore: sudo noisewatch restore", ""])
 
 
-def _loss_lines(loss: str | None) -> list[str]:
+def loss_lines(loss: str | None) -> list[str]:
+    """Return a line on the changes that the journal has lost, and what helps; none if it has lost none."""
     return [] if loss is None else [f"{loss}: {AFTER_LOSS}"]
 
 
 def _state_lines(outcomes: Iterable[Changed], is_back: bool = False) -> list[str]:
-    grouped: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    grouped: dict[tuple[str | None, str], list[Change]] = defaultdict(list)
     for changed in outcomes:
         if changed.outcome == Outcome.DONE:
             before, now = _short(changed.before or ""), _short(changed.now or "")
             grouped[(now, before) if is_back else (before, now)].append(changed.change)
-    return [f"  {name}: {old} -> {new}" for (old, new), of_states in grouped.items() for name in _names(of_states)]
+    return _lines_by_states(grouped)
+
+
+def _lines_by_states(grouped: Mapping[tuple[str | None, str], Sequence[Change]]) -> list[str]:
+    """Return a line for the settings of each pair of an old state, if it is known, and a new state."""
+    return [
+        f"  {name}: {'' if old is None else f'{old} -> '}{new}"
+        for (old, new), of_states in grouped.items()
+        for name in _names(of_states)
+    ]
 
 
 def text_of_failures(outcomes: Iterable[Changed]) -> str:

@@ -96,5 +96,5 @@ class EventLog(Struct):
 
 
 def _time_of(event: Event) -> tuple[int, int]:
-    """Return the sort key: an interval's events precede device events at its end time, the next interval's start."""
+    """Return the sort key: an interval's events precede device events of the moment when the interval ends."""
     return event.at_ns, event.number

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import cpu_list_argument
 from noisewatch.operations.tuning.plan import TuningPlan, read_plan
-from noisewatch.operations.tuning.tune import new_session, read_public_tuning, read_tuning, restore_host, tune_host
+from noisewatch.operations.tuning.tune import new_session, read_tuning, restore_host, tune_host
 from noisewatch.program import as_root, is_root
 from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.reports.tuning.text import text_of_plan, text_of_restoring, text_of_status, text_of_tuning
@@ -60,8 +60,12 @@ class TuneOverlay(Overlay[TuningStep]):
             return self.result.act()
         if access.preflight_options is None:
             return "there is no machine"
-        if self.origin is None and is_root() and (status := read_tuning()).changes:
-            return TuningStep(text_of_status(status), "restores them", _restore)
+        if self.origin is None and is_root():
+            status = read_tuning()
+            if status.changes:
+                return TuningStep(text_of_status(status), "restores them", _restore)
+            if status.loss is not None:
+                return TuningStep(text_of_status(status))
         options = replace(access.preflight_options(), announced=frozenset(self.target))
         plan = read_plan(access.open(), options, QuietListener(self, show))
         text = text_of_plan(plan)
@@ -70,9 +74,8 @@ class TuneOverlay(Overlay[TuningStep]):
         if not plan.has_changes:
             return TuningStep(text)
         if not is_root():
-            tuned = read_public_tuning()
             command = as_root(f"tune --cpus {cpu_list_argument(self.target)}", is_here=True)
-            return TuningStep(f"{tuned.summary}\nneeds root: {command}\n\n{text}")
+            return TuningStep(f"needs root: {command}\n\n{text}")
         return TuningStep(text, "makes these changes", lambda: _tune(plan))
 
     def lines(self, width: int, height: int, in_unicode: bool) -> Sequence[str | Row]:
@@ -85,13 +88,9 @@ class TuneOverlay(Overlay[TuningStep]):
 
 
 def _tune(plan: TuningPlan) -> TuningStep:
-    outcomes = tune_host(plan, new_session(plan.verdict.case.target), _ignore)
+    outcomes = tune_host(plan, new_session(plan.verdict.case.target))
     return TuningStep(text_of_tuning(outcomes, "`noisewatch restore`, T again, or the next boot"))
 
 
 def _restore() -> TuningStep:
-    return TuningStep(text_of_restoring(restore_host(_ignore)))
-
-
-def _ignore(changed: object) -> None:
-    """Ignore one outcome: the report has all of them."""
+    return TuningStep(text_of_restoring(restore_host()))

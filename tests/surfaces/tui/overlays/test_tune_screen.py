@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import UsageError
-from noisewatch.kernel.system.tuned import Tuned, TunedSession
+from noisewatch.kernel.system.tuned import BOOT_ID, PATH, Tuned, TunedSession, encode_tuned
 from noisewatch.operations.preflight import PreflightOptions
 from noisewatch.operations.tuning.tune import read_tuning, restore_host, tune_host
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
@@ -36,15 +36,15 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WrittenHost:
     return host
 
 
-def _overlay() -> TuneOverlay:
-    """Return the overlay as T opens it."""
+def _overlay(**files: str) -> TuneOverlay:
+    """Return the overlay as T opens it on a machine with these files changed."""
     overlay = TuneOverlay.of(frame((cpu_line(2, "target"), cpu_line(3, "target"))))
-    _act(overlay)
+    _act(overlay, **files)
     return overlay
 
 
-def _act(overlay: TuneOverlay) -> None:
-    files = changed(quiet_files(), {_GOVERNOR: "powersave\n"})
+def _act(overlay: TuneOverlay, **changes: str) -> None:
+    files = changed(quiet_files(), {_GOVERNOR: "powersave\n", **changes})
     overlay.measure(MachineAccess(lambda: machine_of(files), PreflightOptions), lambda change: change())()
 
 
@@ -65,6 +65,16 @@ def test_enter_makes_the_listed_changes_and_restores_them(host: WrittenHost) -> 
     assert "1 setting restored" in overlay_text(again)
 
 
+def test_changes_that_the_journal_has_lost_are_named(host: WrittenHost, tmp_path: Path) -> None:
+    _act(_overlay())
+    journal = tmp_path / "tune.jsonl"
+    journal.write_bytes(journal.read_bytes().replace(b"/scaling_governor", b"\0"))
+    overlay = _overlay()
+    assert host.read(_GOVERNOR) == "performance"
+    assert "damaged lines of the journal" in overlay_text(overlay)
+    assert not overlay.can_start
+
+
 def test_changes_that_cannot_be_journalled_are_not_made(host: WrittenHost, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise UsageError("tune.jsonl: No space left on device; nothing is changed without a journal")
@@ -80,8 +90,8 @@ def test_changes_that_cannot_be_journalled_are_not_made(host: WrittenHost, monke
 def test_another_user_sees_the_changes_and_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{_TUNE}.is_root", lambda: False)
     session = TunedSession("7 8 9 noisewatch", 0.0, "2-3", False, 12)
-    monkeypatch.setattr(f"{_TUNE}.read_public_tuning", lambda: Tuned("boot", (session,)))
-    overlay = _overlay()
+    published = encode_tuned(Tuned("this boot", (session,))).decode()
+    overlay = _overlay(**{PATH: published, BOOT_ID: "this boot\n"})
     text = overlay_text(overlay)
     assert _CHANGE in text
     assert ": 12 settings" in text
