@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from noisewatch.kernel.system.tuning import FileChange
+from collections.abc import Sequence
+
+from noisewatch.kernel.system.tuning import Change, FileChange
 from noisewatch.operations.tuning.plan import PlannedChange, Step, TuningPlan
 from noisewatch.operations.tuning.schedule import Candidate
 from tests.judgement.judging import finding, judged_by_settings
@@ -14,6 +16,11 @@ _VERDICT = judged_by_settings(quiet_machine())
 
 def candidate(*paths: str) -> Candidate:
     """Return a candidate, named after its first path, that writes `ON` to all of its paths."""
-    changes = tuple(PlannedChange(FileChange(path, ON), None) for path in paths)
-    step = Step(finding(_VERDICT, "turbo-enabled"), (changes,))
-    return Candidate(paths[0].rpartition("/")[2], TuningPlan(_VERDICT, (step,), ()))
+    return candidate_of(paths[0].rpartition("/")[2], [FileChange(path, ON) for path in paths])
+
+
+def candidate_of(name: str, changes: Sequence[Change]) -> Candidate:
+    """Return a candidate whose changes are one action."""
+    action = tuple(PlannedChange(change, None) for change in changes)
+    step = Step(finding(_VERDICT, "turbo-enabled"), (action,))
+    return Candidate(name, TuningPlan(_VERDICT, (step,), ()))

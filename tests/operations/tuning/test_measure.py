@@ -12,16 +12,20 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import CannotMeasure, UsageError
+from noisewatch.judgement.fixes.actions import MakePartition
+from noisewatch.judgement.fixes.changes import changes_of
 from noisewatch.judgement.noise.tuning_effect import Period, Worth
-from noisewatch.operations.tuning.measure import INTERRUPTED, TOO_LATE, TuningMeasurement, measure_tuning
+from noisewatch.machine.tuning import LiveThread
+from noisewatch.operations.tuning.measure import INTERRUPTED, TOO_LATE, Switch, TuningMeasurement, measure_tuning
 from noisewatch.operations.tuning.schedule import Candidate, Schedule, plan_schedule
 from noisewatch.operations.tuning.tune import failed, has_journal, new_session, restore_host, tune_host
 from noisewatch.operations.tuning.tuner import Outcome
-from tests.operations.tuning.candidates import ON, candidate
+from tests.operations.tuning.candidates import ON, candidate, candidate_of
 from tests.operations.tuning.host import WrittenHost
 
 _SWAPPINESS, _STAT, _PRINTK = "/proc/sys/vm/swappiness", "/proc/sys/vm/stat_interval", "/proc/sys/kernel/printk"
 _FILES = {_SWAPPINESS: "60", _STAT: "10", _PRINTK: "7\t4\t1\t7"}
+_GROUPS = "/sys/fs/cgroup"
 _CANDIDATES = (candidate(_SWAPPINESS), candidate(_STAT), candidate(_PRINTK))
 
 
@@ -183,6 +187,34 @@ def test_a_restore_of_another_process_ends_the_candidate(host: MeasuredHost) -> 
     host.meanwhile = restore
     assert _outcomes(host.run())["swappiness"] == str(Outcome.FOREIGN)
     assert host.is_restored()
+
+
+class _NewHost(WrittenHost):
+    """A host that, as Linux since 6.2, gives threads their affinities back when a partition is removed."""
+
+    def write(self, path: str, text: str) -> None:
+        earlier = dict(self.affinities)
+        super().write(path, text)
+        if path.endswith(".partition"):
+            if text == "isolated":
+                self.requested = earlier
+            else:
+                self.affinities = self.requested
+
+
+def test_affinities_that_the_kernel_restores_itself_are_no_foreign_change(tmp_path: Path) -> None:
+    host = _NewHost(tmp_path / "root", {f"{_GROUPS}/cpuset.cpus.effective": "0-7"})
+    host.threads = {13: LiveThread("bash", 7, False)}
+    host.affinities = {13: frozenset({2})}
+    before = host.state()
+    changes = changes_of(MakePartition(f"{_GROUPS}/benchmark", frozenset({2, 3})))
+    assert changes is not None
+    session = new_session(frozenset({2, 3}), is_until_exit=True)
+    switch = Switch(candidate_of("partition", changes), session, host, tmp_path / "state" / "tune.jsonl")
+    assert switch.turn(True)
+    assert host.affinities[13] == host.all_cpus - {2, 3}
+    assert switch.turn(False)
+    assert (host.state(), switch.troubles) == (before, [])
 
 
 def test_what_cannot_be_measured_is_named(host: MeasuredHost) -> None:
