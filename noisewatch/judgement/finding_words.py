@@ -48,9 +48,8 @@ def _with_limit(text: str, finding: Finding) -> str:
 
 
 def full_statement(answer: Answer) -> str:
-    """Return the answer's text in one line. If it has items, its culprits and then its items follow."""
-    items = [*map(culprit_line, answer.culprits), *answer.items] if answer.items else []
-    return f"{answer.said}: {'; '.join(items)}" if items else answer.said
+    """Return the answer's text and all of its items in one line."""
+    return f"{answer.said}: {'; '.join(answer.items)}" if answer.items else answer.said
 
 
 def describe_limit_of(finding: Finding) -> str:
@@ -85,8 +84,6 @@ def unnamed_culprits(finding: Finding, text: str) -> tuple[Disturbance, ...]:
 
 def _is_named(culprit: Disturbance, text: str) -> bool:
     """Return whether the text names the culprit and its CPU: unattributed time has the same name on each."""
-    if culprit_line(culprit) in text:
-        return True
     label = f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
     return label in text and re.search(rf"\bCPU {culprit.cpu}\b", text) is not None
 
