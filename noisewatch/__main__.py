@@ -1,4 +1,4 @@
-"""`python -m noisewatch` is the command `noisewatch`."""
+"""The entry point: `python -m noisewatch` and the command `noisewatch` both start here."""
 
 import atexit
 import gc
@@ -11,7 +11,7 @@ _YOUNG_OBJECTS = 50_000  # the collector starts at this number: imports create m
 
 
 def run() -> None:
-    """Run the command line as the program. SIGTERM, unless it is ignored, ends it cleanly, like Ctrl-C."""
+    """Run the command line and exit with its status. SIGTERM ends it cleanly, like Ctrl-C, unless it is ignored."""
     ended: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -21,7 +21,7 @@ def run() -> None:
     sys.excepthook = _report_failed_start
     gc.set_threshold(_YOUNG_OBJECTS)
     command_line = _command_line()
-    atexit.register(gc.freeze)  # objects that end with the process need no further search
+    atexit.register(gc.freeze)  # no collection at exit: the process ends anyway
     sys.excepthook = command_line.report_internal_error
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
         signal.signal(signal.SIGTERM, end)
@@ -42,7 +42,7 @@ def _report_failed_start(kind: type[BaseException], error: BaseException, trace:
 
 
 def _command_line() -> ModuleType:
-    """Import and return the command line. During this tenth of a second Ctrl-C ends the process at once."""
+    """Import and return the command line. During the import (0.1 s) Ctrl-C ends the process at once."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -17,10 +17,10 @@ from noisewatch.patterns import regex
 CpuSet = frozenset[int]
 
 _MOST_CPUS = 1 << 13  # NR_CPUS is at most 8192 (x86, POWER); a larger number is an error
-_MOST_RANGES = _MOST_CPUS // 3  # with a CPU left out after each
+_MOST_RANGES = _MOST_CPUS // 3  # the smallest range has two CPUs, and one CPU is missing after it
 _LONGEST = 1 << 16  # characters: 8192 numbers with commas are 40,000
 _KEPT = 256  # cached parsed lists
-_LEAST_ALIKE = 4  # ranges at one distance: fewer are as short when written in full
+_LEAST_ALIKE = 4  # ranges at one distance, written as a stride: fewer are as short in full
 _WANTED = "a CPU list such as 0-3,8"
 _WANTED_MASK = "a CPU mask such as ff,ffffffff"
 _RANGE = regex(r"(?P<first>[0-9]+|N)(?:-(?P<last>[0-9]+|N)(?::(?P<used>[0-9]+)/(?P<group>[0-9]+))?)?")
@@ -28,10 +28,10 @@ _EMPTY = frozenset({"", "(null)"})
 
 
 def parse_cpu_list(text: str, last_cpu: int | None = None) -> CpuSet:
-    """Return the CPUs of a list; blanks, a NUL and `(null)` (nohz_full without the option) give the empty set.
+    """Return the CPUs of a list such as `0-3,8` or `1-7:2/4` (the first 2 of each group of 4).
 
-    Accept `1-7:2/4` (the first 2 of each group of 4), and with `last_cpu` also `all` and `N`. Raise Malformed
-    otherwise.
+    With `last_cpu`, `all` and `N` (the last CPU) are valid too. An empty text and `(null)` (nohz_full in sysfs, if the
+    option is not set) give the empty set. Raise Malformed for any other text.
     """
     stripped = bare(text)
     if len(stripped) > _LONGEST or stripped.count("-") > _MOST_RANGES:
@@ -41,7 +41,7 @@ def parse_cpu_list(text: str, last_cpu: int | None = None) -> CpuSet:
 
 @lru_cache(maxsize=_KEPT)
 def _parse(stripped: str, last_cpu: int | None) -> CpuSet:
-    """Parse a stripped list. The cached result is shared: many CPUs have the same list."""
+    """Parse a stripped list. The cache helps because many CPUs have the same list."""
     if stripped in _EMPTY:
         return frozenset()
     cpus: set[int] = set()
@@ -91,19 +91,19 @@ def parse_cpu_words(text: str) -> CpuSet:
 
 
 def format_cpu_list(cpus: Iterable[int]) -> str:
-    """Return the shortest kernel list: `0-3,8`; the empty string for no CPU."""
+    """Return a kernel list without strides, such as `0-3,8`, or the empty string if there is no CPU."""
     return ",".join(map(_range, _ranges(cpus)))
 
 
 def format_cpu_strides(cpus: Iterable[int]) -> str:
-    """Return a kernel list with interleaved CPUs as `0-30:1/2` (1 of every 2). Linux 4.12 and later accept strides."""
+    """Return a kernel list with strides, such as `0-30:1/2` (1 of every 2 CPUs); Linux 4.12 and later accept it."""
     return ",".join(
         f"{first}-{last}:{used}/{group}" if group else rest for first, last, used, group, rest in _strides(cpus)
     )
 
 
 def format_taskset_list(cpus: Iterable[int]) -> str:
-    """Return a list for `taskset -c`, with every second CPU as `0-30:2`."""
+    """Return a list for `taskset -c`, which writes every second CPU as `0-30:2`."""
     return ",".join(
         f"{first}-{last}:{group}" if used == 1 else rest for first, last, used, group, rest in _strides(cpus)
     )
@@ -151,9 +151,10 @@ def _range(ends: Sequence[int]) -> str:
 
 
 def _strides(cpus: Iterable[int]) -> Iterator[tuple[int, int, int, int, str]]:
-    """Yield equally long and equally spaced ranges together, as (first CPU, last CPU, used, group, list).
+    """Yield the CPUs in parts: (first CPU, last CPU, used, group, list).
 
-    `used` of every `group` CPUs are in the set. Both are 0 for ranges without a stride, which only the list describes.
+    A part is several equally long, equally spaced ranges: `used` of every `group` CPUs are in the set. A range that
+    belongs to no such series is a part of its own, with 0 for both numbers. The list has no stride.
     """
     ranges, at = _ranges(cpus), 0
     while at < len(ranges):
@@ -166,7 +167,7 @@ def _strides(cpus: Iterable[int]) -> Iterator[tuple[int, int, int, int, str]]:
 
 
 def _stride_length(ranges: Sequence[Sequence[int]]) -> int:
-    """Return the number of leading ranges with the first one's length at a common distance; 1 if there are too few."""
+    """Return how many ranges at the start are equally long and equally spaced; 1 if too few for a stride."""
     (first, end), *others = ranges
     step = others[0][0] - first if others else 0
     alike = takewhile(lambda at: ranges[at] == [first + at * step, end + at * step], range(len(ranges)))
@@ -183,12 +184,12 @@ def name_cpus(cpus: Iterable[int], write: Callable[[Iterable[int]], str] = forma
 
 
 def name_cpu_sets(sets: Iterable[CpuSet]) -> str:
-    """Return several CPU sets for a sentence, with a separator other than commas: `CPUs 0 | 1,5 | 2-3`."""
+    """Return several CPU sets for a sentence, separated by `|`: `CPUs 0 | 1,5 | 2-3`."""
     return f"CPUs {' | '.join(map(format_cpu_list, sets))}"
 
 
 def parse_cpu_mask(text: str) -> CpuSet:
-    """Return the CPUs of a hexadecimal mask in groups of 32 bits, the highest first. Raise Malformed."""
+    """Return the CPUs of a hexadecimal mask: groups of 32 bits, the highest group first. Raise Malformed."""
     stripped = bare(text)
     if len(stripped) > _LONGEST:
         raise Malformed(_WANTED_MASK, stripped)
@@ -216,7 +217,7 @@ def parse_nonempty_cpu_mask(text: str) -> CpuSet:
 
 
 def format_cpu_mask(cpus: Iterable[int]) -> str:
-    """Return the mask as the kernel accepts it: `3`, `ff,ffffffff`."""
+    """Return the CPUs as a mask that the kernel accepts: `3`, `ff,ffffffff`."""
     digits = f"{sum(1 << cpu for cpu in set(cpus)):x}"
     padded = digits.rjust(-(-len(digits) // 8) * 8, "0")
     groups = [padded[start : start + 8] for start in range(0, len(padded), 8)]

@@ -2,7 +2,8 @@
 
 NoisewatchError
 ├── UsageError        the request cannot be met: exit status 2
-│   └── UsageErrors   for several reasons
+│   └── UsageErrors   the request has several faults
+├── NothingUndisturbed  no run was undisturbed, so the requested format has no content
 ├── CannotMeasure     nothing could be measured: exit status 3
 ├── CannotStart       a command could not be started: exit status 125, 126 or 127
 ├── Unreadable        a file could not be read, with the reason

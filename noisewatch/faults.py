@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def _installed() -> tuple[int, int] | None:
-    """Return the inode and modification time of the package's first file (a reinstallation changes them), or None."""
+    """Return the inode and modification time of `__init__.py`, which a reinstallation changes; None if unreadable."""
     try:
         status = os.stat(noisewatch.__file__)
     except OSError:
@@ -34,7 +34,7 @@ _INSTALLED_AT_START = _installed()
 
 def describe_fault(error: BaseException) -> str:
     """Return the error in one line, with its place, such as `internal error: KeyError: 7 (idle.py:43)`."""
-    import traceback  # faults are rare
+    import traceback  # only here, because faults are rare
 
     frame = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f" ({os.path.basename(entry.filename)}:{entry.lineno})" for entry in frame)
@@ -44,9 +44,10 @@ def describe_fault(error: BaseException) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the error's reason for the user. Raise the error itself if faults are to be raised.
+    """Return the error's reason for the user. Raise a fault itself if the environment variable `RAISED` is set.
 
-    After an update, a module imported at a key press may be newer than the running modules.
+    The reason asks for a restart if noisewatch was updated while it ran: modules that are imported later may not fit
+    the running ones.
     """
     if isinstance(error, NoisewatchError):
         return str(error)
@@ -67,7 +68,7 @@ class Boundary:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
-        if not isinstance(error, Exception):  # such as KeyboardInterrupt, or none at all
+        if not isinstance(error, Exception):  # no exception, or one such as KeyboardInterrupt
             return False
         self._report(reason_of(error))
         return True

@@ -9,7 +9,7 @@ Member = TypeVar("Member")
 
 
 def group_by_key(members: Iterable[Member], key: Callable[[Member], Hashable]) -> list[list[Member]]:
-    """Return the members by key; the groups are in the order of their first members."""
+    """Return lists of members with equal keys, in the order of their first members."""
     groups: dict[Hashable, list[Member]] = {}
     for member in members:
         groups.setdefault(key(member), []).append(member)

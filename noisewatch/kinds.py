@@ -11,8 +11,8 @@ class Kind(StrEnum):
     IDLE = "idle"  # in a trace: no task has the CPU
     IRQ = "irq"  # an interrupt of a device: it can be moved, and has a driver
     TICK = "tick"  # the kernel's own timer interrupt
-    TIMER = "timer"  # timer interrupts not requested by the tick
-    IPI = "ipi"  # another CPU's call
+    TIMER = "timer"  # timer interrupts other than the tick
+    IPI = "ipi"  # an interrupt that another CPU sends
     NMI = "nmi"
     LOCAL = "local"  # any other interrupt of the CPU itself, such as PMI, TRM and MCP of x86
     NO_INTERRUPT = "none"  # a row of /proc/interrupts that counts other events
@@ -48,14 +48,14 @@ class Role(StrEnum):
 
 
 class Work(StrEnum):
-    """A kind of work, by the resource that limits a benchmark. Neighbours that use it disturb the benchmark."""
+    """A kind of work, by the resource that limits a benchmark. Neighbours disturb it if they use the same resource."""
 
     LATENCY = "latency"  # dependent steps: hardly affected by a busy sibling
     THROUGHPUT = "throughput"  # as many instructions per cycle as possible: a busy sibling takes half
-    INTERPRETER = "interpreter"  # branches, small objects, many caches: between the two, and less steady
+    INTERPRETER = "interpreter"  # branches and small objects, as in Python: between latency and throughput, and less steady
     CACHE = "cache"  # data in the last-level cache, which other work may evict
     MEMORY = "memory"  # data that no cache holds
-    MIXED = "mixed"  # the first three in turn
+    MIXED = "mixed"  # latency, throughput and interpreter work in turn
 
 
 class Tracer(StrEnum):

@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled at first use: most are never used in one run."""
+"""Regular expressions that are compiled at first use, because a run of noisewatch uses few of them."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ class _Later:
 
 
 def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return the pattern like `re.compile`, but compile it at first use; only then an invalid text raises re.error."""
+    """Return the pattern like `re.compile`, but compile it at first use, which raises re.error if it is invalid."""
     return cast("re.Pattern[AnyStr]", _Later(text, flags))

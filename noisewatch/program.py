@@ -12,12 +12,12 @@ _SUDO = "sudo"
 
 
 def is_root() -> bool:
-    """Return whether this process may do what root may: its effective user is root."""
+    """Return whether this process has root's rights: its effective user is root."""
     return os.geteuid() == 0
 
 
 def as_root(arguments: str, is_here: bool) -> str:
-    """Return the shell words that start noisewatch as root; `is_here` uses its path, otherwise its name."""
+    """Return the shell command that starts noisewatch as root: by path if `is_here` (on this host), else by name."""
     return f"{_SUDO} {start_command() if is_here else NAME} {arguments}"
 
 
@@ -27,7 +27,7 @@ def name_for_root(text: str) -> str:
 
 
 def start_command() -> str:
-    """Return the shell words that start the running noisewatch, for any folder and user."""
+    """Return the shell command that starts the running noisewatch, valid in any folder and for any user."""
     started, sibling = sys.argv[0], os.path.join(os.path.dirname(sys.executable), NAME)
     if started == os.environ.get("PEX") and os.access(started, os.X_OK):
         return shlex.quote(started)  # a single file, which pex unpacks to the user's cache

@@ -7,7 +7,7 @@ a damaged copy or a hostile file may be megabytes long.
 from __future__ import annotations
 
 _REPLACEMENT = "·"
-_LONGEST = 512  # twice the length of a file name; more is unreadable
+_LONGEST = 512  # characters: twice the longest file name
 
 
 def clean(name: str) -> str:

@@ -22,8 +22,8 @@ _FREQUENCY = regex(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?Hz)", re.ASCII)
 _SIZES = " KMGTP"  # each 1024 of the previous, like the kernel's kB and K, and the GB of memory modules
 _SIZE = regex(r"(\d{1,15}(?:\.\d{1,9})?) ?([kKMGTP])(?:i?B)?", re.ASCII)
 _LEAST_SHARE = 0.0005  # smaller shares would be rounded to 0
-_LEAST_TEXT, _MOST_TEXT = 1e-4, 99.0  # shares: larger values are meaningless
-_FOUR_DIGITS_FROM = 9.995  # three digits would be written with an exponent
+_LEAST_TEXT, _MOST_TEXT = 1e-4, 99.0  # the smallest and largest share that `share_text` prints as a number
+_FOUR_DIGITS_FROM = 9.995  # from this share (in 1) the format of three digits would use an exponent
 _COUNTED = {"CPUs", "nodes", "caches", "users", "tasks", "periods", "times", "pages", "events"}
 _SHORT_UNITS = {"per second": "/s", "seconds": " s"}
 
@@ -63,7 +63,7 @@ def describe_ns(ns: float | None) -> str:
 
 
 def format_in_one_unit(values_ns: Sequence[float | None]) -> tuple[str, list[str]]:
-    """Return one unit for a column, and its values in this unit: `µs` and `3.4`, `62.9`.
+    """Return one unit for all durations of a column, and the durations in this unit: `µs` and `3.4`, `62.9`.
 
     An unknown value is `?`.
     """
@@ -111,7 +111,7 @@ def describe_chance(chance: float | None) -> str:
     return ">99%" if 0.99 < chance < 1 else f"{math.floor(chance * 100 + _ROUNDED)}%"
 
 
-_ROUNDED = 1e-9  # 0.29 * 100 is less than 29
+_ROUNDED = 1e-9  # percent, added before rounding down: 0.29 * 100 is slightly less than 29
 
 
 def describe_ghz(khz: float | None) -> str:
@@ -147,7 +147,7 @@ _MOST_DIGITS = 7
 
 
 def describe_value(value: float, unit: str) -> str:
-    """Return a value by its unit: `5.0%` for a share, `10/s` for a rate, `4,194,304 kB` for any other."""
+    """Return a value by its unit: `5.0%` for a share, `10/s` for a rate, `4,194,304 kB` for other units."""
     if unit == "share":
         return f"{value:.1%}"
     if value == 1 and unit in _COUNTED:
@@ -157,7 +157,7 @@ def describe_value(value: float, unit: str) -> str:
 
 
 def distinct_from_limit(value: float, limit: float) -> str:
-    """Return the value with one decimal, or with more if it would look equal to the limit."""
+    """Return the value with one decimal, or with more decimals if it would otherwise look equal to the limit."""
     texts = [f"{value:.{digits}f}" for digits in range(1, _MOST_DIGITS)]
     return next((text for text in texts if value == limit or float(text) != limit), f"{value!r}")
 
@@ -230,7 +230,7 @@ def describe_clocks(lowest_khz: float, highest_khz: float) -> str:
 
 
 def describe_minute(at_s: float) -> str:
-    """Return seconds since 1970 in local time: `2026-11-14 09:30`."""
+    """Return a time (seconds since 1970) as local time: `2026-11-14 09:30`."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
     except (OverflowError, OSError, ValueError):
