@@ -52,7 +52,7 @@ class Work(StrEnum):
 
     LATENCY = "latency"  # dependent steps: hardly affected by a busy sibling
     THROUGHPUT = "throughput"  # as many instructions per cycle as possible: a busy sibling takes half
-    INTERPRETER = "interpreter"  # branches and small objects, as in Python: between latency and throughput, and less steady
+    INTERPRETER = "interpreter"  # branches and small objects: between latency and throughput, but less steady
     CACHE = "cache"  # data in the last-level cache, which other work may evict
     MEMORY = "memory"  # data that no cache holds
     MIXED = "mixed"  # latency, throughput and interpreter work in turn

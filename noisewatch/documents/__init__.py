@@ -1,1 +1,1 @@
-"""The types of noisewatch's JSON documents, by which they are written, read, checked and published."""
+"""The types of noisewatch's JSON documents, which it writes, reads and validates; schemas are generated from them."""

@@ -15,17 +15,17 @@ Core = Annotated[str, Meta(extra_json_schema={"enum": ["native", "python"]})]
 
 
 class HistogramPart(DocumentPart, frozen=True, kw_only=True):
-    """The numbers of gaps by length. Bucket i is from edge i to edge i + 1, so there is one edge more than counts."""
+    """The numbers of gaps by length. Bucket i is from edge i to edge i + 1, so there is one more edge than counts."""
 
     edges_ns: list[Count]
     counts: list[Count]
 
 
 class SpreadPart(DocumentPart, frozen=True, kw_only=True):
-    """The times of blocks of work. Shares are relative to the median.
+    """Statistics of the times of blocks of work. Shares are relative to the median time.
 
-    width_share: The distance of the 95th percentile from the 5th.
-    pieces: Pieces of work in a block; a slower CPU has fewer.
+    width_share: The distance from the 5th to the 95th percentile.
+    pieces: The number of pieces of work in a block; smaller on a slower CPU.
     """
 
     count: Count | None = None
@@ -45,9 +45,10 @@ class SpreadPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class SourcePart(CulpritPart, frozen=True, kw_only=True):
-    """A source of gaps, with the lengths of its interruptions.
+    """A source of gaps, with a histogram of the lengths of its interruptions.
 
-    counts: The number of interruptions of each length.
+    lengths_ns: The lengths that occurred, in ascending order.
+    counts: The number of interruptions of each length in `lengths_ns`.
     """
 
     count: Count | None = None
@@ -59,7 +60,7 @@ class SourcePart(CulpritPart, frozen=True, kw_only=True):
 
 
 class ShareOfGapPart(DocumentPart, frozen=True, kw_only=True):
-    """A source that ran in a gap, and its time."""
+    """A source that ran during a gap, and for how long."""
 
     kind: str
     name: str
@@ -84,21 +85,21 @@ class GapPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class CalibratedCpuPart(DocumentPart, frozen=True, kw_only=True):
-    """The figures of one CPU.
+    """The figures of one CPU from the microbenchmark.
 
     trouble: Why its measurement is incomplete; "none" if it is complete.
     waited_share: The share of time in which another thread ran.
     gaps_without_room: The number of gaps that were only counted, because the buffer was full.
-    effective_khz_spread_share: The distance of the 95th percentile from the 5th, as a share of the median.
-    throughput_drift_share: How much longer the last third of the work took than the first, as a share.
+    effective_khz_spread_share: The distance from the 5th to the 95th percentile, as a share of the median.
+    throughput_drift_share: How much longer the last third of the work took than the first third, as a share.
     interpreter: Work of an interpreter.
     throughput: Work with as many instructions per cycle as the core can execute.
     latency_work: Work of dependent steps.
     cache: Work on data in the last-level cache.
-    memory: Work on data that no cache can hold. Up to 0.2.0 this key was the work of `cache`.
-    work: The name of `interpreter` up to 0.2.0.
-    native_work: The name of `throughput` up to 0.2.0.
-    main_memory: The name of `memory` up to 0.2.0.
+    memory: Work on data that no cache can hold. Up to version 0.2.0 this key contained the times of `cache`.
+    work: The name of `interpreter` up to version 0.2.0.
+    native_work: The name of `throughput` up to version 0.2.0.
+    main_memory: The name of `memory` up to version 0.2.0.
     culprits: The sources of the gaps.
     suspects: What ran on the CPU during the calibration, if no trace shows the sources of the gaps.
     """
@@ -142,7 +143,7 @@ _KEY_BY_WORK = {
     Work.CACHE: "cache",
     Work.MEMORY: "memory",
 }
-_OLD_KEY_BY_WORK = {  # up to 0.2.0
+_OLD_KEY_BY_WORK = {  # up to version 0.2.0
     Work.LATENCY: "latency_work",
     Work.THROUGHPUT: "native_work",
     Work.INTERPRETER: "work",
@@ -168,9 +169,9 @@ def work_of(cpu: CalibratedCpuPart) -> dict[Work, SpreadPart | None]:
 class CalibrationPart(DocumentPart, frozen=True, kw_only=True):
     """A run of the microbenchmark.
 
-    core: The measuring core, native or python: figures of different cores cannot be compared.
+    core: The implementation of the measuring loops, native (C) or python. Figures of the two cannot be compared.
     clock_ns: The length of one iteration of the loop that detects gaps.
-    culprits_by: The source that identifies the culprits of gaps.
+    culprits_by: How the culprits of gaps were identified: by a trace, or by the gaps alone.
     """
 
     seconds: Amount
@@ -184,7 +185,7 @@ class CalibrationPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class FloorPart(DocumentPart, frozen=True, kw_only=True):
-    """A noise floor: relative standard deviations and shares of the mean for samples of one length.
+    """A noise floor for samples of one length: relative standard deviations (CV) and shares of the mean.
 
     max_expected: The worst sample relative to the median sample, as the median of predictions.
     max_inflation: The worst sample relative to the median sample, as the 95th percentile of predictions.
@@ -210,7 +211,7 @@ class FloorPart(DocumentPart, frozen=True, kw_only=True):
 class DriftPart(DocumentPart, frozen=True, kw_only=True):
     """The factors by which intervals were widened to allow for changes between calibrations.
 
-    changes_seen: The number of observed changes from which the factors follow, at the sample length with the most.
+    changes_seen: The number of observed changes that the factors are based on; the largest of all sample lengths.
     """
 
     changes_seen: Count
@@ -220,7 +221,7 @@ class DriftPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class NeededPart(DocumentPart, frozen=True, kw_only=True):
-    """The number of samples of each of two versions that is needed to detect the change.
+    """How many samples of each of two program versions are needed to detect a change, for one kind of work and length.
 
     reason: Why the number is null.
     """
@@ -232,7 +233,7 @@ class NeededPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class DetectionPart(DocumentPart, frozen=True, kw_only=True):
-    """The number of samples that detects a change of `share`, by kind of work and sample length; null without --detect.
+    """The number of samples needed to detect a change of `share`, by kind of work and sample length (--detect).
 
     reason: Why there are no rows.
     """
@@ -254,7 +255,7 @@ class SummaryPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class SidesPart(DocumentPart, frozen=True, kw_only=True):
-    """The two sides of a comparison; `ratio` is the second divided by the first."""
+    """The two sides of a comparison. `ratio` is the second side divided by the first."""
 
     target: SummaryPart | UnsetType | None = UNSET
     against: SummaryPart | UnsetType | None = UNSET
@@ -264,7 +265,7 @@ class SidesPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class CalibrationComparisonPart(DocumentPart, frozen=True, kw_only=True):
-    """Two groups of CPUs, or the target CPUs idle and under load.
+    """The comparison of two groups of CPUs, or of the target CPUs idle and under load.
 
     difference: How the second side differs: noisier, quieter, same or unknown.
     """

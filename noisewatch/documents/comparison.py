@@ -12,9 +12,10 @@ from noisewatch.judgement.terms import Severity, Status
 
 
 class KnownAlonePart(DocumentPart, frozen=True, kw_only=True):
-    """The facts, findings and figures that only this side contains.
+    """The facts, findings and figures that only one of the two sides contains.
 
-    parts: Whole parts: facts, checks or figures, or all figures of one condition such as `figures under load`.
+    parts: What the other side lacks altogether: facts, checks, figures, or all figures of one condition, such as
+        `figures under load`.
     """
 
     parts: list[str]
@@ -24,7 +25,7 @@ class KnownAlonePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class SidePart(DocumentPart, frozen=True, kw_only=True):
-    """One of the two files.
+    """One of the two compared files.
 
     against: The CPUs of `calibrate --against`.
     """
@@ -51,7 +52,7 @@ class StatePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class DifferentFindingPart(DocumentPart, frozen=True, kw_only=True):
-    """A check with different answers."""
+    """A check whose answers on the two sides differ."""
 
     id: str
     blocks: bool
@@ -62,9 +63,9 @@ class DifferentFindingPart(DocumentPart, frozen=True, kw_only=True):
 class ComparedFigurePart(DocumentPart, frozen=True, kw_only=True):
     """A figure that was measured on both sides.
 
-    cpu: null if the figure is the mean of all target CPUs or, with `(--against)` in its name, of those CPUs.
-    differs: Whether the figure differs by more than chance explains, and by enough to count.
-    least_shown_ratio: The smallest change that would have been significant.
+    cpu: null if the figure is a mean: of the target CPUs or, with `(--against)` in its name, of the CPUs of --against.
+    differs: Whether the difference is significant, and at least as large as the smallest change that counts.
+    least_shown_ratio: The smallest change that would have counted as a difference, as a ratio above 1.
     """
 
     figure: str
@@ -82,18 +83,18 @@ class ComparedFigurePart(DocumentPart, frozen=True, kw_only=True):
 class CompareDocument(DocumentPart, frozen=True, kw_only=True):
     """The result of `noisewatch compare --format json`.
 
-    null means unknown or unbounded. Keys carry units and are only ever added.
+    null means unknown or unbounded. Keys contain their units. Keys may be added, but are not removed.
 
-    noisewatch: The version that compared.
-    answer: For people only.
-    outcome: The comparison of the blocking checks.
+    noisewatch: The version of noisewatch that compared the files.
+    answer: A sentence for people, not for programs.
+    outcome: The result of the comparison, which depends only on differences that block.
     other_machines: Whether the board or the CPU model differs.
-    findings: Checks with different statuses, or with a severity or answering check that changes what blocks; blocking
-        ones first.
-    figures: All figures of both sides, different or not. A speed also has the CPU on which it changed most, if all CPUs
-        together changed differently.
-    significance: The level of each figure's test (Bonferroni); 0.05 for all together.
-    undecided: Blocking checks and figures that only one side contains.
+    findings: Checks whose statuses differ, or that block on one side only, for example because their severities differ;
+        blocking differences first.
+    figures: All figures that both sides contain, different or not. If one CPU's speed changed differently from the mean
+        of all CPUs, the figure of that CPU follows.
+    significance: The significance level of each figure's test, so that all tests together have 0.05 (Bonferroni).
+    undecided: Blocking checks and figures that only one side answered or measured.
     unknown_on_both: Blocking checks that neither side answers, and figures that neither side measured.
     """
 

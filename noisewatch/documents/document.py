@@ -25,7 +25,7 @@ _Any = TypeVar("_Any")
 
 
 class DocumentPart(Struct, frozen=True):
-    """An object in a document. Its values are checked only when it is read."""
+    """A JSON object in a document. Its values are validated only when it is read."""
 
 
 _Part = TypeVar("_Part", bound=DocumentPart)
@@ -45,7 +45,7 @@ def fill_part(kind: type[_Part], source: object, /, **others: Any) -> _Part:
 
 @cache
 def _part_by_key(kind: type[DocumentPart]) -> dict[str, type[DocumentPart]]:
-    """Return the part types of keys whose values can only be parts of one type."""
+    """Return the part type by key, for keys whose values are parts of a single type (or null)."""
     part_by_key = {}
     for field in msgspec.structs.fields(kind):
         members = [member for member in _union_members(field.type) if isinstance(member, type)]
@@ -78,7 +78,7 @@ def _null_if_infinite(value: Any) -> Any:
 
 
 def read_part(kind: type[_Any], value: object) -> _Any:
-    """Return the parsed JSON as a part. A malformed value becomes None, which is unknown as null is."""
+    """Return the parsed JSON as a value of the type. Malformed values become None, which means unknown, like null."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
@@ -88,7 +88,7 @@ def read_part(kind: type[_Any], value: object) -> _Any:
 
 
 def view_of(kind: type[_Part], keys: Iterable[str]) -> type[_Part]:
-    """Return a type with only these keys of the part, so decoding skips all others.
+    """Return a type that has only the given keys of the part, so decoding skips all other keys.
 
     `key.inner` is the key of an inner part. `key?` may be missing; its value is then None.
     """
@@ -121,7 +121,7 @@ def _view_of(kind: Any, keys: Sequence[str]) -> Any:
 
 
 def _union_members(kind: Any) -> Iterator[Any]:
-    """Yield the types of a union, without annotations."""
+    """Yield the member types of a union, or the type itself if it is no union; annotations are stripped."""
     if get_origin(kind) is Annotated:
         yield from _union_members(kind.__origin__)
     elif get_origin(kind) in (None, list, dict):

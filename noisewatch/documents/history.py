@@ -37,7 +37,7 @@ class EntryPart(DocumentPart, frozen=True, kw_only=True):
     """A calibration in the history.
 
     at: Seconds since 1970.
-    core: The measuring core, native or python.
+    core: The implementation of the measuring loops, native (C) or python.
     figures: Values by name: work in ns, clocks in kHz, gaps per second, noise floors as CV.
     facts: The facts of the machine at that time, by class and name; null if unreadable.
     """
@@ -50,11 +50,11 @@ class EntryPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class MovePart(DocumentPart, frozen=True, kw_only=True):
-    """A change of a figure.
+    """A change of a figure from an old level to a new one.
 
-    change_share: 0.04 is 4% more.
-    last_old_at: Seconds since 1970.
-    first_new_at: Seconds since 1970.
+    change_share: 0.04 means 4% more.
+    last_old_at: The time of the last entry before the change, in seconds since 1970.
+    first_new_at: The time of the first entry after the change, in seconds since 1970.
     changed: Facts that differ between the two entries; null unless both contain facts.
     unknown: Facts that only one of the two entries contains.
     """
@@ -77,19 +77,20 @@ class BimodalPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class HistoryDocument(DocumentPart, frozen=True, kw_only=True):
-    """The development of a machine over time. null means unknown. Keys carry units and are only ever added.
+    """The development of a machine over time. null means unknown. Keys may be added, but are not removed.
 
     doubt: Why the entries may be another machine's; in that case nothing is judged.
     damaged_lines: Damaged lines of the file, which are ignored.
-    entries_needed: The newest entry is judged if there are more entries than this; otherwise all judged keys are null.
+    entries_needed: The history is judged if it has more entries than this; otherwise `moves`, `departures`, `drifts`,
+        `apart`, `bimodal` and `unjudged` are null.
     other_machines: The number of other machines with entries in the same file.
-    accepted: null if never accepted.
-    thinned_out: The number of older entries represented by others of their time.
+    accepted: null if no state was ever accepted.
+    thinned_out: The number of omitted older entries; kept entries of the same time represent them.
     entries: Entries that can be compared with the newest one of these CPUs, oldest first; empty if there are none.
     moves: Figures that changed to another level and stayed there, the newest move first.
-    departures: Figures whose current level is not the usual one, which has the most entries.
-    drifts: Figures that neither moved nor departed, but changed a little with each entry.
-    apart: Figures whose newest entries are outliers, too few to form a level.
+    departures: Figures whose current level is not the usual level (the level with the most entries).
+    drifts: Figures at their usual level that change a little with each entry.
+    apart: Figures whose newest entries differ from the current level, but are too few to form a new one.
     bimodal: Figures that alternate between two levels.
     unjudged: Figures with too few entries to judge.
     """

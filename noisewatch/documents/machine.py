@@ -45,9 +45,9 @@ class CulpritPart(DocumentPart, frozen=True, kw_only=True):
 
     name: Chosen by other programs; may contain any characters.
     pid: The process.
-    tid: The thread, if the source is one.
+    tid: The thread, if the source is a thread.
     share: The stolen share of the observed time.
-    inferred: Whether the cost is an estimate from counts.
+    inferred: Whether the stolen time is an estimate from counts.
     """
 
     kind: Kind
@@ -63,11 +63,12 @@ class CulpritPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class FixPart(DocumentPart, frozen=True, kw_only=True):
-    """Shell commands.
+    """The shell commands of a fix.
 
-    persist: The commands that keep the setting across reboots.
+    now: The commands that apply the fix at once.
+    persist: The commands that keep the setting across reboots, or a sentence that describes what to do.
     undo: The commands that restore the values read before.
-    undo_persist: The commands that revert `persist`, if it is a command.
+    undo_persist: The commands that revert `persist`; null if there are none.
     needs_reboot: Whether the fix only takes effect after a reboot.
     persist_needs_reboot: Whether `persist` needs a reboot.
     """

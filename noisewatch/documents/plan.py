@@ -16,10 +16,12 @@ _CRITERIA = (
 
 
 class CriterionPart(DocumentPart, frozen=True, kw_only=True):
-    """A criterion for or against the CPUs.
+    """A criterion for target CPUs, and whether the CPUs of the plan meet it.
 
-    reason: why it is unknown or not applicable
-    cpus: the CPUs in question
+    said: A sentence for people, not for programs.
+    reason: Why the status is unknown or not applicable.
+    cpus: The CPUs that the status is about.
+    reads: The sources of the evidence.
     """
 
     id: Annotated[str, Meta(extra_json_schema={"enum": _CRITERIA})]
@@ -32,10 +34,10 @@ class CriterionPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class StepPart(DocumentPart, frozen=True, kw_only=True):
-    """Commands that keep one kind of work off the CPUs.
+    """Commands that keep one kind of work off the benchmark's CPUs.
 
-    check: the preflight check that passes after this step
-    undo: null if a value could not be read, and so cannot be restored
+    check: The preflight check that passes after this step.
+    undo: null if an earlier value could not be read, and so cannot be restored.
     """
 
     check: str
@@ -57,23 +59,24 @@ class StartPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class PlanDocument(DocumentPart, frozen=True, kw_only=True):
-    """Target CPUs for a machine, criteria for and against them, and the steps that keep other work off them.
+    """Target CPUs for a machine, criteria for them, and the steps that keep other work off them.
 
-    Keys are only ever added.
+    Keys may be added, but are not removed.
 
-    noisewatch: version of noisewatch
-    machine: as in the other reports
-    is_given: true if the CPUs were given with --cpus, false if they are proposed
-    cpus: the CPUs for the benchmark
-    idle: the other hardware threads of their cores, which have to stay idle
-    taken: `cpus` and `idle` together: the commands keep all other work off them
-    housekeeping: the remaining CPUs, for all other work
-    cores: the threads of each core, if known
-    memory_nodes: the nodes for the benchmark's memory; empty if unknown
-    kernel_arguments: arguments to add to the kernel command line; may be empty
-    replaced_arguments: current arguments that they replace, with their values
-    unknown: by check, why it is unknown whether anything has to be done
-    left_out: by check, why there is no command
+    noisewatch: The version of noisewatch that made the plan.
+    machine: A summary of the machine.
+    is_given: Whether the CPUs were named with --cpus; otherwise noisewatch proposes them.
+    cpus: The CPUs for the benchmark.
+    idle: The other hardware threads of the same cores, which have to stay idle.
+    taken: `cpus` and `idle` together. The commands keep all other work off these CPUs.
+    housekeeping: The remaining CPUs, for all other work.
+    cores: The hardware threads of each core of `taken`, if known.
+    memory_nodes: The nodes for the benchmark's memory; empty if unknown.
+    said: A sentence for people, not for programs.
+    kernel_arguments: The arguments to add to the kernel command line; may be empty.
+    replaced_arguments: The current arguments that `kernel_arguments` replaces, with their values.
+    unknown: For each check without an answer, why it is unknown whether its step is needed.
+    left_out: For each check whose step is left out, the reason.
     """
 
     schema_version: SchemaNumber

@@ -1,4 +1,4 @@
-"""The receipt of `noisewatch run`: with `jsonl` its header, each repetition and its footer are a line."""
+"""The receipt of `noisewatch run`; with `jsonl`, a line for the header, one per repetition, and one for the footer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _EndPart(DocumentPart, frozen=True, kw_only=True, tag_field="by"):
 
 
 class ByExitPart(_EndPart, frozen=True, kw_only=True, tag="exit"):
-    """A command that ended with a status."""
+    """A command that exited with a status."""
 
     status: Annotated[int, Meta(ge=0, le=255)]
 
@@ -42,7 +42,7 @@ class DonePart(_EndPart, frozen=True, kw_only=True, tag="done"):
 
 
 class ByFailurePart(_EndPart, frozen=True, kw_only=True, tag="failure"):
-    """A series that ended with a repetition that failed."""
+    """A series that ended because a repetition failed."""
 
     repetition: _FromOne
 
@@ -62,9 +62,9 @@ class RunCgroupPart(DocumentPart, frozen=True, kw_only=True):
 class AttributionPart(DocumentPart, frozen=True, kw_only=True):
     """The sources that show which tasks used the target CPUs.
 
-    counters: The counters of the target CPUs used for the books; ticks are the least exact.
+    counters: The kernel counters from which the CPU time of other tasks is calculated; ticks are the least exact.
     not_watched: Disturbances that cannot be observed on this machine while a command runs; no verdict covers them.
-    trace: The state of the kernel's trace at the start.
+    trace: The kernel tracer in use; "none" if there is no trace.
     no_trace_reason: Why there is no trace; "none" if there is one.
     """
 
@@ -76,10 +76,10 @@ class AttributionPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class OwnCostPart(DocumentPart, frozen=True, kw_only=True):
-    """The cost of noisewatch's own process; the loops of a calibration run in others.
+    """The cost of noisewatch's own process, without the processes of a calibration's loops.
 
     cpu_s: CPU time until the first repetition.
-    cpus: Its CPUs from then on: housekeeping CPUs, if there are any.
+    cpus: The CPUs of this process from the first repetition on: housekeeping CPUs, if there are any.
     """
 
     cpu_s: Amount
@@ -87,9 +87,9 @@ class OwnCostPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class CommandPart(DocumentPart, frozen=True, kw_only=True):
-    """A command.
+    """A measured command.
 
-    program: Its base name.
+    program: The base name of the program.
     argv: Only with --identify.
     """
 
@@ -122,7 +122,7 @@ class RunOptionsPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class RunCpuPart(DocumentPart, frozen=True, kw_only=True):
-    """The figures of one CPU, as in the document of `calibrate`.
+    """The figures of one CPU from a calibration, as in the document of `calibrate`.
 
     trouble: Why its measurement is incomplete; "none" if it is complete.
     """
@@ -137,9 +137,9 @@ class RunCpuPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class RunCalibrationPart(DocumentPart, frozen=True, kw_only=True):
-    """The figures of a calibration that verdicts are based on: speed and noise floors.
+    """The figures of a calibration that are used for verdicts: speed and noise floors.
 
-    core: The measuring core, native or python: figures of different cores cannot be compared.
+    core: The implementation of the measuring loops, native (C) or python. Figures of the two cannot be compared.
     noise_floor_of_interruptions: The noise floor of interruptions alone.
     """
 
@@ -155,9 +155,10 @@ class ReasonPart(DocumentPart, frozen=True, kw_only=True):
     """A disturbance of a repetition.
 
     kind: For example foreign, sibling, interruptions, steal, throttled or swapped; more may be added.
-    noise: The kind of source.
-    share: The share of the repetition's length.
-    begin_ns: Time since the repetition began.
+    noise: The kind of the source of noise, such as irq or thread; null if there is none.
+    share: `ns` as a share of the repetition's length.
+    begin_ns: The start of the disturbance, counted from the start of the repetition.
+    end_ns: The end of the disturbance, counted from the start of the repetition.
     """
 
     kind: str
@@ -176,7 +177,7 @@ class ReasonPart(DocumentPart, frozen=True, kw_only=True):
 class AllowancePart(DocumentPart, frozen=True, kw_only=True):
     """The largest share of a repetition that noise may take.
 
-    is_measured: Whether the opening calibration measured it.
+    is_measured: Whether the opening calibration determined the share; otherwise it is the default.
     """
 
     share: Amount
@@ -196,16 +197,25 @@ class UsagePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class ClockPart(DocumentPart, frozen=True, kw_only=True):
-    """The shifts between the kernel's clocks during a repetition."""
+    """The shifts between the kernel's clocks during a repetition.
+
+    stepped_ns: How far the system time moved against CLOCK_MONOTONIC; a suspension counts too.
+    suspended_ns: How far CLOCK_BOOTTIME moved against CLOCK_MONOTONIC, which stops in a suspension.
+    """
 
     stepped_ns: int
     suspended_ns: int
 
 
 class BooksPart(DocumentPart, frozen=True, kw_only=True):
-    """The time that the command, all tasks, and other tasks used on all target CPUs together.
+    """The CPU time of the command, and of other tasks on the target CPUs, in a repetition.
 
-    reason: Why something is unknown.
+    own_ns: The CPU time of the command.
+    tasks_ns: The CPU time of all tasks on all target CPUs together.
+    foreign_ns: The CPU time of other tasks on all target CPUs together.
+    doubt_ns: The largest possible error of `foreign_ns`.
+    is_exact: Whether the kernel counts CPU time in ns; otherwise in ticks.
+    reason: Why a value is null.
     """
 
     own_ns: Count
@@ -219,8 +229,8 @@ class BooksPart(DocumentPart, frozen=True, kw_only=True):
 class ThreadPart(DocumentPart, frozen=True, kw_only=True):
     """The placement of one thread.
 
-    migrations: The kernel's count; null if a trace contains the moves.
-    moves: Moves between CPUs: exact by a trace, a lower bound by looks.
+    migrations: The kernel's count of moves between CPUs; null if a trace contains the moves.
+    moves: The number of moves between CPUs: exact from a trace, a lower bound from looks.
     """
 
     tid: Count
@@ -238,9 +248,9 @@ class ThreadPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class StackingPart(DocumentPart, frozen=True, kw_only=True):
-    """Threads that shared a target CPU while another target CPU had none of them.
+    """Threads of the command that shared a target CPU while another target CPU had none of them.
 
-    share: The share of looks that found this.
+    share: The share of looks in which this was observed.
     most_threads: The largest number of threads that shared one CPU.
     """
 
@@ -251,7 +261,7 @@ class StackingPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class LeftThreadsPart(DocumentPart, frozen=True, kw_only=True):
-    """Threads that were not pinned, and why."""
+    """The number of threads that --spread did not pin, and why."""
 
     reason: str
     threads: Count
@@ -283,17 +293,18 @@ class MemoryElsewherePart(DocumentPart, frozen=True, kw_only=True):
 class PlacementPart(DocumentPart, frozen=True, kw_only=True):
     """The placement of the command's threads, from the trace of thread switches or from about ten looks per second.
 
-    Shares are pairs of a place and its share of the observed run time, the largest first; a null place is unknown. null
-    means not observed; `reason` explains why.
+    `cpus`, `cores`, `nodes` and `kinds` are lists of pairs: a place (null if unknown) and its share of the observed run
+    time, the largest share first. A value of null means not observed; `reason` explains why.
 
-    source: A trace is exact, looks are estimates.
+    source: A trace is exact; shares from looks are estimates.
+    looks: The number of looks.
     seen_share: The observed share of the command's CPU time.
-    cores: Cores are identified by their first CPU.
+    cores: A core is identified by its first CPU.
     kinds: Only on machines with several kinds of core.
     threads: The threads with the most run time, without negligible ones.
     threads_left_out: The number of other observed threads.
     spread: "none" if not requested.
-    reason: Why something is unknown.
+    reason: Why a value is null.
     """
 
     source: Literal["trace", "looks"] | UnsetType = UNSET
@@ -319,19 +330,19 @@ class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
     own: Effects of the command itself, which do not affect the verdict.
     unknowns: What could not be observed, and why.
     not_watched: Further disturbances that the verdict does not cover, in addition to the header's `not_watched`.
-    waited_ns: How long its first thread was ready and waited for a CPU.
-    stopped_ns: How long it was stopped by a signal.
-    frozen_ns: How long its control group was frozen: the kernel's count (Linux 6.18), otherwise the time between writes
-        to the group's file.
+    waited_ns: How long the command's first thread was ready and waited for a CPU.
+    stopped_ns: How long a signal had stopped the command or its descendants.
+    frozen_ns: How long the command's control group was frozen: the kernel's count (Linux 6.18), otherwise the time
+        between writes to the group's file.
     held_ns: How long a thread was ready to run while the CPU that it had left was idle, usually because of a quota.
         Only from a trace.
-    blocked_ns: How long no thread ran or was ready, and one waited in the kernel (state D) or for a debugger. Only from
-        a trace.
+    blocked_ns: How long no thread ran or was ready, and at least one waited in the kernel (state D) or for a debugger.
+        Only from a trace.
     attributed_by: The source that shows which other tasks used the target CPUs.
-    no_trace_reason: Why a trace is not the source; "none" if it is.
+    no_trace_reason: Why the source is not a trace; "none" if it is one.
     own_cpu_ns: CPU time of noisewatch itself between the counters before and after the repetition.
-    left_processes: The pids of processes that it started and left running.
-    left_names: Their names, in the same order; null if not observed.
+    left_processes: The pids of processes that the command started and left running.
+    left_names: The names of `left_processes`, in the same order; null if not observed.
     """
 
     kind: Literal["repetition"]
@@ -371,8 +382,8 @@ class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
 class RunCountsPart(DocumentPart, frozen=True, kw_only=True):
     """Numbers of runs, each counted once.
 
-    failed: Ended with a status other than 0 or by a signal; in no statistics.
-    cut_short: The series was asked to end during the run; in no statistics.
+    failed: Runs that ended with a status other than 0 or by a signal; in no statistics.
+    cut_short: Runs during which the series was asked to end; in no statistics.
     """
 
     undisturbed: Count
@@ -385,8 +396,9 @@ class RunCountsPart(DocumentPart, frozen=True, kw_only=True):
 class StatisticsPart(DocumentPart, frozen=True, kw_only=True):
     """Statistics of wall times.
 
-    mean_interval_s: The 95% confidence interval.
-    doubt: How the run times depended on their order.
+    mean_interval_s: The 95% confidence interval of the mean.
+    doubt: How the run times depended on their order; null if no dependence was detected.
+    later_share: How much longer the second half of the runs took than the first half, as a share.
     far_runs: The positions (from 0) of runs whose time is far from the median.
     """
 
@@ -406,7 +418,11 @@ class StatisticsPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class VariancesPart(DocumentPart, frozen=True, kw_only=True):
-    """The CV between processes, and its parts."""
+    """The CV of the run times, and the parts of it that the machine and the program cause.
+
+    explained: program, machine or order (the run times depend on their order), or why the CV is unexplained:
+        undecided, unknown-machine or unknown-runs.
+    """
 
     explained: str
     count: Count
@@ -417,9 +433,9 @@ class VariancesPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class PlacementAdvicePart(DocumentPart, frozen=True, kw_only=True):
-    """A fault in a placement, and a better placement.
+    """A fault in the placement of threads, and how to avoid it.
 
-    before: Words to put in front of the command.
+    before: The words to put in front of the command, such as `taskset -c 2`.
     """
 
     fault: PlacementFault
@@ -431,7 +447,7 @@ class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
 
     all: Statistics of the runs that neither failed nor were cut short.
     is_refused: Whether too few runs were undisturbed to represent the command.
-    placement_advice: How to place the threads of its longest run better.
+    placement_advice: How to place the threads better, as observed in the longest run.
     """
 
     command: CommandName
@@ -446,10 +462,10 @@ class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
 class RunCulpritPart(DocumentPart, frozen=True, kw_only=True):
     """One culprit over the whole series.
 
-    kind: The same kinds as of a reason.
-    pids: The first few pids.
+    kind: The kind of disturbance, as in the reasons of a repetition.
+    pids: The pids that took the most time; only a few are listed.
     ns: The total known stolen time.
-    repetitions: The number of disturbed repetitions.
+    repetitions: The number of repetitions that the culprit disturbed.
     """
 
     kind: str
@@ -466,6 +482,7 @@ class RunCulpritPart(DocumentPart, frozen=True, kw_only=True):
 class DifferencePart(DocumentPart, frozen=True, kw_only=True):
     """How much longer command b takes than command a, as a share of the mean of a.
 
+    second_share: How much longer the second run of a pair takes than the first, as a share.
     smallest_shown: The smallest difference that this number of pairs detects with 80% power, at the one-sided 90% upper
         bound of the noise.
     """
@@ -487,7 +504,11 @@ class SpeedChangePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class MarkedRunPart(DocumentPart, frozen=True, kw_only=True):
-    """A run with values; `benchmark` and `run` are its indices in the file, from 0. Times are on CLOCK_MONOTONIC."""
+    """A run with values in the --results file; `benchmark` and `run` are its indices there, from 0.
+
+    began_ns: The start of the run on CLOCK_MONOTONIC.
+    ended_ns: The end of the run on CLOCK_MONOTONIC.
+    """
 
     benchmark: Count
     run: Count
@@ -514,12 +535,12 @@ class ResultsPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class FooterPart(DocumentPart, frozen=True, kw_only=True):
-    """The result of a series. A receipt without it was cut short.
+    """The result of a series. A receipt without this part was cut short.
 
-    culprits: The culprits by the time that they took from all repetitions, the costliest first.
-    difference: The difference by the undisturbed pairs.
-    is_difference_refused: Whether too few pairs, or too few runs of one command, were undisturbed, so neither
-        difference is a result; null for a single command.
+    culprits: The culprits of all repetitions; those that took the most time come first.
+    difference: The difference in undisturbed pairs of runs.
+    is_difference_refused: Whether too few pairs, or too few runs of one command, were undisturbed. Neither difference
+        is then a result. null for a single command.
     no_speed_change_reason: Why the speed change of a CPU is unknown; "none" if all are known, or if no calibration was
         requested.
     own_cpu_s: CPU time of noisewatch itself between the calibrations.
@@ -543,15 +564,15 @@ class FooterPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class RunDocument(DocumentPart, frozen=True, kw_only=True):
-    """The first line of a receipt (`header`), or all of it in one document (`series`).
+    """The first line of a receipt (`header`), or a whole receipt in one document (`series`).
 
-    null means unknown; "none" or an empty list means known to be absent. Keys carry units (ns, s, share of 1). Keys,
-    and values of a reason's `kind`, are only ever added.
+    null means unknown; "none" or an empty list means known to be absent. Keys contain their units (ns, s; a share is
+    a fraction of 1). Keys, and values of a reason's `kind`, may be added, but are not removed.
 
-    noisewatch: The version that measured.
+    noisewatch: The version of noisewatch that measured.
     pinned_by: How the command was put on the target CPUs.
     memory_nodes: The only nodes that the command's memory could come from.
-    seed: The seed of the order in which two commands alternate.
+    seed: The random seed for the order in which two commands alternate.
     opening: The calibration before the first repetition.
     """
 

@@ -25,7 +25,7 @@ from noisewatch.patterns import regex
 _KEY = regex(r"^(\w+): (.+(?:\n +.+)*)\n?", re.MULTILINE)
 _WORD = regex(r"(?<=[a-z])(?=[A-Z])")
 _PREFIX = "#/$defs/"
-_GIVES_REASON = {  # for a finding without an answer
+_GIVES_REASON = {  # the schema of a finding without an answer: it has a reason
     "if": {"properties": {"status": {"enum": ["unknown", "not-applicable", "ignored"]}}, "required": ["status"]},
     "then": {"properties": {"reason": {"type": "string", "minLength": 1}}},
 }
@@ -39,7 +39,7 @@ def schema_text(command: str) -> str:
 
 
 def _verdict_schema() -> dict[str, Any]:
-    """Return the schema of the verdict. In JSON Lines, `head` is the first line and `finding` each other line."""
+    """Return the schema of the verdict. In JSON Lines, `head` is the first line and `finding` any later line."""
     schema = _schema_of(VerdictDocument)
     schema["$defs"]["finding"] |= _GIVES_REASON
     schema["$defs"]["head"] = {"$ref": schema["$ref"]}
@@ -98,7 +98,7 @@ def _shorten(schema: Any) -> Any:
     """Return the schema with shorter references and nulls, and without defaults and discriminators.
 
     A default only explains a missing key. Discriminators are not part of JSON Schema, and each type has its
-    constant anyway.
+    tag as a constant anyway.
     """
     if isinstance(schema, list):
         return [_shorten(item) for item in schema]

@@ -1,4 +1,4 @@
-"""The verdict of `noisewatch preflight --format json`; with `jsonl` its head and each finding are a line."""
+"""The verdict of `noisewatch preflight --format json`; with `jsonl`, one line for the head and one for each finding."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from noisewatch.judgement.terms import Gravity, Outcome, Severity, Status
 class FindingPart(DocumentPart, frozen=True, kw_only=True):
     """The answer of one check.
 
-    measured: The measured value, of the check's own type; null if there is no single value.
+    measured: The measured value, of a type that depends on the check; null if there is no single value.
     limit: The limit, in the unit of `measured`.
-    limit_role: Whether `measured` must not exceed the limit or not fall below it, or whether the limit is how far the
-        check looked.
-    said: For people only.
+    limit_role: "limit": `measured` must not exceed the limit; "minimum": it must not fall below it; "looked back" or
+        "looked ahead": the limit is the period that the check considered.
+    said: A sentence for people, not for programs.
     reason: Why the answer is unknown, not applicable or ignored.
-    answered_by: The id of the measurement that replaces an unknown answer.
+    answered_by: The id of the check whose measurement replaces the unknown answer.
     evidence: Raw values, by name.
     """
 
@@ -54,9 +54,9 @@ class CausePart(DocumentPart, frozen=True, kw_only=True):
     gravity: The gravity of its first finding.
     findings: Ids of the findings.
     settles: Ids of the findings that are settled by the fix, or by choosing the CPUs of `target`.
-    fix: The combined fix of all its findings, each step once.
-    advice: What helps if no command does.
-    target: Better target CPUs.
+    fix: The combined fix of all its findings, with each step only once.
+    advice: What to do if no command settles the findings.
+    target: Better target CPUs, if choosing other CPUs settles findings.
     way: How to answer the open questions; null if there are none.
     """
 
@@ -72,23 +72,23 @@ class CausePart(DocumentPart, frozen=True, kw_only=True):
 class VerdictDocument(DocumentPart, frozen=True, kw_only=True):
     """The verdict of `noisewatch preflight --format json`.
 
-    null means unknown; "none" or an empty list means known to be absent. Keys carry units (ns, khz, share of 1) and are
-    only ever added.
+    null means unknown; "none" or an empty list means known to be absent. Keys contain their units (ns, khz; a share is
+    a fraction of 1). Keys may be added, but are not removed.
 
     at: The time of the verdict, in seconds since 1970; null for a recording or a copy.
     host: The host's name; only with --identify, and never for a recording or a copy.
-    noisewatch: The version that judged.
-    profile_reason: The kind of machine that decided the profile; null if the user named the profile, or if it is the
-        default.
+    noisewatch: The version of noisewatch that judged the machine.
+    profile_reason: The kind of machine from which the profile follows; null if the user named the profile, or if it is
+        the default.
     findings: With jsonl, each finding is a line of its own.
-    causes: What to do, the gravest cause first, for all failures and warnings, and for unknowns that block.
+    causes: Failures, warnings, and unknown answers that block, grouped by what to do; the gravest cause first.
     noise_floor_of: The work of `noise_floor`: the workload, or mixed, latency, throughput, interpreter, cache or memory
         work.
     noise_floor_chance: The probability that the benchmark's samples stay within the budget: for the requested kind of
         work, otherwise the lowest of all kinds.
     noise_floor_by_work: The noise floors by kind of work (latency, throughput, interpreter, cache, memory), and of
-        interruptions alone: the worst of all CPUs at the budget's length; other lengths are of that CPU.
-    sample_seconds: 0 if no sample was taken.
+        `interruptions` alone: of the CPU whose floor for this kind is the worst at the budget's sample length.
+    sample_seconds: The length of the sample; 0 if none was taken.
     own_cpu_share: The share of one CPU that noisewatch itself used.
     """
 
