@@ -1,8 +1,8 @@
 """The integrations with CI, schedulers and monitoring: one folder per integration, with a page and its files.
 
 `NAME/page.md` describes what the integration does, where its files go, what happens on a noisy machine, and how to
-remove it; its first paragraph is the summary in the list. Files below `NAME/files/` are written out unchanged except
-for `@noisewatch@`, which becomes the shell words that start the running noisewatch. Files that begin with `#!` become
+remove it; its first paragraph is the summary in the list. Files below `NAME/files/` are written out unchanged, except
+that `@noisewatch@` becomes the shell command that starts the running noisewatch. Files that begin with `#!` become
 executable.
 """
 
@@ -18,7 +18,7 @@ _PROGRAM = "@noisewatch@"
 
 
 class Integration(Struct, frozen=True):
-    """An integration; `texts` are the contents of its files by path, still with the placeholder `@noisewatch@`."""
+    """An integration. `texts` contains its files by path, still with the placeholder `@noisewatch@`."""
 
     name: str
     page: str

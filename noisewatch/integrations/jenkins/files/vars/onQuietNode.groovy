@@ -1,7 +1,7 @@
 // A step of a shared library: runs its body on a quiet node with this label, or fails the build.
 //     onQuietNode('benchmark') { sh './benchmark' }
 //     onQuietNode('benchmark', nodes: 3, options: '--cpus 2-7') { … }
-// `nodes`: how many to try; at most the number with the label, as Jenkins waits forever for a node that does not exist.
+// `nodes`: how many nodes to try; at most the number of nodes with the label, as Jenkins waits forever for another one.
 def call(Map settings = [:], String label, Closure body) {
     int nodes = settings.nodes ?: 1
     String gate = settings.gate ?: '/etc/noisewatch/jenkins/noisewatch-gate'
