@@ -121,7 +121,7 @@ def _view_of(kind: Any, keys: Sequence[str]) -> Any:
 
 
 def _union_members(kind: Any) -> Iterator[Any]:
-    """Yield the member types of a union, or the type itself if it is no union; annotations are stripped."""
+    """Yield the member types of a union, or the type itself if it is not a union; annotations are stripped."""
     if get_origin(kind) is Annotated:
         yield from _union_members(kind.__origin__)
     elif get_origin(kind) in (None, list, dict):
