@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Above this, the check target-cpu-busy fails and the probe does not spin. Kernel threads and occasional tasks stay
 # below, benchmarks do not.
 BUSY_SHARE = 0.05
-_DOUBT_NS = 30_000_000  # error of /proc/stat, which counts in steps of 10 ms, at both ends and in our own time
+_DOUBT_NS = 30_000_000  # error of /proc/stat in steps of 10 ms: at both ends of the interval, and in our own time
 
 
 class ProbeState(StrEnum):

@@ -24,7 +24,7 @@ _DEVIATION_PER_MAD = 1.4826  # of a normal distribution
 class OutOfLine(Struct, frozen=True):
     """One machine's outlier. `machines` is the number of compared machines, and `median` the median of their values.
 
-    With a `cpu`, the value is that of the machine's slowest CPU, compared with the slowest CPUs of the others.
+    With a `cpu`, which is the machine's slowest CPU, its value is compared with the other machines' slowest CPUs.
     """
 
     figure: Figure

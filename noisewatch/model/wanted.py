@@ -54,7 +54,7 @@ class FactScale(Struct, frozen=True):
     """The rules for comparing a fact with a required value that is a different text."""
 
     example: str  # a value for "at least"
-    takes: Callable[[str], bool]  # whether a text is a value for "at least"
+    takes: Callable[[str], bool]  # whether a text is valid for "at least"
     is_at_least: Callable[[str, str], bool | None]
     is_same: Callable[[str, str], bool] = _never
     describe: Callable[[str], str] = str  # returns the fact in readable form

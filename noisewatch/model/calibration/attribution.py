@@ -4,16 +4,16 @@ If the kernel was traced during the calibration, the trace decides. Otherwise th
 gap, and from the tasks and interrupts that the kernel counted on that CPU during the calibration.
 
 A CPU quota stops a cgroup's threads until the next period, but the kernel does not report which gaps were such stops.
-With a trace, they are the gaps in which the loop was switched out and the CPU was mostly idle. On a busy CPU, where
-other threads use the time, and without a trace, the longest gaps with a context switch are assigned to the quota, up to
-the stopped time that the kernel counted.
+With a trace, they are the gaps in which the loop was switched out and the CPU was mostly idle. On a busy CPU, other
+threads use that time. There, and without a trace, the longest gaps with a context switch are assigned to the quota, up
+to the stopped time that the kernel counted.
 
 The count is missing for hidden groups: outer cgroups that are not visible. Stops that end at the same phase of a period
 suggest a hidden quota. Preemptions at the tick also end in phase, every 4 or 10 ms, so such short periods are not
 considered. If the trace shows an idle CPU during most stops, only a quota explains them.
 
-Fixed work is stopped too, but does not record context switches. Its stops count as idle only if the trace shows that
-not even the loop ran.
+Loops of fixed work are stopped too, but do not record context switches. Their stops count as idle only if the trace
+shows that not even the loop ran.
 """
 
 from __future__ import annotations
@@ -113,7 +113,10 @@ def name_of_hidden(period_ns: int) -> str:
 
 
 def _idle_stops(samples: CpuSamples, causes: Sequence[GapCause], is_idle: IsIdle | None) -> list[_Stop]:
-    """Return the idle stops, or none if they are few, or make up less than half of the time of all long gaps."""
+    """Return the stops in which the CPU was idle, or none if they are few or less than half of all stopped time.
+
+    Long gaps and slow pieces of work count as stopped time.
+    """
     work = [stop for stop in _stops_of_work(samples) if stop[1] >= _LEAST_STOP_NS]
     idle = [
         (causes[at].start_ns, causes[at].length_ns) for at in _stop_candidates(samples, causes) if _is_idle(causes[at])
@@ -283,7 +286,7 @@ def _assign_to_quota(causes: Sequence[GapCause], chosen: set[int], name: str) ->
 
 
 EXITED = "threads that ended before they could be read"
-_LEAST_UNEXPLAINED = 0.005  # of the time
+_LEAST_UNEXPLAINED = 0.005  # share of the spinning time
 
 
 class ConcurrentObservations(Struct, frozen=True):
@@ -376,7 +379,10 @@ def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservat
 def _idleness(
     samples: CalibrationSamples, traced: Mapping[int, CpuPieces], offset_ns: int
 ) -> Mapping[int, Callable[[int, int], bool]]:
-    """Return for each CPU whose trace includes the loop a function that tests whether it was idle in a period."""
+    """Return a function by CPU that tests whether the CPU was mostly idle in a period (from its start and length).
+
+    CPUs whose trace does not include the calibration's loop are omitted.
+    """
     return {
         cpu_samples.cpu: partial(was_idle, traced[cpu_samples.cpu], offset_ns)
         for cpu_samples in samples.cpus
@@ -398,7 +404,7 @@ def _quotas(samples: CalibrationSamples, observations: ConcurrentObservations) -
 def _others(
     samples: CalibrationSamples, observations: ConcurrentObservations, traced: Iterable[CpuPieces]
 ) -> Mapping[int, Others]:
-    """Return the traced sources on each CPU besides the calibration's loop; empty without a trace or a snapshot.
+    """Return the traced sources on each CPU except noisewatch's own; empty without a trace or a snapshot.
 
     CPUs whose loop has an unknown thread number (in old recordings) are omitted.
     """
@@ -416,9 +422,9 @@ def _others(
 def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[Disturbance, ...]:
     """Return the culprits that were observed on the CPU during the calibration, the costliest first.
 
-    Unattributed time is left out: it is mostly the loops', which ended before the second snapshot. If the gaps are far
-    longer than the observed threads explain, other threads have ended too, and are added as one culprit. Ticks and
-    timer interrupts are left out if gaps were already identified as such, by phase or rate.
+    Unattributed time is left out: most of it belongs to the calibration's loops, which ended before the second
+    snapshot. If the gaps are far longer than the observed threads explain, ended threads are added as one culprit.
+    Ticks and timer interrupts are left out if gaps were already identified as ticks or timers, by phase or rate.
     """
     explained = {Kind.UNATTRIBUTED} | ({Kind.TICK, Kind.TIMER} & {cause.kind for cause in causes})
     culprits = [culprit for culprit in disturbances_of(interval, samples.cpu) if culprit.kind not in explained]

@@ -36,11 +36,11 @@ class Spread(Struct, frozen=True):
 
     count: int
     median_ns: float
-    mad_share: float  # share of the median, as all shares
+    mad_share: float  # share of the median, like all shares here
     width_share: float  # 5th to 95th percentile
-    p01_share: float  # below the median
-    p99_share: float  # above the median
-    max_share: float  # above the median
+    p01_share: float  # distance of the 1st percentile below the median
+    p99_share: float  # distance of the 99th percentile above the median
+    max_share: float  # distance of the maximum above the median
     cv: float
     pieces: int = 1  # per block
 
@@ -77,7 +77,7 @@ class CpuFigures(Struct, frozen=True):
     memory: Spread | None  # in the last-level cache
     main_memory: Spread | None
     command: Spread | None
-    throughput_drift_share: float | None  # last third against first third, by medians
+    throughput_drift_share: float | None  # of interpreter work: see drift_of
     mvalue: float | None
     lost_gaps: int
     measured_share: float | None  # measured part of the planned slot time, for the least measured series
@@ -209,7 +209,7 @@ def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS, pieces: int
 def drift_of(times_ns: Sequence[float]) -> float | None:
     """Return by what share the last third's median exceeds the first third's, or None for too few times.
 
-    The result is negative if the last third is shorter.
+    The result is negative if the last third's times are shorter.
     """
     if len(times_ns) < _LEAST_BLOCKS * _THIRD:
         return None

@@ -5,7 +5,7 @@ outside the kernel: from the hypervisor or the firmware. So does a gap whose unt
 and leaving the kernel takes. Without a trace, a gap with a context switch is another thread's, a gap that begins at the
 clock's tick is the tick, and the cause of all others is unknown.
 
-A tick is recognized only by its start: ticks begin at the same phase of the clock's period.
+A tick is recognized only by its start: all ticks begin at the same phase of the tick period.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ ANOTHER_THREAD = "another thread"
 TICK = "timer tick"
 # Not caused by a thread, even if one ran during the gap.
 _OF_NO_THREAD = frozenset({Kind.OUTSIDE, Kind.UNATTRIBUTED, Kind.QUOTA})
-_MOST = 0.5  # of the gaps
+_MOST = 0.5  # share of the gaps, or of an interruption's length
 _LEAST_ENTRY_NS = 2_000  # to enter and leave the kernel with cold caches
 
 
@@ -140,7 +140,7 @@ def causes_by_trace(
 
 
 def crowds_in(pieces: CpuPieces, irqs: Irqs | None) -> Mapping[int, Crowd]:
-    """Return the crowds among a CPU's sources, by source number."""
+    """Return the crowd (ended threads with one name) of each source that belongs to one, by source number."""
     return crowds_of(pieces.sources, lambda source: name_of_source(source, irqs))
 
 
@@ -237,7 +237,10 @@ def causes_by_gaps(samples: CpuSamples, hz: int | None, timers_per_s: float | No
 
 
 class Interruption(Struct, frozen=True):
-    """A period in which other sources had the CPU throughout. `start_ns` counts from the start of the trace."""
+    """A period in which sources other than the main thread had the CPU, without a break.
+
+    `start_ns` counts from the start of the trace.
+    """
 
     start_ns: int
     length_ns: int

@@ -1,7 +1,7 @@
 """Determines whether and when the clocks of working CPUs became level (stable).
 
-Every clock is constant until the turbo budget is used up. A level clock is still constant some time after the longest
-usual budget.
+Every clock is constant until the turbo budget is used up. So a clock counts as level only if it is still constant after
+the longest usual budget.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGER = (_WINDOW, 20, 30)  # windows in seconds; in longer ones, noise is less
 _LEVEL_SHARE = 0.01  # the usual difference between calibrations of one machine
 _MOST_TREND = 0.03  # relative change within a window, including two standard errors
 _IN_A_ROW = 5  # consecutive seconds with a level window: noise may hide a trend in one of them
-_NOISE = 5  # level times differ by at most this many median steps from second to second
+_NOISE = 5  # a level clock's times are within this many median second-to-second changes of their median
 
 
 class SettledCpu(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Settling(Struct, frozen=True):
 
 
 def is_level(times_ns: Sequence[float]) -> bool:
-    """Return whether the last seconds are level; False if they are too few or too noisy to decide."""
+    """Return whether the times of the last seconds are level; False if they are too few or too noisy to decide."""
     return all(_is_level_at_end(times_ns[: len(times_ns) - ago]) for ago in range(_IN_A_ROW))
 
 
@@ -111,7 +111,8 @@ def are_level(times_by_cpu: Mapping[int, Sequence[float]]) -> bool:
 def settling_of(speeds: Sequence[CpuSpeeds]) -> Settling:
     """Summarize the speeds.
 
-    `seconds` is the number of seconds measured on every CPU. If a CPU was not measured, it is 0, and `cpus` is empty.
+    `seconds` is the number of seconds measured on every CPU. If any CPU was not measured, `seconds` is 0, and `cpus` is
+    empty.
     """
     measured = [cpu_speeds for cpu_speeds in speeds if cpu_speeds.times_ns]
     seconds = min((len(cpu_speeds.times_ns) for cpu_speeds in measured), default=0)

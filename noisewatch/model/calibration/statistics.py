@@ -32,7 +32,7 @@ def lower_edge(bucket: int) -> int:
 class Histogram(Struct, frozen=True):
     """Counts of values by bucket. A bucket's width is at most 1/16 of its values.
 
-    The layout is that of HdrHistogram (https://hdrhistogram.github.io/HdrHistogram/), with 16 sub-buckets.
+    The layout is as in HdrHistogram (https://hdrhistogram.github.io/HdrHistogram/), with 16 sub-buckets.
     """
 
     counts: Mapping[int, int] = {}
@@ -87,7 +87,7 @@ def quantile(ordered: Sequence[float], share: float) -> float | None:
 
 
 def mad(values: Sequence[float]) -> float | None:
-    """Return the median absolute deviation from the median, not scaled; None for no values, 0 for one or equal ones.
+    """Return the median absolute deviation from the median, not scaled; None for no values, 0 for a single value.
 
     Rousseeuw and Croux, "Alternatives to the Median Absolute Deviation", 1993, doi 10.1080/01621459.1993.10476408.
     """

@@ -4,7 +4,7 @@ A piece is a measured unit of work with its time, or a gap: time without work. P
 kind of work, and its interruptions. Joined end to end, they are the CPU time that a benchmark would have had. A sample
 is replayed by computing how long its work takes from some point on. This covers gaps, sharing, clock and drift. (Replay
 of measured detours: Hoefler, Schneider, Lumsdaine, "Characterizing the Influence of System Noise on Large-Scale
-Applications by Simulation", SC'10, doi 10.1109/SC.2010.12; blocks of fixed work: as the Allan variance.)
+Applications by Simulation", SC'10, doi 10.1109/SC.2010.12; blocks of fixed work: as in the Allan variance.)
 
 Each kind of work was measured in its own slots. In the slots of other kinds, its speed is taken from its nearest slot,
 because sharing of the core, the cache or the clock varies over time and affects each kind differently. Interruptions
@@ -71,8 +71,8 @@ def usual_ns_by_series(runs: Iterable[CpuSamples]) -> dict[str, float]:
 class Stretch(Struct, frozen=True):
     """A period in which one series was measured.
 
-    `pieces` are all pieces, `calm` the pieces without long interruptions. `long` are these interruptions as start and
-    length: delays too long to be explained by sharing the core.
+    `pieces` are all pieces, `calm` the same pieces without their long interruptions. `long` contains the start and
+    length (ns) of these interruptions: delays too long to be explained by sharing the core.
     """
 
     series: str
@@ -230,8 +230,8 @@ class _Own:
     def nearest(self, stretch: Stretch) -> Stretch | None:
         """Return the nearest stretch in time, or None if there is none.
 
-        Near a process start, only other process starts are considered, unless there are none; likewise for other
-        stretches.
+        For a process start, only process starts are considered; for any other stretch, only other stretches. If there
+        are none of the same kind, those of the other kind are considered.
         """
         is_start = stretch.is_start if self._alike[stretch.is_start] else not stretch.is_start
         alike, middles, at_ns = self._alike[is_start], self._middles[is_start], _middle_ns(stretch)
@@ -396,7 +396,7 @@ class Replay:
 
 
 def _count_groups(stretches: Sequence[Stretch], series: Sequence[str]) -> int:
-    """Count the groups of stretches of these series, such as one in each turn of the CPU."""
+    """Count the groups of stretches of these series. Pauses of more than _APART_NS separate groups."""
     own = [stretch for stretch in stretches if stretch.series in series]
     apart = (after.begin_ns - before.end_ns > _APART_NS for before, after in pairwise(own))
     return sum(apart) + bool(own)

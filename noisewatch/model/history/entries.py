@@ -27,7 +27,10 @@ class Entry(Struct, frozen=True):
 
 
 class Acceptance(Struct, frozen=True):
-    """When and why the machine was accepted as its own new baseline; None or an empty text means unknown."""
+    """When and why the user accepted the machine's state as the new baseline.
+
+    A time of None, or an empty reason, means unknown.
+    """
 
     at_s: float | None
     why: str

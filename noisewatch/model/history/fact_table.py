@@ -1,4 +1,4 @@
-"""All facts, by class and name: the files each is read from, and its value in a snapshot.
+"""All facts, by class and name: the files that contain each fact, and its value in a snapshot.
 
 Values of several CPUs, packages or zones are grouped into one fact. Limits of the target CPUs and their packages
 (power, clocks, CPU quota) are `none` if the kernel reports no such limit.
@@ -48,7 +48,7 @@ class _Fact(NamedTuple):
 
 
 def facts_of(snapshot: Snapshot) -> Facts:
-    """Return all facts of the snapshot's machine. Without an inventory, its facts are unknown or missing."""
+    """Return all facts of the snapshot's machine. Facts from the inventory are unknown or missing without one."""
     facts = {
         of_class: {name: fact.value(snapshot) for name, fact in named.items()} for of_class, named in _FACTS.items()
     }

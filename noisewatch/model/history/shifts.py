@@ -43,9 +43,10 @@ def is_shift(before: Sequence[float], after: Sequence[float], least_change: floa
 
 
 def are_apart(before: Sequence[float], newest: Sequence[float], least_change: float) -> bool:
-    """Return whether the newest values, each or together, differ from the earlier ones by more than chance explains.
+    """Return whether the newest values, all individually or all together, differ from the earlier values.
 
-    False for fewer than five earlier values.
+    A difference counts if it is at least `least_change` and more than chance explains. False for fewer than five
+    earlier values.
     """
     if len(before) < LEAST_BEFORE:
         return False
@@ -73,7 +74,7 @@ def _differ_by_size(before: Sequence[float], after: Sequence[float], least_chang
 
 
 def _is_apart(before: Sequence[float], value: float, least_change: float) -> bool:
-    """Return whether a value lies apart from the earlier values. Outliers among these count in their spread."""
+    """Return whether a value lies apart from the earlier values; outliers among the earlier values widen the spread."""
     away = abs(value - statistics.fmean(before))
     if min(away, abs(value - statistics.median(before))) < least_change:
         return False
@@ -95,7 +96,7 @@ def _differ_by_ranks(before: Sequence[float], after: Sequence[float]) -> bool:
 
 
 def clip(rests: Sequence[float]) -> list[float]:
-    """Return the residuals, with outliers clipped to three standard deviations; too few residuals stay unchanged."""
+    """Return the residuals, with outliers clipped to three standard deviations; fewer than 12 stay unchanged."""
     if len(rests) < _FEWEST_CLIPPED:
         return list(rests)
     most = _CLIPPED * statistics.median(map(abs, rests)) or math.inf
@@ -135,7 +136,7 @@ def _squares(sides: Sequence[Sequence[float]]) -> float:
 
 
 _MOST_VALUES = 200  # the newest values: machines change over the years
-_MOST_APART = 5  # entries: five newest ones can prove a level by ranks, after the five needed for a spread
+_MOST_APART = 5  # newest entries: five, after five others, are just enough to prove a level by ranks
 _HALF_WINDOW = 2  # entries on both sides, so that up to two outliers have no effect
 
 
@@ -167,9 +168,9 @@ def levels_of(values: Sequence[float], least_change: float) -> tuple[Level, ...]
 
 
 def newest_apart(values: Sequence[float], level: Level, least_change: float) -> Level | None:
-    """Return the newest values that lie apart from the rest of the level, all on one side of it, or None.
+    """Return the newest values of the level, as a Level, if they lie apart from its other values; else None.
 
-    They are too few to prove a level of their own.
+    All of them lie above the level's median, or all below. They are too few to prove a new level.
     """
     for begin in range(level.end - _MOST_APART, level.end):
         before, newest = values[level.begin : max(begin, level.begin)], values[begin : level.end]
@@ -188,7 +189,7 @@ class _Search:
         self._sums = [0.0, *accumulate(self._smooth)]
 
     def place_between(self, begin: int, end: int, least_change: float) -> int | None:
-        """Return the most probable place of a move, as its first entry, or None if both parts are too similar."""
+        """Return the index of the first entry after the most probable move, or None if both parts are too similar."""
         sums, whole = self._sums, self._sum_until(end)
         total, best, best_place = whole - sums[begin], 0.0, None
         for place in range(begin + LEAST_AT_A_LEVEL, end - LEAST_AT_A_LEVEL + 1):
@@ -211,7 +212,7 @@ class _Search:
 
 _NEWEST = 200
 _LEAST_AT_A_MODE = 5  # entries: with fewer, the spread is too uncertain to separate the levels
-_LEAST_SHARE = 0.2  # share of the entries: fewer are outliers, however frequent
+_LEAST_SHARE = 0.2  # share of the entries at a level: a smaller share is a set of outliers
 _LEAST_SWITCHES = 3  # to the other level, back, and to the other level again
 _APART = 3.0  # empty space between the levels, in standard deviations of the wider one
 _MOST_BEYOND = 5  # newest entries outside both levels: if there are more, a move is detected instead
@@ -225,7 +226,7 @@ class Modes(Struct, frozen=True):
     switches: int
     border: float  # halfway between both levels
     lasting: int  # number of entries since the last switch
-    stays: bool  # it has stayed at the newest level longer than chance explains
+    stays: bool  # whether the figure has stayed at the newest level longer than chance explains
 
 
 def modes_of(values: Sequence[float], least_change: float) -> Modes | None:
@@ -278,7 +279,7 @@ def _above_widest_gap(ordered: Sequence[float], least: int) -> int:
 
 
 _MOST_AT_AN_END = 5  # entries at either end, whose medians are compared
-_ERRORS = 3  # standard errors: autocorrelated entries wander as in a drift
+_ERRORS = 3  # standard errors that raise the correlation: autocorrelated entries wander, which resembles a drift
 _WINDOWS = (200, 40, 20)  # newest entries: a drift may have begun later than the level
 
 

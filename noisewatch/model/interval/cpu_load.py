@@ -29,7 +29,7 @@ class CpuLoad(Struct, frozen=True, dict=True):
     """
 
     tasks_ns: int  # user, nice and system
-    exact_tasks_ns: int | None  # tasks, also between two ticks, including their interruptions
+    exact_tasks_ns: int | None  # tasks, even those that run only between ticks; includes interruptions of tasks
     irq_ns: int | None
     softirq_ns: int | None
     steal_ns: int | None
@@ -113,7 +113,8 @@ def _exact_ns(before: RunTime | None, after: RunTime | None, ticked_ns: int, int
     """Return the time (ns) that tasks ran, or None if it is unknown or decreases.
 
     If the kernel counts a task's time only when it leaves the CPU, a task that arrived before the interval adds its
-    earlier time too. So the result is at most the ticks' count and one tick period for each stay, which ticks may miss.
+    earlier time too. So the result is limited to the ticks' count plus one tick period for each stay on the CPU: ticks
+    may miss that much.
     """
     if before is None or after is None or after.ran_ns < before.ran_ns:
         return None

@@ -137,7 +137,7 @@ def sort_by_cost(culprits: list[Disturbance]) -> tuple[Disturbance, ...]:
 
 
 def kind_of_row(row: RowCount | InterruptRow) -> Kind:
-    """Return the kind of a row of /proc/interrupts: a device, the tick, calls by other CPUs, or the CPU's own."""
+    """Return the kind of interrupt that a row of /proc/interrupts counts, such as a device's or the tick."""
     return kind_of(row.label, row.description)
 
 
@@ -147,7 +147,10 @@ def is_of_a_device(row: RowCount | InterruptRow) -> bool:
 
 
 def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
-    """Return the row's IRQ, driver and device: `36 virtio1-req.0 (Virtio block device)`, else its description."""
+    """Return a row's IRQ, driver and device: `36 virtio1-req.0 (Virtio block device)`.
+
+    For a row without an IRQ number, return its description.
+    """
     if row.irq is None:
         return row.description or row.label
     irq = irqs.by_number.get(row.irq) if irqs is not None else None
@@ -274,7 +277,7 @@ def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 
 def _scale(measured_ns: int | None, estimated_ns: int) -> float:
-    """Return the factor that scales the estimates to the measured time, or 1 if that is only a few ticks or unknown."""
+    """Return the factor that scales estimates to the measured time; 1 if that time is unknown or only a few ticks."""
     return measured_ns / estimated_ns if measured_ns is not None and is_scaled(measured_ns) and estimated_ns else 1.0
 
 

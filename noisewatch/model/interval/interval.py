@@ -54,7 +54,7 @@ class Throttle(Struct, frozen=True):
 
 
 def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel]) -> tuple[Throttle, ...]:
-    """Return the stops of groups by a quota between two snapshots that both contain the group, the longest first."""
+    """Return the quota stops of the groups that are in both snapshots, the longest first."""
     earlier = {level.folder: level for level in before}
     pairs = [(earlier[level.folder], level) for level in after if level.folder in earlier]
     throttles = [throttle for pair in pairs if (throttle := _throttle(*pair)) is not None]
@@ -192,7 +192,7 @@ def interval_between(
     """Return the interval from `before` to `after`, which must be later.
 
     Snapshots `between` them, in order, contain threads that have ended since. On a CPU that was calibrated in the
-    interval, our own loop had all time of tasks, except for the share of the interval that it lost to others.
+    interval, our own loop used all of the tasks' time, except for the share of the interval that it lost to others.
     """
     length_ns = after.taken_at_ns - before.taken_at_ns
     between = list(between)
@@ -277,9 +277,10 @@ NO_COMMANDS = ObservedCommands({}, {})
 
 
 def observed_commands(snapshots: Iterable[Snapshot]) -> ObservedCommands:
-    """Return the processes of commands in any of the snapshots, each with the CPUs that it has in all snapshots.
+    """Return the processes of commands in any of the snapshots, because a process may end before the last snapshot.
 
-    A process may have ended before the last snapshot, or shared a CPU with another command.
+    A process has only the CPUs that it has in every snapshot that contains it: a CPU that it ever shared with another
+    command is left out.
     """
     cpus_by_pid: dict[int, CpuSet] = {}
     watchers: dict[int, CpuSet] = {}

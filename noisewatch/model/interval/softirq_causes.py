@@ -1,4 +1,4 @@
-"""Softirqs caused by device interrupts on the same CPU: a network card's for packets, a disk's for BLOCK."""
+"""Softirqs caused by device interrupts on the same CPU, such as NET_RX by a network card's, or BLOCK by a disk's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _KIND_BY_LABEL = {"NET_TX": NETWORK, "NET_RX": NETWORK, "BLOCK": DISK, "HI": None, "TASKLET": None, "IRQ_POLL": None}
 DEVICE_WORK = frozenset(_KIND_BY_LABEL)
 _ROUNDS_PER_INTERRUPT = 10  # a network driver under load polls several times before its next interrupt
-_LONGEST_ROUND_NS = 100_000  # 64 packets
+_LONGEST_ROUND_NS = 100_000  # to poll 64 packets
 
 
 def device_work(interval: Interval) -> Mapping[int, int]:
@@ -49,7 +49,8 @@ def is_explained_by(label: str, rate_per_s: float, irqs: Iterable[tuple[Irq, flo
 def explained_ns(interval: Interval, cpu: int, softirq_ns: int) -> float:
     """Return the part of `softirq_ns` that the CPU's own device interrupts explain.
 
-    For each kind of device, this is at most 100 µs per interrupt, and the kind's part of `softirq_ns` by number.
+    For each kind of device, this is at most 100 µs per interrupt, and at most the kind's share of `softirq_ns`, in
+    proportion to its number of softirqs.
     """
     by_kind = _work(_counts(interval, cpu))
     return sum(

@@ -89,8 +89,8 @@ def run_tasks(
 ) -> list[TaskRun]:
     """Return the runs between the first and the last look, in addition to the given ones.
 
-    Threads count if their time is known at both ends, or if they started in between. An ended thread's time is that of
-    the last look that contained it.
+    Threads count if their time is known at both ends, or if they started in between. For an ended thread, the last look
+    that contains it counts.
     """
     before, by_tids = looks[0], [tasks.by_tid for tasks in looks]
     settled: list[TaskRun] = []
@@ -147,7 +147,7 @@ def is_newborn(task: Task, before: Tasks) -> bool:
 def run_of(task: Task, ran_ns: int, own_pids: frozenset[int], has_stayed: bool = False) -> TaskRun:
     """Return a run of the thread with this time, on the CPU where it was last observed.
 
-    `has_stayed` is whether it surely did not leave that CPU.
+    `has_stayed` is whether the thread surely did not leave that CPU.
     """
     return TaskRun(
         cpu=task.cpu,
@@ -251,7 +251,7 @@ def _move_to_other_cpus(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -
 
 
 def merge_runs(runs: Iterable[TaskRun]) -> list[TaskRun]:
-    """Merge all runs of a thread on one CPU; likewise the runs of a process's ended children or threads."""
+    """Merge, for each CPU, all runs of a thread, of a process's ended children, or of a process's ended threads."""
     together: dict[tuple[int, int, bool, bool], TaskRun] = {}
     for run in runs:
         key = run.cpu, run.tid, run.are_children, run.are_ended_threads
@@ -295,9 +295,9 @@ def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, sk
     """Return the CPU's busy time (ns) that no run explains, or 0 if it is within the counters' error.
 
     The exact count, if there is one, is used, because it includes tasks between two ticks. But it lags for tasks that
-    stay on the CPU, so the result is at most twice the counters' error below that of the ticks. The tasks were
-    observed for `skew_ns` less than the CPU, so tasks that were running seem to have run less. For noisewatch, which
-    was reading, the full `skew_ns` is missing.
+    stay on the CPU. So the result is never lower than the ticks' result by more than twice the counters' error. The
+    tasks were observed for `skew_ns` less than the CPU, so tasks that were running seem to have run less. For
+    noisewatch, which was reading, the full `skew_ns` is missing.
     """
     if not there and load.ran_ns <= interval_ns * _EXACT_SHARE_OF_DOUBT:  # usually an idle CPU
         return 0
@@ -429,7 +429,7 @@ def _claims_for_children(
 ) -> list[_Claim]:
     """Return claims for the time of ended children that no look contained.
 
-    If no look contained a child, its whole time counts, which may be hours.
+    A child's whole time counts. It may be hours if the child is older than the first look, which was incomplete.
     """
     before = looks[0]
     waited = [
@@ -496,7 +496,7 @@ def _observed_ns_of_exited(looks: Sequence[Tasks]) -> Mapping[int, int]:
 
 
 def _claims_for_threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) -> list[_Claim]:
-    """Return claims for threads that ended or were not read: their process's time minus that of observed threads."""
+    """Return claims for threads that ended or were not read: their process's time minus the observed threads' time."""
     before = looks[0]
     spent_ns = {
         task.pid: task.process_ns - (earlier.process_ns or 0 if earlier is not None else 0)

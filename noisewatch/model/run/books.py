@@ -27,7 +27,7 @@ _TICKED_DOUBT_NS = 2 * TICK_NS  # per CPU: its counters have steps of 10 ms at b
 _TICKED_DOUBT_SHARE = 0.01  # a tick only samples the task that is on the CPU
 _TRUSTED_SHARE = 0.6  # of the elapsed time: rows that account for less are constant, or the CPU went offline
 _NO_COUNTS = "the run time of the target CPUs is unknown: /proc/stat has no counts of {}"
-_HAS_LEFT = "the command used {} more CPU time than its target CPUs ran: it ran on others too, or the counts are wrong"
+_HAS_LEFT = "the command used {} more CPU time than its target CPUs counted: it also ran elsewhere, or a count is wrong"
 
 
 class Books(Struct, frozen=True):
@@ -61,7 +61,7 @@ class RanTime(Struct, frozen=True):
 def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int, unsure_ns: int = 0) -> Books:
     """Return the books of the CPUs between two snapshots around a command that used `own_ns` itself.
 
-    Another `unsure_ns` of CPU time may be the command's or not.
+    Another `unsure_ns` of CPU time may or may not be the command's.
     """
     ran = {cpu: ran_between(before, after, cpu) for cpu in cpus}
     unknown = [cpu for cpu, run_time in ran.items() if run_time is None]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from noisewatch.kernel.cgroup.freezing import FreezeLook, GroupFreeze
 
 _HIDDEN = "{} was written to: it may have been frozen for a moment"
-_ENTERED = "{}: it was already frozen, or over its quota, when the first look found the command in it"
+_ENTERED = "{}: it was already frozen, or over its quota, when the command was first observed in it"
 
 
 class Freezing(Struct, frozen=True, kw_only=True):
@@ -41,7 +41,8 @@ class _Group(Struct):
     def add(self, now: GroupFreeze, at_ns: int) -> None:
         """Add the frozen time since the last look.
 
-        It is the kernel's count, else all of the time if both looks show the group frozen, half of it if one does.
+        The kernel's count is used if there is one. Otherwise the whole time counts if both looks show the group frozen,
+        and half of it if one look does.
         """
         frozen_ns, before = now.frozen_ns, self.last.frozen_ns
         if frozen_ns is not None and before is not None:

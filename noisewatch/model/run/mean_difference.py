@@ -37,10 +37,10 @@ class MeanDifference(Struct, frozen=True):
     `share` is how much longer B takes than A, as a share of A's mean (0.02: B takes 2% more). `interval` contains the
     true share in 95 of 100 series. `smallest_shown` is the smallest difference that the same number of pairs
     detects with 80% power in a two-sided t-test at 5%, for the one-sided 90% upper bound of the noise. The test
-    compares neighbours in drawn order, without the effect of the order. So the next series of 15 pairs detects this
-    difference in 94 of 100 cases, or in 77 to 82 if a few runs take much longer, and twice the difference in 100 cases,
-    or in 91 to 96 (tests.benchmark.run_statistics). `interval` and `smallest_shown` are None for fewer than three
-    pairs, or if one command always ran first.
+    compares neighbours in drawn order, without the effect of the order. The next series of 15 pairs detects this
+    difference in 94 of 100 cases, and twice the difference in 100. If a few runs take much longer, it detects them in
+    77 to 82 and in 91 to 96 cases (tests.benchmark.run_statistics). `interval` and `smallest_shown` are None for fewer
+    than three pairs, or if one command always ran first.
 
     `second_share` is how much longer a pair's second run takes, because of drift or an effect of the first run.
     """

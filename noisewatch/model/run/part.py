@@ -1,4 +1,4 @@
-"""Extract the part of a repetition between two looks as a repetition of its own."""
+"""Extracts a part of a repetition, between two looks, as a separate repetition."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def elsewhere_by_pages(
 ) -> MemoryElsewhere:
     """Return the memory from other nodes, by the counts of all nodes. `home` are the target CPUs' nodes.
 
-    Every page that another node allocated for CPUs not its own may have been for the target CPUs.
+    Any page that another node allocated for CPUs of a different node may have been for the target CPUs.
     """
     if any(after[node].to_others < pages.to_others for node, pages in before.items()):
         return MemoryElsewhere(None, None, reason="the kernel's count of pages by node decreased")
@@ -49,7 +49,10 @@ def elsewhere_by_pages(
 
 
 class SpreadThread(Struct, frozen=True):
-    """A thread that was pinned to `cpu`. None: it was unpinned, or could not be pinned, and `reason` explains why."""
+    """A thread that was pinned to `cpu`.
+
+    If `cpu` is None, the thread was unpinned, or could not be pinned; `reason` explains why.
+    """
 
     tid: int
     name: str
@@ -76,7 +79,7 @@ class ThreadPlacement(Struct, frozen=True, kw_only=True):
 
     `moves` counts the changes of CPU from one look to the next, `node_moves` and `kind_moves` the changes to another
     memory node or kind of core. Counts from a trace are exact, counts from looks are lower bounds. `migrations` is the
-    kernel's count at one of the last looks. A core is identified by its first CPU.
+    kernel's count of moves, as last read. A core is identified by its first CPU.
     """
 
     tid: int
@@ -121,11 +124,11 @@ class Placement(Struct, frozen=True, kw_only=True):
     contain None if one is unknown. `stopped_ns` is the time for which a signal had stopped a thread, by the looks.
 
     In `hidden_ns` of the run time, threads migrated more often than looks can show. For `uncounted_ns`, the kernel did
-    not report how often. In either time they may have been on any CPU. Both are only counted if each look reads
-    migrations.
+    not report how often. During both times, threads may have been on any CPU. The two times are only counted if each
+    look reads migrations.
 
     If `traced_share` is set, times and moves are from a trace, which is certain for this share of the CPU time. If it
-    is None, they are from looks. `debuggers` are the ids and names of other processes' threads that trace its threads.
+    is None, they are from looks. `debuggers` are the ids and names of other processes' threads that trace the command.
     """
 
     target: CpuSet

@@ -27,7 +27,7 @@ from noisewatch.model.run.placement import (
     sum_by_group,
 )
 
-MOST_EXITED = 1024  # ended threads that are kept; beyond that, only the sum of those that ran least is kept
+MOST_EXITED = 1024  # ended threads kept in detail; of the others, which ran least, only the sum is kept
 _BEFORE_FIRST_NS = 50_000_000  # assumed time of a stop before the first look: half of the time between two looks
 
 
@@ -279,7 +279,7 @@ def _thread_placement(thread: TracedThread, looked: ThreadPlacement | None, grou
 
 
 def _placement_without_time(thread: ThreadPlacement) -> ThreadPlacement:
-    """Return the placement of a stacked thread that never got a CPU, by the trace."""
+    """Return the placement of a stacked thread that, according to the trace, never got a CPU."""
     none = dict.fromkeys(thread.ns_by_cpu, 0.0)
     return replace(
         thread,

@@ -77,14 +77,14 @@ class Repetition(Struct, frozen=True, kw_only=True):
     allowed: CpuSet | None  # allowed CPUs of the command's first thread at the end; None means unknown
     name_by_left_pid: Mapping[int, str | None] | None = None  # processes left running; None means unknown
     held_up_ns: int = 0  # how late the kernel woke noisewatch although its CPU was free
-    seen_late_ns: int | None = 0  # the maximum delay in noticing its end; None means unknown
+    seen_late_ns: int | None = 0  # the maximum delay in noticing the command's end; None means unknown
     thread_waits: tuple[tuple[int, int], ...] = ()  # run time and wait for a CPU of each thread in the looks
     earlier_pids: frozenset[int] = frozenset()  # processes that earlier repetitions left running
     trace: TraceWindow | str = NOT_TRACED
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN  # stops of groups that contain the command, but not noisewatch
-    served: str | None = None  # type of its files' file system, if that may be on a server
-    is_cut_short: bool = False  # the series was aborted during it
+    served: str | None = None  # file system type of the command's files, if it may be on a server
+    is_cut_short: bool = False  # the series was aborted during this repetition
 
     @property
     def is_measurement(self) -> bool:

@@ -139,10 +139,10 @@ def _excess_kurtosis(squares: Sequence[float], total: float) -> float:
 def doubt_of_order(values: Sequence[float]) -> OrderDoubt | None:
     """Test whether later values are larger or smaller, then whether neighbours resemble each other.
 
-    Return None if neither test shows it, for fewer than ten values, or if all are equal. Each test is at 1%. Both use
-    ranks, so no distribution is assumed. The first is Spearman's correlation with the order, by Student's t: Kendall,
-    "Rank Correlation Methods", 1970, ch. 4. The second is von Neumann's ratio of the ranks: Bartels, 1982, doi
-    10.1080/01621459.1982.10477764.
+    Return None if neither test shows it, for fewer than ten values, or if all are equal. Each test has a false-alarm
+    rate of 1%. Both use ranks, so no distribution is assumed. The first is Spearman's correlation with the order, by
+    Student's t: Kendall, "Rank Correlation Methods", 1970, ch. 4. The second is von Neumann's ratio of the ranks:
+    Bartels, 1982, doi 10.1080/01621459.1982.10477764.
     """
     count = len(values)
     if count < FEWEST_FOR_ORDER or min(values) == max(values):
@@ -229,8 +229,8 @@ def select_by_cause(
 ) -> SelectedByCause:
     """Return the statistics of the runs, selected by cause. Raise ValueError if there are no runs at all.
 
-    `are_undisturbed` has an entry for each time, in order; None: unknown. The times are those of measurements: runs
-    that neither failed nor were cut short.
+    `are_undisturbed` has an entry for each time, in order; None means unknown. `times_s` contains only measurements:
+    runs that neither failed nor were cut short.
     """
     kept = [time for time, is_undisturbed in zip(times_s, are_undisturbed, strict=True) if is_undisturbed]
     total = len(times_s) + len(failed_statuses) + cut_short
@@ -262,8 +262,8 @@ class Explained(StrEnum):
 class VarianceParts(Struct, frozen=True):
     """The CV between processes, and its two parts, whose squares add up.
 
-    `of_machine` is the predicted part. `of_program` is the rest, as an interval, or None if the CV or the other part is
-    unknown. It starts at 0 unless the CV's interval is above the machine's.
+    `of_machine` is the predicted part. `of_program` is the remaining part, as an interval, or None if the CV or
+    `of_machine` is unknown. It starts at 0 unless the CV's interval is above the machine's.
     """
 
     explained: Explained

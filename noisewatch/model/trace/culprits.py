@@ -31,7 +31,7 @@ class Crowd(Struct, frozen=True):
 
 
 def crowds_of(sources: Sequence[TracedSource], name_of: Callable[[TracedSource], str]) -> Mapping[int, Crowd]:
-    """Return the crowds by source number; a source that is the only one of its kind, name and parent has none."""
+    """Return the crowds by source number: several ended threads of one kind, name and parent are a crowd."""
     alike: dict[tuple[Kind, str, Parent | None], dict[int, int]] = defaultdict(dict)
     for number, source in enumerate(sources):
         thread = source.thread
@@ -103,7 +103,7 @@ class TracedCpu(Struct, frozen=True):
 
 
 class Others(Struct, frozen=True):
-    """All sources on a CPU except noisewatch's, the costliest first. Each may have used `doubt_ns` less."""
+    """All sources on a CPU except noisewatch's, the costliest first. Any of them may have used `doubt_ns` less."""
 
     disturbances: tuple[Disturbance, ...]
     doubt_ns: int
@@ -278,7 +278,10 @@ class TracedCulprit(Struct, frozen=True):
 
 
 def threads_in(window: TraceWindow, cpus: CpuSet) -> list[TracedCulprit]:
-    """Return other processes' threads on the CPUs, the costliest first; ended threads of a name and parent are one."""
+    """Return other processes' threads on the CPUs, the costliest first.
+
+    Ended threads with the same name and parent are one culprit.
+    """
     times = [time for time in window.times if time.source.kind in THREADS and time.cpu in cpus]
     crowds = crowds_of([time.source for time in times], lambda source: source.name)
     named = [
