@@ -1,6 +1,6 @@
 """The monitor's first picture, drawn before Textual is imported: 0.15 s after the start instead of 0.54.
 
-Textual's driver then finds the terminal in its own state, and draws over the picture.
+Textual's driver then finds the terminal as the driver itself would set it up, and draws over the picture.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from noisewatch.surfaces.drawing.text_row import Row, fit_text, text_width, to_a
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
-TO_ALTERNATE = "\x1b[?1049h"  # clears it; https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
+TO_ALTERNATE = "\x1b[?1049h"  # clears the alternate screen too; https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
 _NO_WRAP, _NO_CURSOR = "\x1b[?7l", "\x1b[?25l"
 _BACK = "\x1b[?7h\x1b[?1049l\x1b[?25h"
 _IFLAG, _LFLAG, _CC = 0, 3, 6  # indices in the result of termios.tcgetattr
@@ -64,7 +64,7 @@ class FirstPicture:
     def _undo(self) -> None:
         if self.take_over():
             send(_BACK, sys.stderr)
-        with suppress(termios.error):  # it may be gone
+        with suppress(termios.error):  # the terminal may be gone
             termios.tcsetattr(sys.stdin, termios.TCSANOW, self.attributes)
 
     def _render(self, width: int, height: int) -> str:

@@ -20,7 +20,7 @@ from noisewatch.surfaces.tui.first_picture import TO_ALTERNATE, FirstPicture, se
 
 try:
     from textual._xterm_parser import XTermParser
-except ImportError:  # another Textual, whose own thread reads the terminal
+except ImportError:  # in other versions of Textual: Textual's own thread then reads the terminal
     XTermParser = None  # type: ignore[assignment, misc]
 
 _CHUNK = 4096  # bytes, the size of a terminal's input buffer
@@ -49,7 +49,7 @@ class CalmDriver(LinuxDriver):
         self._loop.call_soon_threadsafe(self._loop.add_reader, self.fileno, self._read)
 
     def disable_input(self) -> None:
-        """Stop reading."""
+        """Stop reading the terminal."""
         self._loop.remove_reader(self.fileno)
         super().disable_input()
 
@@ -58,7 +58,7 @@ class CalmDriver(LinuxDriver):
         with suppress(OSError):
             typed = os.read(self.fileno, _CHUNK)
         if not typed:
-            self._loop.remove_reader(self.fileno)  # it would be ready forever
+            self._loop.remove_reader(self.fileno)  # a terminal that is gone would be ready forever
             self.process_message(HungUp())
             return
         if self._parser is not None and (text := self._decode(typed)):

@@ -30,7 +30,7 @@ from noisewatch.units import describe_count, short_duration, short_rate, short_s
 
 def pictures_of(svg: str) -> dict[str, str | bytes]:
     """Return the pictures by suffix: SVG, and PNG if its library and font are installed."""
-    from noisewatch.surfaces.picture import png_of  # the first picture on the screen comes first
+    from noisewatch.surfaces.picture import png_of  # imported late, so that the monitor starts sooner
 
     pictures: dict[str, str | bytes] = {"svg": svg}
     with suppress(UsageError):
@@ -87,7 +87,7 @@ def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
 
 
 def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
-    """Return the shown interval, and each CPU's noise in the window's intervals, the oldest first; null: unknown."""
+    """Return JSON with the shown interval, and each CPU's noise by interval, the oldest first; null means unknown."""
     lost = {str(line.cpu): model.history.noise(line.cpu, numbers) for line in frame.cpus}
     window = {"intervals": len(numbers), "lost_ns_per_s_by_cpu": lost}
     described = {
@@ -227,7 +227,7 @@ def _command_of_check(model: ScreenModel) -> tuple[str | None, str]:
 
 
 def _command_of_clock(model: ScreenModel) -> tuple[str | None, str]:
-    """Return the first command that makes the clock steadier."""
+    """Return the first command that makes the clock steadier, and a notice."""
     findings = helpful_findings(model.frame.findings) if model.frame is not None else []
     commands = [(finding.id, finding.command) for finding in findings if finding.command is not None]
     if commands:
@@ -253,7 +253,7 @@ def _command_of_event(model: ScreenModel) -> tuple[str | None, str]:
     return (
         _command_with_notice(cause.command, "now")
         if cause.command in advised
-        else _nothing_to_copy("its fix is no longer needed")
+        else _nothing_to_copy("the event's fix is no longer needed")
     )
 
 
@@ -313,7 +313,7 @@ def _scripts(frame: Frame) -> dict[str, str]:
 
 
 def _heading(frame: Frame, number: int) -> str:
-    """Return the ids of the cause's checks, and the text on the screen."""
+    """Return the ids of the cause's checks, and the cause's text on the screen."""
     findings = [finding for finding in frame.findings if finding.cause == number]
     text = frame.causes[number - 1].said or "; ".join(finding.said for finding in findings)
     return f"{', '.join(finding.id for finding in findings)}: {text}"

@@ -167,7 +167,7 @@ noisewatch: what makes the CPUs of your benchmark noisy
   noise/s  time taken from the task that would run there, per second
            ~ estimated: a typical cost, or noise that may have moved between CPUs
   irq/s    interrupts of all kinds           sirq/s   softirqs
-  load     share of the time that others used the CPU
+  load     share of the time in which other tasks used the CPU
   history  one character per interval, logarithmic:
            half height at 1 ms/s (0.1%), full height at 200 ms/s or more
            _ none   ? unknown   . or , not among the 64 costliest: not followed
@@ -175,13 +175,13 @@ noisewatch: what makes the CPUs of your benchmark noisy
   with many CPUs: columns, then cells (a group shows its worst CPU)
   filter   kworker cpu:2-5 kind:irq >100us !rcu: all words must match
   UNSTABLE  as `noisewatch preflight` judges, over 5 s or the last interval
-  [7/9]    process 7, thread 9     unexplained  unattributed: busy, but no visible
-           thread explains it; mostly short-lived threads
+  [7/9]    process 7, thread 9     unexplained  busy time that no visible
+           thread explains: mostly that of short-lived threads
   outside  hypervisor or firmware     self  what noisewatch itself costs
 """
 _EVENTS_A_LINE = 6
 _SCROLLS = "  {} scroll, any other key closes"
-_KEY, _COLUMN, _LEGEND = 11, 40, 84  # columns: a key, a key with its effect, the explained words
+_KEY, _COLUMN, _LEGEND = 11, 40, 84  # widths in columns: of a key, a key with its effect, the explained words
 
 
 def help_rows(width: int, height: int, offset: int = 0, in_unicode: bool = True) -> list[Row]:
@@ -207,7 +207,7 @@ def help_rows(width: int, height: int, offset: int = 0, in_unicode: bool = True)
 
 
 def _events() -> list[str]:
-    """Return the letters below the timeline."""
+    """Return the lines of the help that explain the event letters below the timeline."""
     letters = [f"{kind.mark} {kind}" for kind in EventKind] + [f"{SEVERAL} several"]
     lines = ["   ".join(letters[index : index + _EVENTS_A_LINE]) for index in range(0, len(letters), _EVENTS_A_LINE)]
     return [f"  {'events' if not index else '':<8} {line}" for index, line in enumerate(lines)]

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 _SILENCE_NOTICE_PERIOD_S = 2.0
 _AWAY_S = 5.0  # between pictures while the terminal has no focus
-_LISTENS_AFTER_S = 2.0  # the first frames come first
-_HUNG_UP = 129  # as a shell reports SIGHUP
+_LISTENS_AFTER_S = 2.0  # device events are read only then, so that they do not delay the first frames
+_HUNG_UP = 129  # exit status, as a shell reports SIGHUP
 
 
 class MonitorApp(App[None]):
@@ -162,14 +162,14 @@ class MonitorApp(App[None]):
             self.model.notice_silence(time.monotonic() - self._framed_s)
             if self.model.silence is not None:
                 self.draw()
-        if not self.model.is_recorded:  # no further frames are expected of a recording
+        if not self.model.is_recorded:  # a recording may have no further frames
             self._schedule_silence_notice(_SILENCE_NOTICE_PERIOD_S)
 
     def on_hung_up(self) -> None:
         """Exit because the terminal is gone; a shell's hang-up signal may have been ignored."""
         if self._sampler is not None:
             self._sampler.stop()
-        os._exit(_HUNG_UP)  # there is nothing left to restore, or to say goodbye on
+        os._exit(_HUNG_UP)  # no terminal is left to restore
 
     def show_frame(self, frame: Frame) -> None:
         """Add a frame and draw it, unless the picture is frozen."""
@@ -213,7 +213,7 @@ class MonitorApp(App[None]):
 
     def picture(self) -> str:
         """Return the screen as SVG; the same screen makes the same bytes."""
-        from noisewatch.surfaces.picture import svg_of_lines  # the first picture on the screen comes first
+        from noisewatch.surfaces.picture import svg_of_lines  # imported late, so that the monitor starts sooner
 
         return svg_of_lines(self.lines(), self.size.width, self.title_of_picture)
 
@@ -267,7 +267,7 @@ class MonitorApp(App[None]):
 
     def action_command_palette(self) -> None:
         """Open the palette, which finds screens, actions and CPUs by name."""
-        from noisewatch.surfaces.tui.app.palette import Palette  # the first picture comes first
+        from noisewatch.surfaces.tui.app.palette import Palette  # imported late, so that the monitor starts sooner
 
         if len(self.screen_stack) == 1:
             self.push_screen(Palette(self.is_in_unicode))
@@ -292,7 +292,7 @@ class MonitorApp(App[None]):
         if frame.sampler_cpu_s is None or frame.housekeeping == self._pinned_cpus:
             return
         self._pinned_cpus = frame.housekeeping
-        with suppress(OSError):  # the sampler is refused as well, and reports that in its frames
+        with suppress(OSError):  # if pinning is refused, the sampler cannot pin itself either, and its frames say so
             pin_all_threads(frozenset(frame.housekeeping or frame.target[:1]))
 
     async def run_action(
@@ -449,7 +449,7 @@ class MonitorApp(App[None]):
             return
         if selected is None or frame is None or open_machine is None:
             return
-        from noisewatch.operations.advise import Advice, advise  # all checks: the first picture comes first
+        from noisewatch.operations.advise import Advice, advise  # imports all checks, so not before the first picture
 
         self._fix_sought = self.model.fix_number
         target, culprits = frozenset(frame.target), frame.culprits

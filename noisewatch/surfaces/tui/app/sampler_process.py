@@ -1,4 +1,4 @@
-"""The screen's side of the sampler's process: its requests to the sampler, the frames, and why they ended."""
+"""The monitor's connection to the sampler's process: it sends requests, and receives frames."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
         if figures.awake_share is not None
     ]
     if frame is not None and 0 < len(asked) < frame.online_count and "idle_shares" not in reasons:
-        reasons = {"idle_shares": f"read on {name_cpus(asked)} only", **reasons}  # other CPUs have columns too
+        reasons = {"idle_shares": f"read on {name_cpus(asked)} only", **reasons}  # unread CPUs have these columns too
     for figure, reason in reasons.items():
         names_by_reason.setdefault(reason, []).append(_NAMES.get(figure, figure))
     return [
@@ -281,7 +281,7 @@ def fact(name: str, value: str | None, width: int, mark: Piece | None = None, re
     return facts(name, marked, _LABEL - 2, style)
 
 
-# The checks of clock, idle states, heat and power. The catalogue is not imported: the first picture comes first.
+# The checks of clock, idle states, heat and power. To import the catalogue here would delay the first picture.
 CHECKS = frozenset(
     (
         *("governor-not-performance", "turbo-enabled", "frequency-window-open", "energy-preference-not-performance"),

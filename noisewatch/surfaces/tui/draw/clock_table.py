@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.state.clock_history import ClockRange, ReportedFigu
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_mhz, short_duration, short_share
 
-_SHARED = 0.005  # of the clock; less is not a spread
+_SHARED = 0.005  # share of the clock; a smaller spread is not notable
 _LEAST_RANGE = 12
 _LEAST_WIDTH = 74  # columns of a table next to another
 _AWAKE = "POLL"  # an idle state in which a CPU spins: counted as C0
@@ -39,7 +39,7 @@ class _Figures(Struct, frozen=True):
     ranges: Mapping[int, ClockRange | None]
     figures: Mapping[int, ClockCpu]
     scale: _Scale | None
-    has_ranges: bool = False  # whether ranges are of more than one interval
+    has_ranges: bool = False  # whether ranges are over intervals, not only the current clocks
 
 
 def clock_table(
@@ -228,7 +228,7 @@ def _heat(figures: ClockCpu | None, unit: str) -> Piece:
 
 
 def _slowdown(figures: ClockCpu | None) -> Piece:
-    """Return how long (or else how often) heat slowed the CPU since boot, and how often power did (`700× P`)."""
+    """Return how long (if unknown, how often) heat slowed the CPU since boot, and how often power did (`700× P`)."""
     heat_ms, times = (figures.slowed_ms, figures.throttles) if figures is not None else (None, None)
     limited = figures.power_limit_count if figures is not None else None
     heat = f"{times}×" if times is not None else "?"

@@ -26,7 +26,7 @@ _LEAST_WITH_LISTS = 60  # columns
 _USUAL_NAMED = 34
 _LEAST_NAMED = 20  # columns of a name next to a history
 _LEAST_NAME = 15  # columns of a long name next to its numbers: the kernel's longest thread name
-_LEAST_HISTORY, _WIDEST_HISTORY, _GAP = 12, 120, 2  # intervals; columns before them
+_LEAST_HISTORY, _WIDEST_HISTORY, _GAP = 12, 120, 2  # intervals; columns before the history
 
 
 def culprit_rows(

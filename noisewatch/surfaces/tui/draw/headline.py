@@ -274,7 +274,7 @@ def _noise(line: CpuLine, glyphs: Glyphs, *, is_worst: bool) -> Parts:
 
 
 def culprit_of_headline(frame: Frame) -> CulpritLine | None:
-    """Return the worst target CPU's costliest culprit, all its threads together, or None without notable noise."""
+    """Return the costliest culprit on the worst target CPU, its threads folded, or None without notable noise."""
     targets = [line for line in frame.cpus if line.role == Role.TARGET and (line.stolen_ns_per_s or 0) >= NOTABLE_NS]
     if not targets:
         return None
@@ -496,7 +496,7 @@ def _map_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         whose = f": {name_cpus(unknown_cpus)}" if 0 < len(unknown_cpus) < len(targets) else ""
         text = f"noise of the target CPUs unknown in all of {describe_count(unknown_count, 'interval')}{whose}"
         return [(_CORE, (text, "unknown"))]
-    # CPUs may be unknown even if no interval is unknown: another CPU was over the limit in it
+    # a CPU may be unknown in an interval that is not: an interval is known if any target CPU was over the limit
     unknown = [str(unknown_count)] if unknown_count else []
     unknown += ["unknown", f"on {name_cpus(unknown_cpus)}"] if unknown_cpus else ["unknown"] if unknown_count else []
     doubt: Piece = (f", {' '.join(unknown)}" if unknown else "", "unknown")

@@ -42,7 +42,7 @@ def strip_of(row: Row, width: int) -> Strip:
 
 
 class _Letters(dict[Style, str]):
-    """One letter for each style, which makes a row's styles a string. Raises KeyError for an unknown style."""
+    """A letter for each style, so that a row's styles are a string. Raises KeyError for an unknown style."""
 
     def __init__(self) -> None:
         self.styles: list[Style] = []
@@ -218,10 +218,10 @@ def _rows_as_columns(rows: list[Row], width: int, height: int) -> tuple[list[Row
 
 try:
     from textual._compositor import CompositorUpdate
-except ImportError:  # another Textual, which draws by itself
+except ImportError:  # in other versions of Textual: Textual then draws
     CompositorUpdate = object  # type: ignore[assignment, misc]
 
-_USED_PARTS = ("app._display", "app._batch_count", "_compositor.visible_widgets")  # of a screen; Textual's own
+_USED_PARTS = ("app._display", "app._batch_count", "_compositor.visible_widgets")  # internals of Textual's screen
 
 
 class _Changes(CompositorUpdate):

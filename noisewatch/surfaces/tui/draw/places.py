@@ -51,7 +51,10 @@ def shared_words(model: ScreenModel, cpu: int) -> list[str]:
 
 
 def place_title(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> str:
-    """Return the place that all the CPUs share: `node 0 · L3#0 · CPUs 0-7`. Offline CPUs without a place may differ."""
+    """Return the place that all the CPUs share, and the CPUs: `node 0 · L3#0 · CPUs 0-7`.
+
+    Offline CPUs without a known place do not count.
+    """
     places = model.places or {}
     placed = [line for line in lines if line.role != Role.OFFLINE or line.cpu in places]
     nodes = {places[line.cpu].node if line.cpu in places else None for line in placed}

@@ -1,4 +1,4 @@
-"""The panel next to the culprits: how one CPU spent its second, conditions of the target CPUs, and the checks."""
+"""The panel next to the culprits: how one CPU spent its time, conditions of the target CPUs, and the checks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _parts(model: ScreenModel, width: int, glyphs: Glyphs) -> tuple[tuple[str, l
 
 
 def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]]:
-    """Return, by kind, how the selected or worst CPU spent its second; empty if the time of a kind is unknown."""
+    """Return, by kind, how the selected or worst CPU spent its time; empty if the time of a kind is unknown."""
     line = _cpu_in_question(model, frame)
     if line is None or line.taken_ns_per_s is None:
         return "", []
@@ -72,7 +72,7 @@ def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tup
     if command:
         rows.insert(0, _bar("command", command, width, "good", glyphs))
     free = max(1 - sum(shares.values()) - command, 0.0)
-    return f"CPU {line.cpu}: use of its second", [*rows, _bar("free", free, width, "faint", glyphs)]
+    return f"CPU {line.cpu}: use of its time", [*rows, _bar("free", free, width, "faint", glyphs)]
 
 
 def _cpu_in_question(model: ScreenModel, frame: Frame) -> CpuLine | None:

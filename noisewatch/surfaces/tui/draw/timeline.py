@@ -54,7 +54,7 @@ def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
             signs[column] = RUNNING, "strong"
     for (_, number), columns in columns_of.items():
         digits = str(number)
-        if len(columns) > len(digits):  # leaves a column for its sign
+        if len(columns) > len(digits):  # one column is left for the outcome's sign
             for column, digit in zip(columns, digits, strict=False):
                 signs[column] = digit, signs[column][1]
     return [(f"{'run':<{LABEL}}", "faint"), *join_styles(signs)]

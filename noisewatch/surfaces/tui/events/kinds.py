@@ -39,7 +39,7 @@ class EventKind(StrEnum):
     BUSY = "busy", "b", f"a process takes at least {short_share(BUSY_BEGINS)} of a target CPU"
     DEVICE = "device", "d", "a device is added, removed or changed"
     VERDICT = "verdict", "v", "the verdict changes, or a check fails or recovers"
-    MONITOR = "monitor", "m", "noisewatch itself missed something"
+    MONITOR = "monitor", "m", "noisewatch itself missed intervals"
     IRQ = "irq", "i", "an IRQ moves to other CPUs, or is allowed on others"
     RUN = "run", "r", "a run begins, ends, is disturbed or unknown"
 
@@ -81,7 +81,7 @@ def event_mark(kinds: Iterable[EventKind]) -> str:
     return min(causes).mark if len(causes) == 1 else SEVERAL
 
 
-_LEAST_FOLDED = 3  # events: it began, ended and began again
+_LEAST_FOLDED = 3  # events: a beginning, an end, and another beginning
 _WORDS = {EventKind.VERDICT: ("failed", "still failing", "recovered")}
 
 

@@ -18,7 +18,7 @@ from noisewatch.surfaces.tui.events.kinds import BUSY_BEGINS, NEAR_CRITICAL, STE
 from noisewatch.surfaces.tui.state.history import cpus_in
 from noisewatch.units import describe_count, short_seconds, short_share
 
-Watcher = Callable[[Frame, int], Iterator[Event]]  # the events of the frame of an interval
+Watcher = Callable[[Frame, int], Iterator[Event]]  # yields the events of a frame; the number is its interval
 Subject = tuple[str, int | None]  # name; and CPU, if readings are by CPU
 
 
@@ -161,7 +161,7 @@ def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[
 
 
 def _absent_culprit(frame: Frame, subject: Subject) -> float | None:
-    """Return 0 if the frame has all the CPU's culprits, or if the CPU is offline or no target now; otherwise None."""
+    """Return 0 if the frame has all the CPU's culprits, or the CPU is offline or not a target; otherwise None."""
     line = next((line for line in frame.cpus if line.cpu == subject[1]), None)
     if line is None or line.role == Role.OFFLINE:
         return 0.0
@@ -417,7 +417,7 @@ def _power(value: Value) -> str:
 
 
 def new_watchers() -> tuple[Watcher, ...]:
-    """Return all watchers, before the first frame; the log asks them in this order."""
+    """Return new watchers, which have not seen a frame; the log calls them in this order."""
     return (
         LastCpus().changes,
         LastVerdict().changes,

@@ -1,1 +1,1 @@
-"""Overlays, which the monitor shows above its screens while it measures the machine."""
+"""Overlays above the monitor's screens: they measure the machine, tune it, or show its history."""

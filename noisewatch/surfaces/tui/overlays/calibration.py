@@ -30,8 +30,8 @@ from noisewatch.surfaces.tui.overlays.overlay import (
 )
 
 SECONDS = 5.0
-_LEAST_ROWS = 22  # of a picture with frames; on a lower screen the detectable change is below the picture
-_MOST_ROWS = 48  # of the picture; on a higher screen the details are below the picture
+_LEAST_ROWS = 22  # minimum of the picture; if fewer would be left, the detectable change is below the picture
+_MOST_ROWS = 48  # maximum of the picture; on a higher screen, the details begin below the picture
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class CalibrationOverlay(Overlay[Calibrated]):
             picture = CalibrationPicture.of(self.result)
             drawn = picture_rows(picture, width, max_rows - len(opening) if is_above else max_rows, glyphs)
             first = [*opening, *drawn] if is_above else drawn
-            has_room = height >= _MOST_ROWS  # else details begin on their own page
+            has_room = height >= _MOST_ROWS  # otherwise the details begin on the next page
             below: list[Row] = [[] for _ in range(1 if has_room else height - len(first))]
             below += [] if is_above else [*opening, []]
             self.drawn = {(width, height): [*first, *below, *wrap_lines(detail_lines(self.result, width), width)]}

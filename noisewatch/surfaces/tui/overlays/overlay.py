@@ -166,7 +166,7 @@ class Overlay(ABC, Generic[Result]):
 
     @property
     def has_next_step(self) -> bool:
-        """Whether the result allows a further step, which the key that started the overlay starts too."""
+        """Whether the result allows a further step; the enter key then starts that step."""
         return False
 
     @property

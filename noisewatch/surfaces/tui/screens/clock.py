@@ -52,8 +52,8 @@ _KEYS = (
 )
 _SIDE = 40  # columns: package and settings
 _SIDE_ROWS = 13  # of package and settings, with edges
-_LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 8, 5, 4  # rows with edges; heat and power come on top
-_TALL_CHART, _TALL_LANE = TALL_LINE + 3, 3  # rows; the CPUs get further rows first
+_LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 8, 5, 4  # minimum rows, with edges, without heat and power
+_TALL_CHART, _TALL_LANE = TALL_LINE + 3, 3  # rows that the chart and a lane keep if the CPUs get more
 _TITLES = {
     ClockGraph.SLOWEST: "clock of the slowest target CPU, GHz",
     ClockGraph.PER_CPU: "clock of each target CPU, GHz",
@@ -263,7 +263,7 @@ def _cpus_at(model: ScreenModel, number: int, khz: int) -> str:
 
 
 def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the settings of the first target CPU, and below each the differing values of other target CPUs.
+    """Return the settings of the first target CPU, and below each setting the differing values of other target CPUs.
 
     A mark precedes settings that fail a check.
     """

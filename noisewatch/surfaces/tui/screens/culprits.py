@@ -1,4 +1,4 @@
-"""The list of culprits on three screens, with the selected culprit, its fix and the filter; and the last screen.
+"""The list of culprits on three screens, with the selected culprit, its fix and the filter.
 
 The overview lists the culprits on target CPUs, the screen of one CPU lists that CPU's culprits, and the last screen
 lists all culprits that match the filter.
@@ -41,10 +41,10 @@ from noisewatch.units import describe_count, describe_rate, short_noise, short_s
 
 _LEAST_TABLE = 3  # rows left next to a fix: a heading, the selected row and one more
 
-_FACTS, _LEAST_FACTS = 7, 3  # rows for the selected culprit if the table does not fit, and at least
+_FACTS, _LEAST_FACTS = 7, 3  # rows for the selected culprit: if the table does not fit, and the minimum
 _LEAST_WIDTH = 60  # columns
 _MOST_CPUS = 4
-_SHORTEST, _TALLEST = 4, 24  # rows of the chart: reserved above the events, and at most
+_SHORTEST, _TALLEST = 4, 24  # rows of the chart: reserved above the events, and the maximum
 _MOST_INTERVALS = 240
 _BELOW = f"not among the {MOST_CULPRITS} costliest here"
 _LONGEST_FILTER = 60  # characters

@@ -53,7 +53,7 @@ def legend() -> str:
 
 
 def seconds_of(model: ScreenModel, event: Event, then_ns: int | None = None) -> float:
-    """Return when the event was: seconds into a recording; on a live machine, before `then_ns` or the newest frame."""
+    """Return the event's time in a recording (s); on a live machine, how long before `then_ns` or the newest frame."""
     if model.is_recorded:
         return (event.at_ns - (model.begin_ns or 0)) / 1e9
     newest_ns = model.newest.taken_at_ns if model.newest is not None else event.at_ns
@@ -152,7 +152,7 @@ def _settles(cause: CauseLine, event: Event) -> bool:
     return False
 
 
-KINDS = "kinds of events, if they can be read"
+KINDS = "kinds of events, logged if they can be read"
 _LEAST = 4  # rows: a heading and enough events to be worth an edge
 _KIND = 12  # columns
 _NARROW, _LEAST_WITH_CLOCK = 60, 80  # columns

@@ -145,7 +145,7 @@ def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
     here = [line for line in model.culprits if line.cpu == cpu]
     if row.is_numbered and all(line in lines or (line.rate_per_s or 0) < (row.total or 0) for line in here if line.irq):
         raised = [line for line in here if line.kind == Kind.SOFTIRQ and line.name in AFTER_AN_INTERRUPT]
-        costs += "".join(f"; and {_cost(line, glyphs)} of {line.name} softirqs, likely its own" for line in raised)
+        costs += "".join(f"; and {_cost(line, glyphs)} of {line.name} softirqs, likely raised by it" for line in raised)
     return [fact_row("costs", costs)]
 
 

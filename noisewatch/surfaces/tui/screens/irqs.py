@@ -37,7 +37,7 @@ from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count, short_rate, short_seconds
 
 _FACTS, _FACTS_OF_SNAPSHOT, _FACTS_NEXT_TO_FIX = 6, 3, 4  # rows below the table
-_LEAST_WITH_FACTS, _LOW = 8, 14  # rows of a body with any facts, and with all facts
+_LEAST_WITH_FACTS, _LOW = 8, 14  # minimum rows of a body that shows any facts, and all facts
 _MOST_OF_FIX = 40  # rows
 _OTHERS = "other interrupts"
 _KEYS_OF_FIX = (("f", "fix"), ("y", "copy fix"))
@@ -93,7 +93,7 @@ def _table_sections(model: ScreenModel, table: _Table, space: Space, height: int
     keys = f"s sort · z {'hide' if model.shows_silent_irqs else 'show'} silent · g by device · / filter"
     frame = model.frame
     over = f" over {short_seconds(frame.seconds)}" if frame is not None and frame.seconds > 0 else ""
-    what = "of a device together, " if model.groups_irqs else ""
+    what = "grouped by device, " if model.groups_irqs else ""
     title = f"interrupts/s{over} by IRQ and CPU, {what}by {SORTS.get(model.sort, 'level')}"
     if not below:
         return [Section(title, above, keys, height, has_heading=True)]

@@ -25,7 +25,7 @@ Values = Sequence[float | None]
 
 
 class Scale(Struct, frozen=True):
-    """The scale of one quantity: `levels` and `styles` contain the lowest value of each.
+    """The scale of one quantity: `levels` and `styles` contain the lowest value of each level and style.
 
     A cell of several values shows the lowest value if `is_best_high`, otherwise the highest. Only noise has a
     `limit`.

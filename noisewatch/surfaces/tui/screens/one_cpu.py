@@ -37,11 +37,11 @@ _LABELS = {  # of kinds whose names do not fit before their lanes
     Kind.OUTSIDE: "steal",
 }
 _TALLEST = 6  # rows of a lane
-_MOST_LANES, _WITH_SELECTED = 0.55, 11  # share of the body; rows of the selected culprit with all edges
+_MOST_LANES, _WITH_SELECTED = 0.55, 11  # maximum share of the body; rows of the selected culprit with all edges
 _NARROW = 40
 _LEAST_STRIP, _WIDEST_STRIP = 12, 60
-_LOWEST_WITH_LANES = 16  # rows of a body; half of them are left for culprits
-_MOST_INTERVALS = 400  # most intervals whose frames are decoded
+_LOWEST_WITH_LANES = 16  # minimum rows of a body with lanes; half of them are left for culprits
+_MOST_INTERVALS = 400  # maximum number of decoded frames, because decoding takes long
 
 
 def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -122,7 +122,7 @@ def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]
     if figures is None or figures.trouble is not None:
         return []
     from noisewatch.surfaces.drawing.charts import (
-        strip,  # once there is something to draw: the first picture comes first
+        strip,  # imported only when there is something to draw, so that the monitor starts sooner
     )
 
     ago_s = _calibrated_ago_s(model)

@@ -50,7 +50,7 @@ def panels_across(cpu_count: int, width: int, max_rows: int) -> int | None:
 
 
 def framed_cpus(model: ScreenModel, width: int, max_rows: int, glyphs: Glyphs) -> list[Row]:
-    """Return all CPUs in frames: a row for each CPU if these fit into `max_rows`, or else as dense as needed."""
+    """Return all CPUs in frames: a row for each CPU if these fit into `max_rows`, or else as densely as needed."""
     lines = in_topology_order(model, model.cpus)
     across = panels_across(len(lines), width, max_rows)
     if across is None or not lines:
@@ -74,7 +74,7 @@ def framed_cpus(model: ScreenModel, width: int, max_rows: int, glyphs: Glyphs) -
 
 
 def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return all CPUs, as dense as needed: a heading and a row for each, or cells and rows for the worst CPUs."""
+    """Return all CPUs, as densely as needed: a heading and a row for each, or cells and rows for the worst CPUs."""
     if height < 1:
         return []
     lines = model.cpus

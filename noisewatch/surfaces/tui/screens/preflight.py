@@ -249,7 +249,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     if frame is None or frame.verdict is None:
         text: Row = [("no verdict yet", "faint")]
         return space.draw([Section("preflight", [text], height=space.room, has_heading=True)])
-    room = space.height - space.is_framed  # of all sections, with one more row for each
+    room = space.height - space.is_framed  # rows of all sections, including a title row for each
     if (expanded := _expanded_checks(model, frame, width, glyphs)) is not None:
         return space.draw([_visible_section(model, *expanded, room - 1)])
     listing, area = model.findings(), model.area

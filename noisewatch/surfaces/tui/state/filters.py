@@ -111,7 +111,10 @@ SORT_ORDERS = (SortOrder.COST, SortOrder.RATE, SortOrder.CPU)  # without a basel
 
 
 def cpus_in_order(lines: Sequence[CpuLine], sort: SortOrder, room: int) -> list[CpuLine]:
-    """Return the CPUs by number if all fit into `room` rows, or else target CPUs first, the noisiest on top."""
+    """Return the CPUs by number if `sort` requests it or all fit into `room` rows, or else target CPUs first.
+
+    Then the noisiest CPUs are on top or, in the order by rate, the CPUs with the most interrupts.
+    """
     if len(lines) <= room or sort == SortOrder.CPU:
         return list(lines)
 

@@ -35,7 +35,7 @@ def noise_of(line: CulpritLine) -> float:
 def fold_culprits(
     lines: Iterable[CulpritLine], weight: Callable[[CulpritLine], float] = noise_of, cut_cpus: CpuSet = frozenset()
 ) -> list[CulpritLine]:
-    """Return one line for each culprit: all its threads together, on the CPU where its `weight` is highest.
+    """Return one line for each culprit, with the sum of its threads on the CPU where its `weight` is highest.
 
     `cut_cpus` are CPUs whose lines may lack some threads.
     """
@@ -60,7 +60,7 @@ def _fold_group(group: list[CulpritLine], weight: Callable[[CulpritLine], float]
 
 
 def by_cpu(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
-    """Return one line for each CPU of a culprit, all its threads there together."""
+    """Return one line for each CPU of a culprit, with the sum of the culprit's threads there."""
     lines_by_cpu: dict[int, list[CulpritLine]] = {}
     for line in lines:
         lines_by_cpu.setdefault(line.cpu, []).append(line)

@@ -32,8 +32,8 @@ from noisewatch.units import NS_PER_S
 # Two minutes, at one interval per second. Noise in more than a quarter of these intervals is usual, so a slow rise is
 # never a spike.
 USUAL_INTERVALS = 120
-# A multiple of the distance from median to upper quartile: six standard deviations of normally distributed noise. From
-# 120 intervals the quartile is so inexact that noise exceeds four deviations in every hour.
+# A multiple of the distance from median to upper quartile: six standard deviations of normally distributed noise. The
+# quartile of 120 intervals is so inexact that noise exceeds four deviations in every hour.
 _LEAST_SPREADS = 8
 _LEAST_MEASURED = 10  # intervals; fewer do not show how much noise varies, and a spike has to double it
 _DOUBLE = 2  # times the noise before: a new source of noise, also on a noisy machine
@@ -241,7 +241,7 @@ class CpuReadings:
         return [None if not value else 2 ** ((value - 1) / _STEPS) - 1 for value in values]
 
     def celsius(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """Return the temperature (°C) of the CPU's core or else package, by interval; None: unknown or not kept."""
+        """Return the temperature (°C) of the CPU's core, or else of its package, by interval; None if unknown."""
         return [None if not value else float(value - 1) for value in self._degrees.read(cpu, numbers)]
 
 

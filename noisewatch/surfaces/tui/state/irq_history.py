@@ -107,7 +107,7 @@ class _Rates(Ring[float]):
 class IrqHistory:
     """The rates, settings and moves of IRQs by interval, numbered as in History.
 
-    Labels are those of /proc/interrupts: `205`, `LOC`.
+    Labels are as in /proc/interrupts: `205`, `LOC`.
     """
 
     def __init__(self, capacity: int = CAPACITY) -> None:

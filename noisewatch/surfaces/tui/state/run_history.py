@@ -58,7 +58,7 @@ class RunHistory(Struct):
         for name, run in self.by_id.items():
             if not run.is_over and name not in current_ids:
                 run.is_over = True
-                yield frame.taken_at_ns, f"run of {run.program} is gone, its end was not reported", ""
+                yield frame.taken_at_ns, f"run of {run.program} is gone: its end was not reported", ""
         while len(self.by_id) > _MOST_RUNS:
             del self.by_id[next(iter(self.by_id))]
 

@@ -40,7 +40,7 @@ def test_the_breakdown_of_a_second_is_for_the_cpu_of_the_selected_culprit() -> N
     cpus = tuple(cpu_line(cpu, "target", taken_ns_per_s=time_ns) for cpu in range(4))
     one, two = culprit("one", cpu=2), culprit("two", cpu=3, tid=4712)
     lines = screen_after(frames=(frame(cpus, (one,)), frame(cpus, (two,), second=2)), size=(120, 34))
-    assert "CPU 3: use of its second" in "".join(lines)
+    assert "CPU 3: use of its time" in "".join(lines)
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])

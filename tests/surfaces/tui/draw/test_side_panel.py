@@ -34,7 +34,7 @@ def test_the_breakdown_of_a_second_is_shown_only_for_a_measured_cpu() -> None:
     time_ns = tuple(250_000_000 if kind == "irq" else 0 for kind in KINDS)
     text = _panel_text(frame((_target(2, taken_ns_per_s=time_ns),)))
     assert [line.split()[-2] for line in text.splitlines() if "irq " in line or "free" in line] == ["25%", "75%"]
-    assert "use of its second" not in _panel_text(frame((_target(2, taken_ns_per_s=None),)))
+    assert "use of its time" not in _panel_text(frame((_target(2, taken_ns_per_s=None),)))
 
 
 def test_a_first_snapshot_of_a_vm_without_clocks_leaves_an_empty_panel() -> None:

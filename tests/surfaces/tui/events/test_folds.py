@@ -124,7 +124,7 @@ def test_the_command_of_an_event_is_copied_only_while_it_is_advised() -> None:
     model = _model()
     assert command_to_copy(model)[0] == "sudo taskset -pc 0 4711"
     model.add(replace(_frame(59), taken_at_ns=60 * SECOND_NS, causes=()))
-    assert command_to_copy(model) == (None, "no command to copy: its fix is no longer needed")
+    assert command_to_copy(model) == (None, "no command to copy: the event's fix is no longer needed")
 
 
 def test_the_command_of_an_irq_event_is_that_of_the_same_irq() -> None:

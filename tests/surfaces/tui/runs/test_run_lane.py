@@ -150,7 +150,7 @@ def test_the_end_of_a_run_is_logged_once() -> None:
 
 def test_a_vanished_run_has_no_verdict_on_its_running_repetition() -> None:
     model = _model(None, _run(since_s=1.0), _run(since_s=1.0), None, None)
-    assert [event.text for event in model.log.events][-1] == "run of bench is gone, its end was not reported"
+    assert [event.text for event in model.log.events][-1] == "run of bench is gone: its end was not reported"
     assert _lane(model) == ""
     assert "run 1/10" not in "\n".join(screen(model))
 

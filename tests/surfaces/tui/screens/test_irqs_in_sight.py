@@ -177,10 +177,10 @@ def test_the_cost_of_an_irq_includes_its_likely_softirqs() -> None:
     model.add(replace(model.history.frame(0), taken_at_ns=2_000_000_000, culprits=(softirq, irq)))
     assert _labels_after_filter(model, "302") == ["302"]
     text = " ".join(framed_lines(model))
-    assert "~400 µs/s of CPU 2, about 8.0 µs each; and 210 ms/s of NET_RX softirqs, likely its own" in text
+    assert "~400 µs/s of CPU 2, about 8.0 µs each; and 210 ms/s of NET_RX softirqs, likely raised by it" in text
     busier = replace(irq, irq=306, rate_per_s=900.0)
     model.add(replace(model.history.frame(0), taken_at_ns=3_000_000_000, culprits=(softirq, irq, busier)))
-    assert "likely its own" not in " ".join(framed_lines(model))
+    assert "likely raised by it" not in " ".join(framed_lines(model))
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_few_events_leave_room_for_the_kinds_of_events() -> None:
 
 def test_without_an_event_only_the_kinds_of_events_are_listed() -> None:
     lines = screen_of(_model("hog", events=0), Screen.OVERVIEW, 120, 60)
-    assert any("kinds of events, if they can be read" in line for line in lines)
+    assert any("kinds of events, logged if they can be read" in line for line in lines)
     assert any(line.startswith("├─ no events ──") for line in lines)
     assert not any("times" in line for line in lines if "verdict changes" in line)
     assert not any(_TITLE in line for line in screen_of(_model("hog", events=0), Screen.OVERVIEW, 120, 34))
