@@ -444,7 +444,7 @@ def _parse_statement(text: str) -> dict[str, Any] | None:
 
 
 def _path(value: Any) -> str:
-    """Return the dotted path of the only key in a parsed statement. It ends at an inline table of several keys."""
+    """Return the dotted path that a parsed statement sets. The path ends at an inline table of several keys."""
     keys = []
     while isinstance(value, dict) and len(value) == 1:
         ((key, value),) = value.items()

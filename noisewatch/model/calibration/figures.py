@@ -139,7 +139,7 @@ def _figures(samples: CpuSamples) -> CpuFigures:
 def _measured_share(cpu_samples: CpuSamples) -> float | None:
     """Return the measured part of the planned slot time, for the least measured series, or None without slots.
 
-    It is below 1 if the CPU was stopped or its buffer was full.
+    The result is below 1 if the CPU was stopped or its buffer was full.
     """
     planned_ns: dict[str, int] = {}
     for kind, begin_ns, end_ns in cpu_samples.slots:

@@ -41,7 +41,7 @@ class SettledCpu(Struct, frozen=True):
 
 
 class Settling(Struct, frozen=True):
-    """The result of a warm-up until the clocks were level."""
+    """The result of a warm-up that waited for level clocks."""
 
     seconds: int
     cpus: tuple[SettledCpu, ...]
@@ -127,7 +127,7 @@ def _settled_cpu(speeds: CpuSpeeds) -> SettledCpu:
 
 
 def _settling_second(times: Sequence[float]) -> int | None:
-    """Return the last second that differs from the final times (0 if none does), or None if not level."""
+    """Return the last second whose time differs from the final times (0 if none does); None if they are not level."""
     if not is_level(times):
         return None
     window = times[-_WINDOW:]

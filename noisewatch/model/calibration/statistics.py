@@ -112,10 +112,10 @@ def coefficient_of_variation(values: Sequence[float]) -> float | None:
 def mvalue(values: Sequence[float]) -> float | None:
     """Return the modality of the distribution: 2 for one mode, 4 for two modes of equal height; None below 32 values.
 
-    It is the sum of the height differences between neighbouring bars of the histogram, in units of the tallest bar: B.
-    Gregg, "Modality", https://www.brendangregg.com/FrequencyTrails/modes.html. The outermost hundredth on each side is
-    left out, because a single outlier would squeeze all other values into one bar. The number of bars follows Sturges
-    (1926), doi 10.1080/01621459.1926.10502161. Equal values are one mode.
+    It is the sum of the height differences between neighbouring bars of the histogram, in units of the tallest bar
+    (B. Gregg, "Modality", https://www.brendangregg.com/FrequencyTrails/modes.html). The outermost hundredth on each
+    side is left out, because a single outlier would squeeze all other values into one bar. The number of bars follows
+    Sturges (1926), doi 10.1080/01621459.1926.10502161. Equal values are one mode.
     """
     if len(values) < _FEWEST_FOR_HUMPS:
         return None

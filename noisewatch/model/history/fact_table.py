@@ -85,7 +85,10 @@ def _from_inventory(value: Callable[[Snapshot, Inventory], str | None]) -> _Valu
 
 
 def _count_of(number: Callable[[CpuPlace], int | None]) -> _Value:
-    """Return a function that counts the distinct numbers of all CPUs; None if one is unknown, or without CPUs."""
+    """Return a function that counts the distinct numbers (of packages, for example) that CPUs have.
+
+    Its result is None if any CPU's number is unknown, or if there are no CPUs.
+    """
 
     def value(snapshot: Snapshot) -> str | None:
         numbers = {number(place) for place in snapshot.topology.values()}
@@ -160,7 +163,7 @@ def _turbo(snapshot: Snapshot) -> str | None:
 
 
 def _by_cpu(value: Callable[[CpuFrequency], str | None]) -> _Value:
-    """Return a function that groups the CPUs' values."""
+    """Return a function for the CPUs' values, grouped by `group_values`."""
     return lambda snapshot: group_values((clock.cpu, value(clock)) for clock in snapshot.frequency.cpus.values())
 
 

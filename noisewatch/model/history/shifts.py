@@ -7,8 +7,8 @@ after a running median has removed single outliers and preserved edges: Tukey, "
 
 If a figure alternates between two levels, its changes from one to the other are not moves.
 
-In a drift, each entry is a little farther along, so there are no two separate levels. A drift is detected by the slope
-of a straight line, whose error allows for autocorrelation, and by ranks, like a move between levels. Mann,
+In a drift, values change a little from entry to entry, in one direction, so there are no separate levels. A drift is
+detected by the slope of a straight line, whose error allows for autocorrelation, and by ranks, as a move is. Mann,
 "Nonparametric tests against trend", 1945, doi 10.2307/1907187.
 """
 

@@ -41,7 +41,7 @@ def _slept_us(before: StateTime, after: StateTime) -> int | None:
 
 
 def watts_of(package: int, before: PackageReadings | None, after: PackageReadings) -> float | None:
-    """Return the package's mean power (W) between the readings, or None if none of its zones counts energy."""
+    """Return the package's mean power (W) between the readings, or None if the energy of any zone is unknown."""
     if before is None or after.read_at_ns <= before.read_at_ns:
         return None
     old = {zone.path: zone for zone in before.zones}

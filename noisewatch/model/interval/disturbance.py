@@ -1,4 +1,4 @@
-"""The culprits of an interval, and the noise (ns) that each causes on a CPU.
+"""The culprits of an interval, and the noise (ns) that each culprit causes on a CPU.
 
 The scheduler measures the time of threads. Interrupts are only counted. Their time is measured if the kernel accounts
 for it (irq and softirq in /proc/stat), otherwise it is inferred from typical costs.
@@ -211,9 +211,8 @@ def counts_of(interval: Interval, kind: Kind) -> Mapping[int, int]:
 def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     """Yield the quotas of processes that worked on the CPU.
 
-    The kernel counts stopped time only as a sum of all CPUs. On this CPU, the result is at most the time in
-    which the processes did not run there. Other processes may have run in that time, so the times of culprits may
-    overlap.
+    The kernel counts stopped time only as a sum over all CPUs. The result is at most the time in which the processes
+    did not run on this CPU. Other processes may have run in that time, so the times of culprits may overlap.
     """
     ran_ns: dict[Throttle, int] = defaultdict(int)
     for run in (*interval.runs_on(cpu), *interval.commands_on(cpu)):

@@ -140,7 +140,7 @@ def _pairs(before: Sequence[InterruptRow], after: Sequence[InterruptRow]) -> Seq
 
 
 def _missing_row(old: InterruptRow | None, new: InterruptRow | None) -> InterruptRow | None:
-    """Return the row if it is one of the architecture's, which are in every table, but in only one table; else None."""
+    """Return the architecture's row if only one of the tables contains it, although every table should; else None."""
     if old is None and new is not None:
         return new if new.irq is None and new.label not in _SHOWN_LATE else None
     return old if new is None and old is not None and old.irq is None else None

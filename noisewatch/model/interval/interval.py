@@ -95,7 +95,7 @@ def _throttle(before: CgroupLevel, after: CgroupLevel) -> Throttle | None:
 
 
 class StallShare(Struct, frozen=True):
-    """The shares of the interval in which some tasks waited, and in which all did (`full`). None means unknown."""
+    """The shares of the interval in which some tasks, or all tasks (`full`), waited for a resource. None: unknown."""
 
     some: float | None
     full: float | None

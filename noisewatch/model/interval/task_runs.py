@@ -62,7 +62,7 @@ def own_loops(
 ) -> list[TaskRun]:
     """Return the runs of our own loops, which have ended.
 
-    Each loop had all task time of its CPU, except for the noise that it measured.
+    Each loop used all of the tasks' time on its CPU, except for the noise that it measured.
     """
     share_by_cpu = {cpu: share for cpu, share in lost_share_by_cpu.items() if cpu in load_by_cpu}
     had_ns = {cpu: load_by_cpu[cpu].ran_ns - round(share * interval_ns) for cpu, share in share_by_cpu.items()}

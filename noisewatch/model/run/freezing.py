@@ -59,7 +59,10 @@ class _Group(Struct):
 
 
 class FreezeTally:
-    """The sums of the looks around and within one repetition, which are added in order."""
+    """The frozen time of one repetition so far, from looks that are added in order.
+
+    The first look is right before the repetition, the last one right after it.
+    """
 
     def __init__(self, first: FreezeLook) -> None:
         """Begin with the look at the command's future groups, right before the command is started."""

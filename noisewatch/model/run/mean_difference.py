@@ -84,9 +84,9 @@ def difference_of(pairs: Sequence[RunPair], significance: float = SIGNIFICANCE) 
 
     In this two-period crossover design, pairs with A first and pairs with B first are averaged separately, then
     together. So the effect of the order cancels and does not widen the interval: Hills and Armitage, 1979, doi
-    10.1111/j.1365-2125.1979.tb05903.x. The ratio's error is that of b - ratio · a, divided by A's mean: Cochran,
-    "Sampling Techniques", 1977, ch. 6. The method cannot detect whether one command slows the next run more than the
-    other does.
+    10.1111/j.1365-2125.1979.tb05903.x. The ratio's error is the error of b - ratio · a, divided by A's mean:
+    Cochran, "Sampling Techniques", 1977, ch. 6. The method cannot detect whether one command slows the next run more
+    than the other does.
     """
     if not pairs:
         raise ValueError("a series without pairs has no difference")
@@ -116,7 +116,7 @@ def difference_of(pairs: Sequence[RunPair], significance: float = SIGNIFICANCE) 
 def _most_noise(freedom: int) -> float:
     """Return the upper bound of a standard deviation, as a multiple of the estimate.
 
-    Without this bound, every other series would be noisier than assumed for the smallest detectable difference.
+    Without this bound, half of all series would be noisier than assumed for the smallest detectable difference.
     NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.3.1.
     """
     return math.sqrt(freedom / chi_square_quantile(1 - _NOISE_CONFIDENCE, freedom))

@@ -88,7 +88,7 @@ class Repetition(Struct, frozen=True, kw_only=True):
 
     @property
     def is_measurement(self) -> bool:
-        """Whether its time is a measurement: the command succeeded and was not cut short."""
+        """Whether the repetition's time is a measurement: the command succeeded and was not cut short."""
         return self.status == 0 and not self.is_cut_short
 
     @property
