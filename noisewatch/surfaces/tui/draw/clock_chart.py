@@ -187,7 +187,7 @@ def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
 
 
 def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return bars of heat and power, the highest share per column; a full bar is the critical heat or power limit."""
+    """Return bars of heat and power, the highest share per column; a full bar is the critical temperature or limit."""
     shares_by_name = _shares(model, axis.numbers)
     tall = min(max((height - TALL_LINE) // max(len(shares_by_name), 1), 1), _TALLEST_LANE)
     steps = (len(glyphs.ramp) - 1) * tall

@@ -274,7 +274,7 @@ def _noise(line: CpuLine, glyphs: Glyphs, *, is_worst: bool) -> Parts:
 
 
 def culprit_of_headline(frame: Frame) -> CulpritLine | None:
-    """Return the costliest culprit on the worst target CPU, its threads folded, or None without notable noise."""
+    """Return the costliest culprit (all its threads) on the worst target CPU, or None without notable noise."""
     targets = [line for line in frame.cpus if line.role == Role.TARGET and (line.stolen_ns_per_s or 0) >= NOTABLE_NS]
     if not targets:
         return None
@@ -328,7 +328,7 @@ def _first_names(checks: Sequence[str]) -> str:
 
 
 def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the verdict, the worst CPU and the culprit's name, in that order, below the shown snapshot or tabs.
+    """Return the verdict, the worst CPU and the culprit's name, in that order, below the tabs or the monitor's state.
 
     In a single row, the CPU's noise is dropped first, then the signs between words.
     """

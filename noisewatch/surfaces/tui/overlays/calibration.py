@@ -97,7 +97,7 @@ class CalibrationOverlay(Overlay[Calibrated]):
 
 
 class _Listener(QuietListener[CalibrationOverlay]):
-    """A listener that grows the histogram."""
+    """A listener that adds the calibration's progress to the histogram."""
 
     def on_calibrating(self, progress: Progress) -> None:
         self._show(lambda: self._overlay.live.take(progress))

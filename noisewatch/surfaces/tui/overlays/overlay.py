@@ -89,7 +89,7 @@ class Overlay(ABC, Generic[Result]):
 
     @property
     def doing(self) -> str:
-        """The text next to the keys."""
+        """The text on the progress, next to the keys; empty if there is none."""
         return ""
 
     @abstractmethod
@@ -161,7 +161,7 @@ class Overlay(ABC, Generic[Result]):
 
     @property
     def start_verb(self) -> str:
-        """What enter does, while the overlay can start."""
+        """The effect of the enter key, while the overlay can start."""
         return "starts"
 
     @property

@@ -1,4 +1,4 @@
-"""`noisewatch tune` and `restore` in the monitor: the list of changes, which a second key makes or restores."""
+"""`noisewatch tune` and `restore` in the monitor: the list of changes; a second key makes or undoes the changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TuningStep(Struct, frozen=True):
 
 @dataclass(slots=True)
 class TuneOverlay(Overlay[TuningStep]):
-    """The changes that tune would make, or the changes in effect, which the enter key restores."""
+    """The changes that tune would make, or the changes in effect; the enter key makes or undoes them."""
 
     title: ClassVar[str] = "tune for"
     no_result: ClassVar[str] = "Cannot tune: "
@@ -55,7 +55,7 @@ class TuneOverlay(Overlay[TuningStep]):
         return self.result.verb if self.result is not None else "lists the changes"
 
     def measure_once(self, access: MachineAccess, show: Show) -> TuningStep | str:
-        """List the changes; if a list is shown, make or restore them."""
+        """List the changes; if a list is shown, make or undo the changes."""
         if self.result is not None and self.result.act is not None:
             return self.result.act()
         if access.preflight_options is None:

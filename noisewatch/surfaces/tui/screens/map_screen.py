@@ -306,7 +306,7 @@ class MapPart(Struct, frozen=True):
 
 
 class Layout(Struct, frozen=True):
-    """The layout of the map: rows of `lines` lines, and a panel of `panel` rows below, with a rule if more than 1."""
+    """The layout of the map: rows of `lines` lines, and a panel of `panel` rows (if more than 1, with a rule) below."""
 
     parts: Sequence[MapPart]
     lines: int

@@ -40,7 +40,7 @@ class Baseline(Struct, frozen=True):
 
 
 def identity_of(line: CulpritLine) -> Identity:
-    """Return the key of a culprit in all intervals; the name of a kernel worker changes, so it is left out."""
+    """Return a key that identifies the culprit in all intervals, without a kernel thread's name, which may change."""
     is_numbered = line.kind == Kind.KERNEL_THREAD and line.tid is not None
     return line.cpu, line.kind, "" if is_numbered else line.name, line.tid
 

@@ -190,7 +190,7 @@ class ClockHistory:
         return [abs(khz) or None for khz in self._khz.read(cpu, numbers)]
 
     def slowest(self, numbers: Iterable[int]) -> list[int | None]:
-        """Return the slowest target CPU's clock (kHz) by interval, preferably of CPUs with a tick; None: unknown."""
+        """Return the slowest target CPU's clock (kHz) by interval, of CPUs with a tick if any; None means unknown."""
         return [abs(khz) or None for khz in self._slowest.read(numbers)]
 
     def are_stale(self, numbers: Iterable[int], cpu: int | None = None) -> list[bool]:
@@ -198,7 +198,7 @@ class ClockHistory:
         return [khz < 0 for khz in (self._slowest.read(numbers) if cpu is None else self._khz.read(cpu, numbers))]
 
     def means(self, numbers: Iterable[int]) -> list[float | None]:
-        """Return the target CPUs' mean clock (kHz) by interval, preferably of CPUs with a tick; None means unknown."""
+        """Return the target CPUs' mean clock (kHz) by interval, of CPUs with a tick if any; None means unknown."""
         return _none_if_unknown(self._means.read(numbers))
 
     def distinct_clocks(self, cpus: Sequence[int], numbers: Iterable[int]) -> list[frozenset[int]]:

@@ -1,7 +1,7 @@
 """The rate of each IRQ by interval, and the moves of IRQs with their texts for the log of events.
 
-An IRQ that has interrupted takes four bytes per interval: 12 MB after an hour of 850 such IRQs. It is 30 MB at most,
-because the IRQs that have been silent for longest are dropped. Settings are kept once per change.
+An IRQ that has interrupted takes four bytes per interval: 12 MB after an hour of 850 such IRQs. The history takes 30 MB
+at most, because the IRQs that have been silent for longest are dropped. Settings are kept once per change.
 """
 
 from __future__ import annotations

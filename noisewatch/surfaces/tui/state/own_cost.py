@@ -15,9 +15,9 @@ _WRITTEN = regex(rb"^wchar: (\d+)$", re.MULTILINE)
 
 
 class Usage(Struct, frozen=True):
-    """The resources used so far; this process wrote `written_bytes`, nearly all to the terminal.
+    """The resources that the monitor and its sampler have used so far.
 
-    None means unknown.
+    `written_bytes` were written by the monitor, nearly all to the terminal. None means unknown.
     """
 
     at_s: float

@@ -527,7 +527,7 @@ class ScreenModel(Struct):
         self.sort = SortOrder.COST if self.sort == SortOrder.CHANGE else self.sort
 
     def scroll(self, lines: int, room: int) -> None:
-        """Scroll the CPUs by this many rows, of which `room` are visible."""
+        """Scroll the list of CPUs by this many rows; `room` CPUs are visible."""
         self.offset = max(min(self.offset + lines, len(self.cpus) - room), 0)
 
     def wall_clock(self, at: Frame | int | None = None) -> str | None:
