@@ -1,7 +1,8 @@
-"""Pages of Markdown that `explain` prints: the guides to this program, and topics of benchmarking.
+"""Pages of Markdown that `explain` prints: guides to noisewatch, subjects of benchmarking, and a glossary.
 
-A guide is the manual for one way to use noisewatch, and continues the README. A subject is a topic that no check can
-judge from outside. The glossary explains one term per section.
+A guide is the manual for one way to use noisewatch, and continues the README. A subject explains one topic of
+benchmarking, and cites its sources. A section of the glossary explains one term, or several related
+terms.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A topic's page as text, Markdown and JSON, followed by the checks of the area with the topic's name.
+"""A topic's page as text, Markdown or JSON, followed by the checks of the area that has the topic's name.
 
-A page has sections and may have sources, whose numbers replace the addresses of links in text. The page on the verdict
-ends with the checks that can block, by their declared ground.
+A page has sections, and may have a list of sources. In text, the number of a source replaces the address of a link. The
+page on the verdict ends with the checks that can block, grouped by the ground on which they block.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class BlockKind(StrEnum):
 
 
 class TopicBlock(Struct, frozen=True):
-    """A block of a section: prose in one line with source numbers in brackets, or code with all its lines."""
+    """A block of a section: prose joined into one line, with source numbers in brackets; or the lines of code."""
 
     kind: BlockKind
     text: str
 
 
 class TopicSection(Struct, frozen=True):
-    """A section of a page; `markdown` is all that is below its heading."""
+    """A section of a page; `markdown` is its Markdown below the heading, and `blocks` is the same content parsed."""
 
     heading: str
     markdown: str
@@ -82,7 +82,7 @@ class TopicSource(Struct, frozen=True):
 
 
 class TopicPage(Struct, frozen=True):
-    """A parsed page; `code` is all inline code of its prose, in order."""
+    """A parsed page; `code` contains the page's inline code (in backquotes), in order."""
 
     title: str
     summary: TopicSection
@@ -114,7 +114,7 @@ def parse_page(page: str) -> TopicPage:
 
 
 def _split_by_heading(nodes: Iterable[SyntaxTreeNode]) -> list[tuple[SyntaxTreeNode | None, list[SyntaxTreeNode]]]:
-    """Return headings with the nodes below them; nodes above the first heading have None."""
+    """Return pairs of a heading and the nodes below it. The first pair has no heading (None)."""
     parts: list[tuple[SyntaxTreeNode | None, list[SyntaxTreeNode]]] = [(None, [])]
     for node in nodes:
         if node.type == "heading":
@@ -143,7 +143,7 @@ def _blocks(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> Iterator[TopicB
 
 
 def _node_text(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> str:
-    """Return the node's text in one line, with source numbers behind the texts of links."""
+    """Return the node's text in one line; `numbers` has the source number by URL, which follows the text of a link."""
     if node.type == "code_inline":
         return f"`{node.content}`"
     if node.type == "softbreak":
@@ -155,7 +155,7 @@ def _node_text(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> str:
 
 
 def _source(item: SyntaxTreeNode) -> TopicSource:
-    """Parse an item that ends with its URL."""
+    """Parse an item of the list of sources, which ends with the source's URL."""
     *text_nodes, link = item.children[0].children[0].children
     return TopicSource("".join(_node_text(node, {}) for node in text_nodes).strip(), str(link.attrs["href"]))
 
@@ -167,7 +167,7 @@ _KEPT = regex(r"`[^`]*`| \[\d+\]")
 
 
 def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: bool) -> str:
-    """Return the page, wrapped, and the questions of the checks."""
+    """Return the topic's page and the questions of the checks `of_area`, wrapped to `width` columns."""
     page = text_of_page(parse_page(read_page(topic)), width, in_colour)
     questions = items_of((f"`{check.id}` ({check.severity}): {check.question}" for check in of_area), width)
     if of_area:
@@ -182,7 +182,7 @@ def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: b
 
 
 def markdown_of_topic(topic: str, of_area: Sequence[Check]) -> str:
-    """Return the page unchanged, and a table of the checks."""
+    """Return the topic's page unchanged, followed by a table of the checks `of_area`."""
     page = read_page(topic) + (f"\n## {_OF_AREA}\n\n{markdown_of_catalogue(of_area)}" if of_area else "")
     return page + (f"\n## {_BY_GROUND}\n\n{_table_of_grounds()}" if topic == VERDICT else "")
 
@@ -196,7 +196,7 @@ def _table_of_grounds() -> str:
 
 
 def _lines_by_ground(checks: Iterable[Check]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each ground with its checks, and the profiles in which these block."""
+    """Yield a heading for each ground, with a text for each of its checks: the id, and the profiles where it blocks."""
     checks = list(checks)
     for ground, words in GROUNDS.items():
         listed = [check for check in checks_by_ground(checks) if check.ground == ground]
@@ -219,21 +219,22 @@ def _where_it_blocks(check: Check) -> str:
 
 
 def terms() -> Mapping[str, TopicSection]:
-    """Return the glossary's section by term; a section may explain several terms."""
+    """Return the sections of the glossary by term; a section may explain several terms."""
     sections = parse_page(read_page(GLOSSARY)).sections
     return {term: section for section in sections for term in section.heading.split(", ")}
 
 
 def text_of_term(section: TopicSection, width: int, in_colour: bool) -> str:
-    """Return the section of a term, wrapped."""
+    """Return a section of the glossary as text, wrapped to `width` columns."""
     width = max(width, _NARROWEST)
     return section_of(section.heading, _body(section.blocks, width), width, in_colour) + "\n"
 
 
 def describe_topic(topic: str, checks: Sequence[Check]) -> dict[str, Any]:
-    """Return the topic for JSON, with texts in Markdown.
+    """Return the topic for JSON, with texts in Markdown. `checks` is the whole catalogue.
 
-    `checks` are the ids of the checks that the page names, then of the checks in the area that has the topic's name.
+    The key `checks` has the ids of the checks that the page names, then of the checks in the area that has the topic's
+    name.
     """
     page = parse_page(read_page(topic))
     ids = {check.id for check in checks}
@@ -254,7 +255,7 @@ def describe_topic(topic: str, checks: Sequence[Check]) -> dict[str, Any]:
 
 
 def text_of_page(page: TopicPage, width: int, in_colour: bool) -> str:
-    """Return title, sections and sources of the page; code is not wrapped."""
+    """Return the title, sections and sources of the page as text. Prose is wrapped, code is not."""
     width = max(width, _NARROWEST)
     parts = [
         _heading(page.title, width, in_colour),
@@ -272,7 +273,7 @@ def section_of(heading: str, body: str, width: int, in_colour: bool) -> str:
 
 
 def items_of(texts: Iterable[str], width: int) -> str:
-    """Return a list of wrapped items."""
+    """Return the texts as a bulleted list, wrapped to `width` columns."""
     return "\n".join(_wrap_with_code(text, width, f"{_INDENT}- ") for text in texts)
 
 
@@ -282,7 +283,7 @@ def _heading(text: str, width: int, in_colour: bool) -> str:
 
 
 def _body(blocks: Iterable[TopicBlock], width: int) -> str:
-    """Return paragraphs, code blocks and whole lists, with blank lines between them."""
+    """Return the blocks as text, with blank lines between paragraphs, code blocks and whole lists."""
     parts: list[str] = []
     for kind, group in groupby(blocks, lambda block: block.kind):
         texts = [block.text for block in group]
@@ -303,6 +304,6 @@ def _sources(sources: Iterable[TopicSource], width: int) -> Iterator[str]:
 
 
 def _wrap_with_code(text: str, width: int, first: str) -> str:
-    """Wrap the text without breaking short code, or between a source number and the word before it."""
+    """Wrap the text, but neither within short code nor between a word and the source number behind it."""
     further = " " * len(first)
     return "\n".join(wrap_around(text, width, _KEPT, first, further, min_width=_NARROWEST, longest=width // 2))
