@@ -1,8 +1,7 @@
 """Pages of Markdown that `explain` prints: guides to noisewatch, subjects of benchmarking, and a glossary.
 
 A guide is the manual for one way to use noisewatch, and continues the README. A subject explains one topic of
-benchmarking, and cites its sources. A section of the glossary explains one term, or several related
-terms.
+benchmarking, and cites its sources. A section of the glossary explains one term or several.
 """
 
 from __future__ import annotations
