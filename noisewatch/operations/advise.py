@@ -80,7 +80,7 @@ def advise(
 
 
 def _irq_remedy(about: CulpritLine, others: Iterable[CulpritLine], case: Case) -> Remedy:
-    """Return the remedy against an IRQ, without a fix if it already goes to other CPUs only."""
+    """Return the remedy against the culprit; it has no fix for an IRQ that reaches no target CPU or sibling."""
     others, number, irqs = list(others), _irq_of(about), case.snapshot.irqs
     irq = irqs.by_number.get(number) if irqs is not None and number is not None else None
     disturbed = case.target | case.siblings
@@ -92,7 +92,7 @@ def _irq_remedy(about: CulpritLine, others: Iterable[CulpritLine], case: Case) -
 
 
 def _softirq_remedy(about: CulpritLine, others: Iterable[CulpritLine], case: Case) -> Remedy:
-    """Return the remedy against softirqs; if they follow an interrupt, move the CPU's most frequent IRQ."""
+    """Return the remedy against the culprit; for softirqs after an interrupt, it moves the CPU's most frequent IRQ."""
     remedy = remedy_of(about, case)
     if about.kind != Kind.SOFTIRQ or about.name not in AFTER_AN_INTERRUPT:
         return remedy

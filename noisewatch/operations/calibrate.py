@@ -54,7 +54,7 @@ class CalibrateOptions(Struct, frozen=True, kw_only=True):
 
     machine: MachineOptions = field(default_factory=MachineOptions)
     against: str | None = None  # the CPUs to compare the target CPUs with, in the user's words
-    busy_processes: int | None = None  # for a calibration under load; 0: one per CPU that may be busy
+    busy_processes: int | None = None  # under load; 0: one per CPU for ordinary processes; None: no load
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(5.0))
     budget: Budget = field(default_factory=Budget)
     settle_s: float | None = None  # maximum warm-up until the clocks are stable; None: no warm-up
@@ -70,7 +70,10 @@ class CalibratedUnderLoad(Struct, frozen=True):
 
 
 class CalibratedTarget(Struct, frozen=True):
-    """The calibration of the target CPUs, and a second one to compare it with: of other CPUs, or under load."""
+    """The calibration of the target CPUs, and a second one `under_load`, if requested.
+
+    `calibrated` also has the CPUs in `against`, if any, with which the target CPUs are compared.
+    """
 
     target: CpuSet
     against: CpuSet | None
@@ -224,7 +227,7 @@ def calibrate_cpus(
 def _interval(
     machine: Machine, before: Snapshot, samples: CalibrationSamples, look_again: Callable[[], Snapshot] | None
 ) -> Interval | None:
-    """Return the interval from `before` until now or, in a recording, the next snapshot, if any."""
+    """Return the interval from `before` until now (in a recording: the next snapshot), or None without a later one."""
     is_over = isinstance(machine, Recording) and not machine.advance()
     after = look_again() if look_again is not None and not is_over else None
     if after is None or after.taken_at_ns <= before.taken_at_ns:
@@ -321,7 +324,7 @@ class TraceBeside:
         self._reason = NOT_TRACED
 
     def begin(self, stack: ExitStack, collector: TraceCollector) -> None:
-        """Start the trace; if that fails, the gaps alone explain the calibration."""
+        """Start the trace; if that fails, the calibration continues without it."""
         try:
             self._collector = stack.enter_context(collector)
         except CannotMeasure as error:
@@ -331,7 +334,7 @@ class TraceBeside:
         try:
             if self._collector is not None:
                 self._collector.drain()
-        except CannotMeasure as error:  # the gaps alone explain the calibration
+        except CannotMeasure as error:  # the calibration continues without a trace
             self._collector, self._reason = None, str(error)
         self._watch(progress)
 
@@ -353,7 +356,7 @@ class LoadBeside:
     def __init__(
         self, machine: Machine, stack: ExitStack, snapshot: Snapshot, count: int, listener: ProgressListener
     ) -> None:
-        """Start `count` processes, or one per CPU of ordinary processes if `count` is 0.
+        """Start `count` busy processes; if it is 0, one on each CPU that ordinary processes may use.
 
         Raise CannotMeasure if there is no such CPU.
         """
@@ -373,7 +376,7 @@ class LoadBeside:
             listener.on_remark(f"{_processes(len(places) - len(self._busy.cpus))} could not be pinned to their CPUs")
 
     def end(self) -> BusyLoad:
-        """End the load once, and return it. Raise CannotMeasure if it ended early or was not recorded."""
+        """End the load at the first call, and return it. Raise CannotMeasure if it ended early or was not recorded."""
         if self._ended is None:
             try:
                 self._ended = read_busy_load(self._machine, self._answer)

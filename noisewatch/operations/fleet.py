@@ -1,7 +1,8 @@
 """Finds the newest report of each host in any number of verdict files, with one file in memory at a time.
 
 A file contains a verdict of `preflight --format json` or `jsonl`. Only the needed keys are decoded; the rest is
-skipped, but must be JSON. The `json` module decodes everything: half a minute for twenty thousand verdicts.
+skipped, but must be JSON. The `json` module would decode everything, which takes half a minute for twenty thousand
+verdicts.
 """
 
 from __future__ import annotations
@@ -281,7 +282,7 @@ def _parse(path: str, text: bytes) -> tuple[VerdictDocument, Sequence[FindingPar
         findings = verdict.findings or []
         return verdict, [*findings, *_FINDINGS.decode_lines(rest)] if is_lines else findings
     except RecursionError as error:
-        raise Unreadable(path, damaged_words("brackets within brackets")) from error
+        raise Unreadable(path, damaged_words("too deeply nested")) from error
     except msgspec.ValidationError as error:  # JSON, but not a verdict
         reason = _OF_CALIBRATION if _is_calibration(text) else f"{_NOT_OURS}: {_error_text(error)}"
         raise Unreadable(path, reason) from error

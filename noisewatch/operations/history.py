@@ -1,7 +1,7 @@
 """This machine's history in a file of JSON lines, which is read before a calibration and extended after it.
 
-Facts stay the same for weeks, so they have a line of their own, whose digest entries contain. Facts are compared by
-name; the digest also detects lines that were changed later. A damaged line is ignored.
+Facts stay the same for weeks, so they are in separate lines: an entry contains the digest of its facts. Facts are
+compared by name; the digest also detects lines that were changed later. A damaged line is ignored.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def entry_line(entry: Entry) -> dict[str, Json]:
 
 
 def facts_line(facts: Facts) -> dict[str, Json]:
-    """Return the fields of the facts' own line, whose digest entries contain."""
+    """Return the fields of the line that contains the facts; entries refer to it by its digest."""
     return {"kind": FACTS, "digest": digest(facts), "facts": facts_as_json(facts)}
 
 
@@ -164,7 +164,7 @@ class _Choice:
         self._thinning: Thinning[tuple[int, bytes]] = Thinning()
 
     def is_needed(self, line: bytes) -> bool:
-        """Return whether the line must be parsed now: it is not a calibration as this version writes it.
+        """Return whether the line must be parsed now, because it is not a calibration in this version's format.
 
         Call it once for each line.
         """
@@ -194,7 +194,7 @@ class _Choice:
 
     @property
     def parsed(self) -> list[tuple[int, Json]]:
-        """The line numbers of the chosen calibrations, each with its calibration, or None if damaged."""
+        """The chosen calibrations with their line numbers; None instead of a damaged calibration."""
         return [(self._lines + 1 - from_end, parse_line(line)) for from_end, line in self._thinning.kept]
 
     @property
@@ -307,9 +307,10 @@ class CalibrationHistory:
             listener.on_remark(f"{self._path}: {damage_words(self.known.damaged)}")
 
     def recall(self) -> Past:
-        """Return the history before a calibration: the file's, the recorded one, or an empty one. Raise UsageError.
+        """Return the history before a calibration: the file's, the recorded one, or an empty one.
 
-        Call it just before the calibration, so that a recording contains both between the same two snapshots.
+        Call it just before the calibration, so that a recording contains both between the same two snapshots. Raise
+        UsageError if the file cannot be read.
         """
         if self._machine.is_live and self._path is None:
             return NO_PAST
@@ -365,9 +366,10 @@ def _recorded_past(answer: Json) -> Past:
 
 
 def _consecutive_pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Yield each calibration with its successor unless they are too far apart; one that is too close is skipped.
+    """Yield pairs of consecutive calibrations that are at most a day apart.
 
-    Between two calibrations the clock may have been set back.
+    A calibration less than 30 s after the previous one is skipped. If the clock was set back between two calibrations,
+    they are not a pair.
     """
     last: Entry | None = None
     for entry in calibrations:

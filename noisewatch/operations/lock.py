@@ -1,4 +1,4 @@
-"""Take the machine's lock for the calling process, unless another process holds it."""
+"""Takes the machine's lock for the calling process, unless another process holds it."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def require_free(path: str) -> None:
 def snapshot_options(
     options: MachineOptions, machine: Machine, allowed_at_start: CpuSet | None = None
 ) -> SnapshotOptions:
-    """Return which snapshots to read. Raise UsageError for listed CPUs that the machine does not have."""
+    """Return the options for reading snapshots. Raise UsageError for listed CPUs that the machine does not have."""
     from noisewatch.kernel.snapshot.snapshot import (
         SnapshotOptions,
     )  # imports all readers: after the monitor's first picture

@@ -45,7 +45,7 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.replaying import threads_at_each_snapshot
 from noisewatch.operations.wanted import read_wanted
 
-_LEAST_S = 2.5  # detects 0.5%: the starts of two seconds are known to some milliseconds each
+_LEAST_S = 2.5  # long enough to detect 0.5%: the start of each of two seconds is known to some milliseconds
 _AGAIN_S = 3.0  # the length of another measurement, if the first rate is wrong
 
 
@@ -68,7 +68,7 @@ class ClockRateWatch(Struct):
             self._error = error
 
     def end(self) -> ClockComparison | str:
-        """Return the comparison, for a recording the recorded one, or why there is none; a new one may begin then."""
+        """End the comparison and return it (for a recording, the recorded one), or the reason why there is none."""
         if isinstance(self.machine, Recording):
             self.machine.go_to_aside()
         try:
@@ -327,7 +327,7 @@ class _Run(Struct):
     def _replay(self, recording: Recording) -> Case:
         """Return the case of the recording's last marked sample; if none is marked, of the whole recording.
 
-        Snapshots within the sample name the threads that ended before its last one.
+        The snapshots within the sample name threads that ended before its last snapshot.
         """
         recording.go_to_sample()
         before = self._take_snapshot()

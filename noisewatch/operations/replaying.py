@@ -17,8 +17,8 @@ def threads_at_each_snapshot(recording: Recording, before: Snapshot, past_asides
     """Yield, for each snapshot after `before`, a copy of `before` with the threads that ran since the previous one.
 
     Advance the recording to its end or, without `past_asides`, at most to the next answer between two snapshots. The
-    recorder's own threads are left out: the CPUs on which its process read `before` are unknown, so all of its time is
-    placed where no other thread explains it.
+    recorder's own threads are left out: it is unknown on which CPUs they ran, so their time is attributed to CPUs whose
+    busy time no other thread explains.
     """
     reader = TaskReader()  # a separate reader: what it reads of a thread depends on its previous reading
     tickless, task_by_tid = before.isolation.nohz_full or frozenset(), dict[int, Task]()

@@ -51,7 +51,7 @@ class SamplerOptions(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, text: str) -> SamplerOptions:
-        """Parse the options from a command line that `command` returned."""
+        """Parse the options from the last argument in `command`."""
         return msgspec.json.decode(text, type=cls)
 
 

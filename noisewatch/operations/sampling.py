@@ -111,7 +111,7 @@ class Request:
         self.is_enabled = False
 
     def set_enabled(self, is_enabled: object) -> None:
-        """Switch it on or off, effective from the next snapshot."""
+        """Switch the readings or texts on or off, effective from the next snapshot."""
         self.is_enabled = is_enabled is True
 
 
@@ -246,12 +246,12 @@ class _Sampler:
 # While the decisive values are unchanged, the last verdict is shown for some seconds. On a quiet
 # machine with 4 CPUs, most of whose seconds are alike, a frame then takes 2.8 ms to compute instead of 3.3.
 _LEAST_TAKEN = 0.001  # of a target CPU: half of the share at which checks warn with the default budget
-_LEAST_BUSY = 0.05  # of another CPU: the share at which a sibling fails
+_LEAST_BUSY = 0.05  # of another CPU: the share at which the check of siblings fails
 _STEP = 4
 
 
 def decisive_values(snapshot: Snapshot, interval: Interval) -> Hashable:
-    """Return the values that decide the verdict: settings, known values, noise by target CPU, load of other CPUs.
+    """Return what decides the verdict: settings, which values are known, noise by target CPU, load of other CPUs.
 
     Amounts are rounded up to powers of four. Equal values lead to the same verdict, slow changes such as heat or memory
     aside.

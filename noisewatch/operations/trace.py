@@ -197,7 +197,7 @@ def _trace(
 
 
 def _wait(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> int | None:
-    """Wait while looking some times per second; return the signal that ended it early. No signal interrupts a look."""
+    """Wait, calling `look` ten times a second with signals blocked; return the signal that ended the wait early."""
     started = time.monotonic()
     try:
         while (done_s := time.monotonic() - started) < seconds:

@@ -85,7 +85,7 @@ def place_lines(topology: Mapping[int, CpuPlace], cache_by_cpu: Mapping[int, str
 
 
 class IrqLine(Line, frozen=True):
-    """One row of /proc/interrupts that grew in the interval, with the CPUs on which it did."""
+    """One row of /proc/interrupts whose counts grew in the interval, with the CPUs on which they grew."""
 
     label: str  # `205`, `LOC`
     cpus: tuple[int, ...]
@@ -119,7 +119,7 @@ class IrqSetting(Line, frozen=True):
 
     @property
     def irq(self) -> int | None:
-        """The number of the IRQ; None for an interrupt of the architecture."""
+        """The number of the IRQ; None for the architecture's own rows, such as `LOC`."""
         return int(self.label) if self.label.isdecimal() else None
 
 
@@ -175,7 +175,7 @@ class ClockPackage(Struct, frozen=True, omit_defaults=True):
 class ClockFigures(Line, frozen=True):
     """All figures of the clock screen.
 
-    `reasons` contains, by the name of a figure, why it is unknown for a target CPU or its package.
+    `reasons` contains, by figure, why it is unknown for the first target CPU or its package.
     """
 
     groups: tuple[ClockGroup, ...] = ()
@@ -190,9 +190,9 @@ class ClockFigures(Line, frozen=True):
 class CauseLine(Line, frozen=True):
     """One cause; its findings refer to it by number, from 1.
 
-    `names` are the names of the threads that steps refer to by number. `steps` are the actions, each with its purpose:
-    `now`, `undo`, `for good`, `try`; a line without purpose continues the previous one. `settles` are the ids of the
-    checks that will pass afterwards. `said` is None if the findings explain enough.
+    `steps` are the actions, each with its purpose: `now`, `undo`, `for good`, `try`; a line without purpose continues
+    the previous one. `names` are the tids and names of threads that the steps mention only by tid. `settles` are the
+    ids of the checks that will pass afterwards. `said` is None if the findings explain enough.
     """
 
     steps: tuple[tuple[str, str], ...] = ()
@@ -203,7 +203,7 @@ class CauseLine(Line, frozen=True):
 
     @property
     def command(self) -> str | None:
-        """The shell command that fixes it now, or None."""
+        """The shell command that removes the cause now, or None."""
         return self.lines_of(NOW)
 
     @property
@@ -239,7 +239,7 @@ KINDS = (
 
 
 class CpuLine(Line, frozen=True):
-    """One CPU in one interval. None means unknown, perhaps only so far."""
+    """One CPU in one interval. None means unknown, or not measured yet."""
 
     cpu: int
     role: Role
@@ -253,7 +253,7 @@ class CpuLine(Line, frozen=True):
     taken_ns_per_s: tuple[int, ...] | None = None  # of target CPUs, in the order of KINDS
     idle_probe: str = ProbeState.OFF  # or why the probe could not start
     measured_ns: int | None = None  # recent spinning time of the probe
-    measured_stolen_share: float | None = None  # the share of the spinning time that other tasks took
+    measured_stolen_share: float | None = None  # the share of the spinning time that was lost in gaps
     gap_count: int | None = None
     longest_gap_ns: int | None = None
 
@@ -391,7 +391,7 @@ class Frame(Struct, frozen=True):
 
     @property
     def number_of(self) -> Mapping[Gravity, int]:
-        """The number of checks of each gravity; for another version's verdict, the number of findings."""
+        """The number of checks of each gravity; without `gravities`, from `passed` and the findings."""
         if self.gravities:
             return Counter(_GRAVITIES[int(place)] for place in self.gravities)
         return Counter({Gravity.PASSED: self.passed or 0}) + Counter(finding.gravity for finding in self.findings)
@@ -428,7 +428,7 @@ class Frame(Struct, frozen=True):
         return len(self.culprits) >= MOST_CULPRITS
 
     def has_all_culprits_of(self, cpu: int) -> bool:
-        """Return whether the frame has all culprits of the CPU; housekeeping CPUs lose theirs first."""
+        """Return whether the frame has all culprits of the CPU; culprits on housekeeping CPUs are left out first."""
         line = next((line for line in self.cpus if line.cpu == cpu), None)
         return line is not None and self.has_all_culprits_on(line)
 
@@ -447,7 +447,7 @@ NO_FIELDS: StableFields = {}
 
 
 def stable_fields(frame: Frame) -> StableFields:
-    """Return the fields that the next line omits if they are unchanged."""
+    """Return the frame's rarely changing fields, which the next line omits if they are unchanged."""
     return {name: getattr(frame, name) for name in _STABLE}
 
 

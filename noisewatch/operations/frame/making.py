@@ -176,7 +176,7 @@ def frame_of(
 
 
 def _roles(case: Case) -> dict[int, Role]:
-    """Return the role of every present or expected CPU, in order of CPU number."""
+    """Return the role of every present CPU and every target CPU, in order of CPU number."""
     offline = ((case.snapshot.online.present or frozenset()) | case.target) - case.online
     roles = dict.fromkeys(case.online, Role.HOUSEKEEPING)
     roles.update(dict.fromkeys(case.siblings, Role.SIBLING))
@@ -212,7 +212,7 @@ def _throttled(interval: Interval) -> Iterator[Throttled]:
 
 
 def _cooling(snapshot: Snapshot) -> Iterator[CoolingLine]:
-    """Yield a line per kind of cooling device that is active or unknown: a server may have one device per CPU."""
+    """Yield a line for each kind of cooling device of which any is active or unknown: servers may have one per CPU."""
     states = snapshot.background.cooling_states
     states_by_kind: dict[str, list[int | None]] = {}
     for device in snapshot.settings.cooling.devices or ():

@@ -28,7 +28,7 @@ _NOT_TOLD = "not reported by this processor or driver"
 
 
 def clock_figures(snapshot: Snapshot, interval: Interval | None) -> ClockFigures | None:
-    """Return the clock figures over the interval and of its last moment; None if the clocks were not read."""
+    """Return the clock figures: shares of the interval, and readings at its end. None if the clocks were not read."""
     readings = snapshot.clock
     if readings is None:
         return None
@@ -72,7 +72,7 @@ def _name(state: StateTime) -> str:
 def _cpus(
     snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, names: tuple[str, ...]
 ) -> Iterator[ClockCpu]:
-    """Yield the CPUs that have a known figure."""
+    """Yield the figures of each CPU of which at least one is known."""
     celsius_by_core = {(core.package, core.core): core for core in readings.packages.cores}
     topology, counts = snapshot.topology, snapshot.background.throttling.count_by_core_cpu
     asked_by_cpu = {cpu: asked for asked in counts for cpu in cpus_of_core(asked, snapshot.target.cpus, topology)}
@@ -249,7 +249,7 @@ def _enabled(readings: ClockReadings, package: int) -> list[Zone]:
 def _pl1_and_rated_power(
     snapshot: Snapshot, readings: ClockReadings, package: int
 ) -> tuple[float | None, float | None]:
-    """Return PL1 and the rated power of the package in watts; values that later looks lack are from the first one."""
+    """Return PL1 and the rated power of the package (W); if the latest readings lack one, it is from the first ones."""
     first = [zone for zone in snapshot.hardware.power_limits.zones or () if zone.package == package]
     limit_w = _least(zone.long_limit_uw for zone in _enabled(readings, package))
     rated = [zone.rated_uw for zone in readings.packages.zones if zone.package == package]
@@ -269,9 +269,9 @@ def _lowest(values: Iterable[int | None]) -> int | None:
 
 
 def _heat(snapshot: Snapshot, is_first: bool, package: int, is_only: bool) -> tuple[float | None, float | None]:
-    """Return the temperature and its limit from the package's own sensor.
+    """Return the temperature of the package's hottest sensor, and this sensor's critical temperature (°C).
 
-    They are the hottest sensor's if there is only one package and no sensor names a package.
+    If there is only one package, sensors that name no package are used if no sensor names the package.
     """
     sensors = [sensor for sensor in snapshot.hardware.sensors.read or () if sensor.package == package]
     if not sensors and is_only:
@@ -290,7 +290,7 @@ def _celsius(snapshot: Snapshot, sensor: Sensor, is_first: bool) -> float | None
 
 
 def clock_sensors(snapshot: Snapshot, is_first: bool) -> tuple[Temperature, ...]:
-    """Return the most informative sensors of the processor."""
+    """Return the temperatures of the processor's sensors."""
     return tuple(
         Temperature(
             name=f"{sensor.chip} {sensor.label}" if sensor.label else sensor.chip,

@@ -264,7 +264,7 @@ def _noise(floors: Sequence[FloorPart], drift: DriftPart | None) -> dict[Figure,
 
 
 def _noise_floor(figure: Figure, floor: FloorPart | None, length_ns: int, drift: DriftPart | None) -> Estimate | None:
-    """Return the noise floor. Its deviation is its share of the drift between two calibrations."""
+    """Return the noise floor. Its deviation is one calibration's share of the drift between two calibrations."""
     margins = (None if drift is None else drift.margin_by_sample_ns) or {}
     margin = positive_number_of(margins.get(str(length_ns)))
     if margin is None or margin < 1:

@@ -80,7 +80,7 @@ def _parse_whole_file(path: str, first: bytes, file: BufferedReader) -> Document
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        reason = "brackets within brackets" if isinstance(error, RecursionError) else clean(str(error))
+        reason = "too deeply nested" if isinstance(error, RecursionError) else clean(str(error))
         raise UsageError(f"{clean(path)}: {damaged_words(reason)}") from error
     if not isinstance(document, dict):
         raise not_ours(path)

@@ -44,7 +44,7 @@ class RunConclusion(Struct, frozen=True):
 
     `difference` compares two commands in their undisturbed pairs, `of_all_pairs` in all measured pairs; None without
     a pair. `is_refused`: too few of the `pairs`, or of one command's runs, were undisturbed, so neither difference
-    is a result. `speed_change` is that of the CPU that changed most between the two calibrations, or None if unknown.
+    is a result. `speed_change` is of the CPU that changed most between the two calibrations, or None if unknown.
     `change_unknown` is why any CPU's change is unknown. The costliest `culprits` come first.
     """
 
@@ -175,10 +175,9 @@ def gate_of_run(series: RunSeries, has_results: bool = False, results: MarkedRes
 
 
 def gate_of_series(series: RunSeries) -> RunOutcome:
-    """Return `undisturbed` if enough repetitions of each command were undisturbed, a large enough share for a result.
+    """Return `undisturbed` if enough repetitions of each command were undisturbed, by number and by share.
 
-    Otherwise return `disturbed` if a repetition was disturbed, failed, was cut short or is missing, and `unknown` if
-    none was.
+    Otherwise return `disturbed` if a repetition was disturbed, failed, was cut short or is missing, else `unknown`.
     """
     measured = [judged for judged in series.repetitions if judged.repetition.is_measurement]
     outcomes = Counter((judged.repetition.command, judged.verdict.outcome) for judged in measured)

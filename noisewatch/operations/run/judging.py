@@ -30,7 +30,7 @@ from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.watch import RepetitionEdge, WakeUps
 
 _INEXACT_NS = 1_000_000  # CPU time by which looks may exceed the kernel's sum
-_MOSTLY = 0.99  # share of a command's time in its first thread if that ran alone; a shell's forks use the rest
+_MOSTLY = 0.99  # if its first thread used this share of a command's time, it ran alone; a shell's forks use a little
 
 
 class JudgedRepetition(Struct, frozen=True):
@@ -87,7 +87,7 @@ class PendingRepetition:
             self.use = replace(self.use, ran_alone=False, unsure_ns=self.use.unsure_ns + most_ns)
         self.placement_by_trace = watch.by_trace(self.placement, trace)
         traced_ns = 0 if isinstance(trace, str) else trace.states.stopped_ns
-        if traced_ns < LOSES_TOO_MUCH * (end.ended_ns - self.started.began_ns):  # some programs probe for permission
+        if traced_ns < LOSES_TOO_MUCH * (end.ended_ns - self.started.began_ns):  # such as in a test by strace
             traced_ns = 0
         # The kernel does not report that a descendant was stopped.
         stopped_ns = max(self.use.stopped_ns, traced_ns or self.placement.stopped_ns)

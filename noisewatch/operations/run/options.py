@@ -28,7 +28,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     against: tuple[str, ...] | None = None
     is_aa: bool = False  # the command against itself
     wait_s: float = 0.0  # maximum wait before each repetition until the target CPUs are quiet
-    membind: str = "none"  # its memory nodes: auto (of the target CPUs), none (any node) or a list
+    membind: str = "none"  # the command's memory nodes: auto (of the target CPUs), none (any node) or a list
     spreads: bool = False  # pin each busy thread of the command to its own target CPU
     is_as_user: bool = False  # run the command as the user who called sudo
     most_retries: int = 0  # maximum number of repetitions that replace disturbed ones

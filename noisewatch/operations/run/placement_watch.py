@@ -1,7 +1,7 @@
 """Watches where a command's threads run, and on request pins busy threads, one per CPU.
 
 Pinning is for isolated CPUs: the scheduler does not spread threads across CPUs of isolcpus. A *look* reads all of the
-command's threads, much cheaper than a snapshot of the machine.
+command's threads, which costs much less than a snapshot of the machine.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ThreadSpreader:
         self._topology = topology
         self._affinity, self._set_affinity = affinity, set_affinity
         self._cpu_by_tid: dict[int, int] = {}
-        self._given: set[int] = set()  # CPUs of pinned threads; the threads that these start inherit them
+        self._given: set[int] = set()  # CPUs of pinned threads; threads that they start inherit the affinity
         self._left: set[int] = set()
         self._last: Mapping[int, ThreadLook] = {}
         self._pinned_count = 0

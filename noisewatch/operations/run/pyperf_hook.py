@@ -116,7 +116,7 @@ def _waited_ns(text: bytes | None) -> int | None:
 
 
 def around_from(before: CpuReading, after: CpuReading, cpus: Collection[int], siblings: bytes | None) -> ValuesAround:
-    """Return the noise of the CPU while all values were measured; unknown for a thread that may run on several CPUs."""
+    """Return the CPU's noise from the first value to the last; unknown for a thread that may run on several CPUs."""
     length_ns = after.at_ns - before.at_ns
     if len(cpus) != 1:
         why = f"not pinned: the noise on the {len(cpus)} CPUs that it may use is unknown"

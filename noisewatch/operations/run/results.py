@@ -103,7 +103,7 @@ def read_pyperf_file(path: str, booted_wall_ns: int) -> PyperfFile:
     try:
         content = json.loads(_bytes_of(path), parse_constant=_refuse_constant)
     except RecursionError:
-        raise Malformed("pyperf's JSON", "brackets within brackets", path=path) from None
+        raise Malformed("pyperf's JSON", "too deeply nested", path=path) from None
     except ValueError as error:
         raise Malformed("pyperf's JSON", str(error), path=path) from error
     try:

@@ -109,7 +109,7 @@ class RunSeries(Struct, frozen=True, kw_only=True):
     end: EndedCommand  # of the last repetition
     own_cost: WatchingCost
     own_cpu_s: float  # between the calibrations
-    opening: Calibrated | None = None  # before the first repetition, and after the last; None if not requested
+    opening: Calibrated | None = None  # before the first repetition, and after the last; None: missing
     closing: Calibrated | None = None
     not_calibrated: str | None = None  # which requested calibration is missing, and why
     level: TraceLevel = UNTRACED  # at the start
@@ -122,7 +122,7 @@ class RunSeries(Struct, frozen=True, kw_only=True):
         return self.failed is not None or self.ended_by is not None
 
     def of_command(self, command: int) -> list[JudgedRepetition]:
-        """Return the repetitions of one of two commands."""
+        """Return the repetitions of command 0 or 1."""
         return [judged for judged in self.repetitions if judged.repetition.command == command]
 
 

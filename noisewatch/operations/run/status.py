@@ -95,7 +95,7 @@ class RunStatusWriter(Struct):
         entry.encode()
 
     def texts(self) -> list[str]:
-        """Return this run's status as a list of at most one text, the form in which all runs are read."""
+        """Return this run's status as a list of at most one text, like `StatusFiles.texts` for all runs."""
         return [self._text()] if self.owner is not None else []
 
     def end(self) -> None:

@@ -5,10 +5,10 @@ that the cgroup of a command is frozen or has used up its CPU quota. `WakeUps` m
 itself was woken while it waited for a command.
 
     /proc/PID/schedstat    177645329 16002335 366      ns on a CPU, ns ready and waiting for one, …
-                           0 0 0                       nothing of it is counted (CONFIG_SCHED_INFO, delayacct)
+                           0 0 0                       nothing is counted (CONFIG_SCHED_INFO, delayacct)
 
-The kernel counts the wait for its own CPU. Any further delay has another cause: the whole machine was paused (by a
-hypervisor or the firmware), or only noisewatch was stopped.
+The kernel counts how long a thread waits for a CPU. Any further delay has another cause: the whole machine was paused
+(by a hypervisor or the firmware), or only noisewatch was stopped.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def own_wait_ns(schedstat: str) -> int | None:
 class WakeUps:
     """The wake-ups of noisewatch in one repetition; create it before the command is started.
 
-    `held_up_ns`: delays without a cause on its CPU. `seen_late_ns`: the maximum delay in noticing the end. A pause is
+    `held_up_ns`: delays other than waits for a CPU. `seen_late_ns`: the maximum delay in noticing the end. A pause is
     measured from the time when the wake-up was due, so pauses shorter than the waits (100 ms) may be missed.
     Without schedstat, `seen_late_ns` is None, and `held_up_ns` includes waits for a CPU.
     """
@@ -170,7 +170,7 @@ class WakeUps:
         self.seen_late_ns: int | None = 0
         self._read_wait_ns, self._now_ns = wait_ns, now_ns
         self._alive_at_ns = wait_ns()  # our total wait for a CPU when the command was last known to run
-        self._unrun_ns = 0  # no thread of ours has run since then
+        self._unrun_ns = 0  # how long (ns) no thread of ours has run since then
 
     @contextmanager
     def working(self, started: StartedCommand) -> Iterator[None]:

@@ -1,1 +1,1 @@
-"""Tuning the machine for benchmarks, and restoring what was there before."""
+"""Tunes the machine for benchmarks, and restores the earlier settings."""

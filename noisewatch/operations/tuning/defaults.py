@@ -49,7 +49,7 @@ def _governor(settings: Settings, path: str) -> str | None:
     folder = path.rpartition("/")[0]
     available = settings.read(f"{folder}/scaling_available_governors").split()
     if set(available) == {"performance", "powersave"}:
-        return "powersave"  # of a driver that scales the clock itself; any other driver keeps the lowest clock
+        return "powersave"  # of drivers that scale the clock themselves; with any other, it is the lowest clock
     return next((choice for choice in ("schedutil", "ondemand") if choice in available), None)
 
 
@@ -88,14 +88,14 @@ def _irq_default(settings: Settings, path: str) -> str | None:
 
 
 def _irq_cpus(settings: Settings, path: str) -> str | None:
-    """Return the CPUs that the driver asked for, or else all CPUs."""
+    """Return the CPUs to which the driver hints, otherwise all online CPUs; None with the boot option irqaffinity."""
     hint = parse_cpu_mask(settings.read(f"{path.rpartition('/')[0]}/affinity_hint"))
     if hint:
         return format_cpu_list(hint)
     return None if _is_booted_with(settings, "irqaffinity") else format_cpu_list(_cpu_set(settings, "online"))
 
 
-# By path, in an order that the kernel accepts: a governor of performance locks the preference, and a range of clocks
+# By path, in an order that the kernel accepts: the governor performance locks the preference, and a range of clocks
 # must never be empty. https://docs.kernel.org/admin-guide/sysctl/, /admin-guide/pm/ and the kernel's sources
 _DEFAULTS: dict[str, Default] = {
     f"{_CPUS}/cpu*/cpufreq/scaling_governor": _governor,
@@ -150,9 +150,9 @@ def preview_defaults(settings: Settings | None = None) -> list[Changed]:
 
 
 def set_defaults(settings: Settings | None = None, path: Path = JOURNAL) -> list[Changed]:
-    """Set the kernel's defaults, forget what was tuned, and return the outcomes.
+    """Set the kernel's defaults, empty the journal, and return the outcomes.
 
-    Raise UsageError if the journal has changes of this boot, because its values are not a guess.
+    Raise UsageError if the journal has changes of this boot, because the values in it are certain.
     """
     settings = settings or Settings()
     with opened_journal(path) as file:

@@ -1,6 +1,6 @@
 """A host that is tuned while a command runs: a guardian restores it even if noisewatch itself is killed.
 
-The guardian is a process of a session of its own, so a signal to noisewatch's process group does not reach it. It
+The guardian is a process in its own session, so a signal to noisewatch's process group does not reach it. It
 waits on a pidfd (pidfd_open(2)) until noisewatch has ended, and uses no CPU until then.
 """
 
@@ -35,7 +35,7 @@ def tuned_host(
 ) -> Iterator[list[Changed]]:
     """Tune the host, yield the outcomes, and restore this session's changes at the end. Raise UsageError.
 
-    `report` is called with what became of restoring, unless that raised an error.
+    `report` is called with the outcome of restoring, unless restoring raised an error.
     """
     start_guardian(session, settings, path)
     try:
@@ -81,13 +81,14 @@ def start_guardian(session: Session, settings: Settings | None = None, path: Pat
 
 
 def _guard(owner: int, is_ready: int, session: Session, settings: Settings | None, path: Path) -> None:
-    """Wait until the owner has ended, restore what it left, and exit; nothing of the owner's stack is run."""
+    """Wait until the owner has ended, restore its remaining changes, and exit without running the callers' code."""
     status = 1
     try:
         os.setsid()
         for number in _IGNORED:
             signal.signal(number, signal.SIG_IGN)
-        with open(os.devnull, "r+b", buffering=0) as nowhere:  # the owner's reader waits until its pipe is closed
+        # A reader of the owner's output waits until no process has the pipe open.
+        with open(os.devnull, "r+b", buffering=0) as nowhere:
             for stream in range(3):
                 os.dup2(nowhere.fileno(), stream)
         os.write(is_ready, b"1")

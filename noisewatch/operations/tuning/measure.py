@@ -38,8 +38,9 @@ INTERRUPTED = "interrupted"
 class CandidateResult(Struct, frozen=True):
     """The effect of a candidate, or the reason why there is none.
 
-    `outcome` is REFUSED or FOREIGN if that ended the measurement. `made` is the number of settings that were changed.
-    `troubles` are changes that were refused, or not restored because another program has changed the setting too.
+    `outcome` is REFUSED or FOREIGN if such a change ended the measurement. `made` is the number of settings that were
+    changed. `troubles` are changes that were refused, or not restored because another program has changed the setting
+    too.
     """
 
     candidate: Candidate
@@ -51,7 +52,7 @@ class CandidateResult(Struct, frozen=True):
 
 
 class TuningMeasurement(Struct):
-    """The results so far, one for each candidate, and what became of restoring all settings.
+    """The results so far, one for each candidate, and the outcome of restoring all settings.
 
     `interrupt` is the interrupt that ended the measurement early.
     """
@@ -75,7 +76,7 @@ def measure_tuning(
 ) -> TuningMeasurement:
     """Measure the candidates of the schedule, and restore all settings.
 
-    An interrupt ends the measurement, which has the results until then. Raise UsageError if the machine is already
+    After an interrupt, the measurement has the results so far. Raise UsageError if the machine is already
     tuned, or the journal cannot be written.
     """
     require_untuned(settings, path)
@@ -115,7 +116,7 @@ class Switch:
         self._path = path
 
     def turn(self, is_on: bool) -> bool:
-        """Make or restore the changes unless they are in that state; return whether the measurement can go on.
+        """Make the changes (`is_on`) or restore them, if necessary; return whether the measurement can go on.
 
         Raise UsageError if the journal cannot be written.
         """

@@ -25,7 +25,7 @@ _PREFERENCE = "/energy_performance_preference"
 
 
 class PlannedChange(Struct, frozen=True):
-    """A change and the state `before` it, which is None if it is read only when the change is made."""
+    """A change and the state `before` it; None if that state is read only when the change is made."""
 
     change: Change
     before: str | None
@@ -43,7 +43,7 @@ class Step(Struct, frozen=True):
 
 
 class TuningPlan(Struct, frozen=True):
-    """The steps of tune, for the gravest finding first, and the findings that it leaves to people, wholly or partly."""
+    """The steps of tune in order, and the findings that are left to people, wholly or partly."""
 
     verdict: Verdict
     steps: tuple[Step, ...]
@@ -119,7 +119,7 @@ def _requested_changes(verdict: Verdict, requests: Sequence[str]) -> Iterator[Pl
     for request in dict.fromkeys(requests):
         change = _SETTABLE.get(request)
         if change is None:
-            raise UsageError(f"--set accepts {', '.join(_SETTABLE)}, not {quote(request)}: other changes are fixes")
+            raise UsageError(f"--set accepts {', '.join(_SETTABLE)}, not {quote(request)}: others are only fixes")
         value = verdict.case.snapshot.settings.knobs.integer(change.path)
         before = None if value is None else str(value)
         if before != change.value:
@@ -156,7 +156,7 @@ def _states_before(action: Action) -> dict[object, str]:
 
 
 def _is_late(step: Step) -> bool:
-    """Return whether the step must follow others: a governor of performance makes the preference unwritable."""
+    """Return whether the step must follow others: the governor performance locks the preference."""
     return not any(
         isinstance(planned.change, FileChange) and planned.change.path.endswith(_PREFERENCE) for planned in step.changes
     )

@@ -117,7 +117,7 @@ def is_widened(before: str, now: str) -> bool:
 
 
 def is_of_offline_cpu(settings: Settings, change: Change) -> bool:
-    """Return whether the change is of a file of an offline CPU: it is missing or busy until the CPU is online."""
+    """Return whether the change is to a file of an offline CPU, which is missing or busy until the CPU is online."""
     match = _OF_CPU.match(change.path) if isinstance(change, FileChange) else None
     try:
         return match is not None and settings.read(f"{CPUS}/cpu{match[1]}/online") == "0"
@@ -176,7 +176,7 @@ def set_state(settings: Settings, change: Change, state: str) -> None:
 
 
 def are_equal(left: str, right: str) -> bool:
-    """Return whether two texts are the same state: blanks, leading zeros and `always [never]` do not count."""
+    """Return whether two texts are the same state, apart from blanks: `04` is `4`, and `always [never]` is `never`."""
     return _plain(left) == _plain(right)
 
 

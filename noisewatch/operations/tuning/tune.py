@@ -1,6 +1,6 @@
 """Tunes this host and restores it, with a journal of all sessions since the boot and a public summary.
 
-Only one process at a time does either: it locks the journal until it ends.
+Both lock the journal, so only one process at a time tunes or restores.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def tune_host(
 ) -> list[Changed]:
     """Make the plan's changes, and return their outcomes. For `waits` see `opened_journal`.
 
-    Raise UsageError if the journal has lost changes or cannot be written: no change is made that it does not contain.
+    Raise UsageError if the journal has lost changes or cannot be written: it contains every change before it is made.
     """
     with opened_journal(path, waits) as file:
         journal = _parse(file, path)
@@ -101,7 +101,7 @@ def restore_host(
 ) -> Restoring:
     """Restore the states before all changes since the boot, the newest first.
 
-    With `only`, restore this session's changes, and wait until the journal is free. The journal is emptied when
+    With `only`, restore only that session's changes, and wait until the journal is free. The journal is emptied when
     nothing remains to be restored, unless it has lost changes. Raise UsageError.
     """
     with _existing_journal(path, waits=only is not None) as file:
@@ -227,7 +227,7 @@ def require_none_in(file: JournalFile, path: Path) -> None:
 
 
 def has_journal(path: Path = JOURNAL) -> bool:
-    """Return whether a journal with content exists; any user may ask. Raise UsageError."""
+    """Return whether a journal with content exists, for any user. Raise UsageError if its status is unreadable."""
     try:
         return path.stat().st_size > 0
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Makes changes with a journal, and restores what was there before."""
+"""Makes changes with a journal, and restores the earlier states."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from noisewatch.operations.tuning.states import (
 
 
 class Outcome(StrEnum):
-    """What became of a change, or of its restoring."""
+    """The outcome of a change, or of restoring it."""
 
     DONE = "done"
     UNCHANGED = "unchanged"  # the state was there already
@@ -91,8 +91,8 @@ class Tuner:
 
         Independent files share a write to the journal, because waiting for the disk takes longer than the change.
         If the kernel refuses a part of a partition, the earlier parts are restored. Making a partition resets the
-        affinities of threads (of processes only before Linux 6.2): they are in the journal, and among the outcomes.
-        Raise UsageError if the journal cannot be written; the changes that are not in it are not made.
+        affinities of threads (those of user processes only before Linux 6.2): they are in the journal, and among the
+        outcomes. Raise UsageError if the journal cannot be written; the changes that are not in it are not made.
         """
         partition = next(filter(makes_partition, changes), None)
         confined = self._journal_affinities(partition) if partition is not None else []
@@ -225,8 +225,8 @@ def restore(
 
     A state that another program has set since is left, unless forced. What the kernel refuses is tried once more at
     the end: some settings can be written only after others. Changes that need no more restoring are noted in the
-    journal, so restoring may be interrupted at any moment and repeated. A full disk leaves no room for notes, but
-    stops no restoring.
+    journal, so restoring may be interrupted at any moment and repeated. If the disk is full,
+    restoring continues without notes.
     """
     outcomes: list[Changed] = []
     refused: list[Entry] = []

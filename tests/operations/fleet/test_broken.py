@@ -29,7 +29,7 @@ _BROKEN: list[tuple[Callable[[Path], object], str]] = [
     (lambda path: path.write_text(_STABLE + _STABLE), "damaged: "),
     (lambda path: path.write_bytes(b"\xff\xfe" + _STABLE.encode("utf-16le")), "not a verdict of noisewatch"),
     (lambda path: path.write_bytes(_STABLE.encode().replace(b'"micro"', b'"\xff"')), "damaged: "),
-    (lambda path: path.write_text(_STABLE[:-1] + ', "x": ' + "[" * 100_000), "damaged: brackets within brackets"),
+    (lambda path: path.write_text(_STABLE[:-1] + ', "x": ' + "[" * 100_000), "damaged: too deeply nested"),
     (lambda path: path.write_text('{"schema": 1}'), "not a verdict of noisewatch"),
     (
         lambda path: path.write_text('{"schema": 1, "target": [3], "against": null, "calibration": {}}'),

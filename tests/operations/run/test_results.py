@@ -229,7 +229,7 @@ def test_an_invalid_date_is_far_from_the_series(tmp_path: Path, date: object, up
     ("content", "words"),
     [
         ("", "pyperf's JSON"),
-        ("[" * 200_000, "brackets within brackets"),
+        ("[" * 200_000, "too deeply nested"),
         ('{"version": "1.0", "benchmarks": [NaN]}', "not a number"),
         ("[]", "an object"),
         ({"version": "2.0"}, "version 1.0"),

@@ -53,7 +53,7 @@ def _refusal(ran: Ran, path: Path | str) -> str:
         (b'{"schema": 1, "calibration": {"cpus": [', "damaged: "),
         (b'{"calibration": {"cpus": [], "clock_ns": NaN}}\n{"a": 1}\n', "damaged: "),
         (b'{\n"calibration": {"cpus": [], "clock_ns": Infinity}}', "damaged: Infinity is not a number in JSON"),
-        (b'{\n"a":' + b"[" * 100_000, "damaged: brackets within brackets"),
+        (b'{\n"a":' + b"[" * 100_000, "damaged: too deeply nested"),
         (b'{\n"calibration": ' + b"9" * 5000 + b"}", "damaged: "),
         (gzip.compress(b"nothing", mtime=0), "nothing to compare"),
         (b"\x1f\x8b\0\0\0", "nothing to compare"),
