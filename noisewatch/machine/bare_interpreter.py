@@ -18,7 +18,7 @@ def bare_interpreter(module: str, *arguments: str) -> list[str]:
 
 
 def end_host(host: subprocess.Popen[bytes], timeout_s: float) -> None:
-    """Close the host's standard input, which ends it and its children; kill it if it does not end in time."""
+    """Close the standard input of the `host` process, which ends it and its children; kill it after a timeout."""
     if host.stdin is not None:
         host.stdin.close()
     try:

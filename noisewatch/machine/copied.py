@@ -68,7 +68,7 @@ class CopiedTree:
             raise Unreadable(path, reason_of(error)) from error
 
     def _read(self, path: str) -> bytes:
-        """Read a regular file; fail on a directory; any other file might block forever."""
+        """Read a regular file. Refuse any other file, which might block forever, and fail on a directory."""
         place, mode = self._resolve(path)
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise Unreadable(path, "not a regular file")

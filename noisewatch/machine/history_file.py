@@ -105,7 +105,7 @@ def read_store(path: Path, is_requested: Callable[[bytes], bool] = lambda _: Tru
 
 
 def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> None:
-    """Append the entry, and before it `referred_to`, unless the end of the file contains that. Raise UsageError."""
+    """Append the entry, and before it the line `referred_to`, unless the last 16 MB contain it. Raise UsageError."""
     with convert_failures(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_regular(path, _APPEND, _WHAT) as file:

@@ -204,7 +204,7 @@ class _Attempt(Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         self.is_given_up = False
         self.deadline_s = math.inf  # of the last started read
-        self._reads: tuple[str, float] | ReadProgress | None = None  # of one file, until when
+        self._reads: tuple[str, float] | ReadProgress | None = None  # path and deadline, or many
         self._work = work
         self._values: list[T] = []
         self._error: BaseException | None = None

@@ -76,7 +76,7 @@ class StatusFile:
         self._folder = os.open(folder, _FOLDER)
         if not _is_safe(os.fstat(self._folder), frozenset({os.geteuid()})):
             raise PermissionError(folder)
-        with _locked_folder(self._folder):  # otherwise a starting process would take this file for a killed process's
+        with _locked_folder(self._folder):  # otherwise a starting process would remove this file as a killed process's
             _remove_stale(self._folder)
             self._file = os.open(str(self._pid), _CREATE, 0o600, dir_fd=self._folder)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -189,7 +189,7 @@ class StatusFiles:
             os.close(opened)
 
     def _open_if_trusted(self, folder: int, name: str) -> int | None:
-        """Open the file; return None if another user owns it, or if its process is missing or another user's."""
+        """Open a running process's file; return None unless root, or the process's trusted user, owns the file."""
         with suppress(OSError):
             file = os.open(name, _READ, dir_fd=folder)
             with suppress(OSError):

@@ -1,6 +1,6 @@
 """The settings of this host that `noisewatch tune` changes, and the file of its journal.
 
-Everything here writes to the machine, and is called by `tune` and `restore` only.
+Only `tune` and `restore` use it, because it writes to the machine.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Settings:
         _systemctl("set-property", "--runtime", "--", unit, f"{name}={value}")
 
     def _checked(self, path: str, roots: tuple[str, ...] = _ROOTS) -> str:
-        """Return the path of the file that a write would reach, symbolic links resolved: it must be the kernel's."""
+        """Return the path with symbolic links resolved. Raise PermissionError if it is not below `roots`."""
         real = os.path.realpath(self._root + path)
         if not real.removeprefix(self._root).startswith(roots):
             raise PermissionError(f"{path} is not a setting of the kernel")
@@ -191,12 +191,12 @@ class JournalFile:
             raise UsageError(f"{target}: {system_reason(error)}") from error
 
     def forget(self) -> None:
-        """Remove the public file and empty the journal, in that order: a kill in between looks like no loss."""
+        """Remove the public file, then empty the journal: in this order, nothing seems lost if noisewatch is killed."""
         self.publish(None)
         self.clear()
 
     def clear(self) -> None:
-        """Empty the journal: everything in it is restored."""
+        """Empty the journal: no change in it needs restoring."""
         os.ftruncate(self._file, 0)
         os.fsync(self._file)
 

@@ -75,7 +75,7 @@ class EndedCommand(Struct, frozen=True, kw_only=True):
     larger than noisewatch, because the kernel counts noisewatch's size for the child. `left_pids` are its living
     descendants; `adopted_usage` is the usage of descendants that ended before it without being waited for. Both are
     None if the kernel does not list children. `may_be_others`: both may include children of processes older than the
-    command, which are adopted in the same way. `stopped_ns` is as exact as the caller's waits.
+    command, which are adopted in the same way. `stopped_ns` is as exact as the caller's polling.
     """
 
     exit_status: int | None

@@ -1,7 +1,7 @@
 """Starts commands in Python if there is no compiled core.
 
-It forks this process, which takes a millisecond or two more, partly on the target CPUs: the last lines before the
-command run there, and so does the removal of the copy.
+It forks this process, which takes a millisecond or two more, partly on the target CPUs: the last Python code before
+execve runs there, and the forked memory is freed there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REPORT = struct.Struct(f"=iiq{USAGE_FIELDS}q")
 _EXIT_STATUS = 127  # never shown: the report contains the error
 
 # Pid; stage; error number, 0 on success; CLOCK_MONOTONIC just before execve, in ns; and usage until then: user and
-# system time (µs), minor and major faults, blocks in and out, voluntary and other context switches.
+# system time (µs), minor and major faults, blocks in and out, voluntary and involuntary context switches.
 Launched = tuple[int, int, int, int, tuple[int, ...]]
 
 

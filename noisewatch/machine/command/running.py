@@ -1,6 +1,6 @@
 """Runs commands one after the other; signals, stops and exit statuses pass as if noisewatch were not there.
 
-Signals are blocked and handled one by one, so none is lost between two looks.
+Signals are blocked and handled one by one, so none is lost.
 
 A guard process ends a command and all its descendants if noisewatch is killed. The kernel only ends the command itself
 (PR_SET_PDEATHSIG, prctl(2)); its descendants would run on, pinned to the target CPUs, without a sign of their origin.
@@ -54,7 +54,7 @@ class PendingSignal(Struct, frozen=True):
 
 
 class PendingSignals:
-    """The signals that concern a command; they are pending from `begin` to `end`.
+    """The signals that concern a command; from `begin` to `end` they are blocked, and pending until handled.
 
     Threads and processes started in between inherit the block. A signal ignored at noisewatch's start, like SIGHUP
     below nohup, stays ignored. Threads started before `begin` would take the signals unless they were started as in
@@ -69,7 +69,7 @@ class PendingSignals:
         self._poll = select.poll()
 
     def begin(self, core: ModuleType) -> None:
-        """Block the signals, so that they are pending until handled. Raise OSError, with nothing changed."""
+        """Block the signals, so that they are pending until handled. If this raises OSError, nothing is changed."""
         ignored = {number for number in FOR_MAIN_THREAD if signal.getsignal(number) is signal.SIG_IGN}
         blocked = FOR_MAIN_THREAD - ignored | {signal.SIGCHLD}  # ignoring SIGCHLD leaves no zombies
         self._descriptor = core.signalfd(signal_bits(blocked))
@@ -86,7 +86,7 @@ class PendingSignals:
         os.close(self._descriptor)
 
     def wait(self, until_ns: int | None, ends: int | None = None) -> bool:
-        """Wait for a signal, or for the end of the process of pidfd `ends`; return False if neither comes in time.
+        """Wait for a signal, or for the end of the process with the pidfd `ends`; return False after a timeout.
 
         The limit `until_ns` is a time of CLOCK_MONOTONIC, or None for no limit.
         """

@@ -78,9 +78,8 @@ class KeptFiles:
     ) -> list[tuple[int, bytes | None]]:
         """Reread the files in order, in one call; return the changed files by their index in `files`.
 
-        The caller has to `read` files that are returned with None: files that `read` would keep open from now on, files
-        in `skipped`, and unreadable files, for example of a process that has ended: the path may now refer to another
-        file.
+        The caller has to `read` the files that are returned with None: `read` will keep them open from now on, they are
+        in `skipped`, or they could not be read. After a process has ended, its path may refer to another process.
         """
         has_room = self._has_room()
         answers: list[tuple[int, bytes | None]] = []

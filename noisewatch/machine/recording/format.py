@@ -4,7 +4,8 @@ A recording is gzip over JSON lines. The first line is the header:
 
     {"noisewatch_recording": 1, "made_by": "0.1.0", "own_pids": [4711], "interval_s": 1.0}
 
-A line may contain an answer asked between two snapshots, such as a calibration; it holds for all snapshots:
+A line may contain an answer that was requested between two snapshots, such as a calibration; it is valid for all
+snapshots:
 
     {"aside": {"ask calibration": {"core": "native", …}}}
 
@@ -75,7 +76,7 @@ def encode(frame: RecordedSnapshot, previous: Answers, is_key: bool) -> dict[str
 
 
 def decode(line: Json, previous: Answers) -> tuple[int, Answers]:
-    """Return a frame's time and all answers valid at it. Raise Malformed if the line is not a frame."""
+    """Return a frame's time and all answers valid at that time. Raise Malformed if the line is not a frame."""
     try:
         after = {} if line["key"] else dict(previous)
         after.update({question: _check_type(question, answer) for question, answer in line["read"].items()})

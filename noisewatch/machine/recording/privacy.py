@@ -1,8 +1,8 @@
 """Removes private data from a recording, so that it can be attached to a bug report.
 
-Command lines of processes and users are never read; of other processes' environments only irqbalance's is read. The
-rest may contain the host's name, and private data next to relevant data: addresses and passwords in the kernel's
-command line, mounts and crontabs, user numbers in the status of processes. A crontab
+Command lines of processes and users are never read; of other processes' environments only irqbalance's is read. Other
+files may contain the host's name, and private data next to relevant data: addresses and passwords in the kernel's
+command line, mounts and crontabs, user IDs in the status of processes. A crontab
 (https://man7.org/linux/man-pages/man5/crontab.5.html) keeps its schedules and the names of the programs that they
 start:
 
@@ -127,7 +127,7 @@ def _reduce_line(line: str) -> str | None:
 
 
 def _program_of(command: str) -> str:
-    """Return the folder whose parts are run, otherwise the program's name without its folder, otherwise UNNAMED."""
+    """Return the folder that run-parts runs, otherwise the program's name without its folder, otherwise UNNAMED."""
     folder = _RUN_PARTS.search(command)
     if folder is not None:
         return folder[1]

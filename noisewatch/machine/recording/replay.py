@@ -112,7 +112,7 @@ class Recording:
         self.advance()
 
     def go_to_aside(self) -> bool:
-        """Go to the last snapshot before the next aside, or to the end; return whether there was a further snapshot."""
+        """Go to the last snapshot before the next answer between snapshots, or to the end; return whether it moved."""
         moved = False
         while self.advance(past_asides=False):
             moved = True

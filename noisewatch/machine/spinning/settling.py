@@ -17,7 +17,7 @@ from noisewatch.machine.spinning.calibration.buffer import (
 )
 from noisewatch.machine.spinning.calibration.run import Calibrating, Progress, calibrate
 
-_TURN_NS, _DENSE_NS = 500_000_000, 400_000_000  # work that draws power, then work that measures the clock
+_TURN_NS, _DENSE_NS = 500_000_000, 400_000_000  # a turn; its first part draws power, the rest measures the clock
 _NS_PER_S = 1_000_000_000
 IsLevel = Callable[[Mapping[int, Sequence[float]]], bool]
 
@@ -54,7 +54,7 @@ def _turn(begin: int) -> list[Slot]:
 
 
 def _speed_series(multiply_ns: int) -> str:
-    """Return the series that shows the CPU's speed: chains of multiplications, or the work itself without them."""
+    """Return the series that shows the CPU's speed: chains of multiplications, or interpreter work without them."""
     return CYCLES if multiply_ns > 0 else INTERPRETER
 
 

@@ -7,9 +7,9 @@ The global buffer, its clock and its events are neither read nor written. The in
 noisewatch is killed: see watcher.py. https://docs.kernel.org/trace/ftrace.html
 
 With the osnoise tracer an instance observes a CPU without the tracer's own load: each interruption is reported when it
-is over, without nested ones. The load is one option for all users of the tracer, so noisewatch does not change it while
-there are others. If noisewatch switches it off, the instance's name shows that, and the process that removes the
-instance restores the option. https://docs.kernel.org/trace/osnoise-tracer.html
+is over, without nested ones. One option switches the load for all users of the tracer, so noisewatch does not change
+it while there are others. If noisewatch switches it off, the instance's name shows that, and the process that removes
+the instance restores the option. https://docs.kernel.org/trace/osnoise-tracer.html
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class Switches:
 
 
 _READY_DEADLINE_S = 10.0  # an interpreter without libraries takes 0.05 s
-_CPU_DEADLINE_S = 2.0  # to get a CPU shared by a thousand threads takes a second
+_CPU_DEADLINE_S = 2.0  # a second if a thousand threads share the CPU
 _END_DEADLINE_S = 2.0
 
 

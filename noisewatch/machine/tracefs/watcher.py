@@ -154,7 +154,7 @@ def _has_exited(pid: int, started_ticks: int) -> bool:
 
 
 def _state_and_start(pid: int) -> tuple[str, int]:
-    """Return a process's state and start time, in ticks since boot; "" and 0 if there is none."""
+    """Return a process's state and start time, in ticks since boot; "" and 0 if the process is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return fields[0], int(fields[19])
@@ -231,7 +231,10 @@ class Watcher:
 
 
 def main() -> None:
-    """Wait for the end of standard input; `argv` contains tracefs and the prefix of the instances' names."""
+    """Wait for the end of standard input, then remove the maker's instances unless a final byte came first.
+
+    `argv` contains the path of tracefs, and the prefix of the instances' names.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # stopping a service signals all its processes at once
     with suppress(OSError):

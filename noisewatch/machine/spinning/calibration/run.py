@@ -69,7 +69,7 @@ class Calibrating(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """The progress of a calibration. `buffers` are live."""
+    """The progress of a calibration. The spinners are still writing to the `buffers`."""
 
     done_s: float
     total_s: float

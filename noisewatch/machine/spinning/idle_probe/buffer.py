@@ -23,7 +23,7 @@ _KEPT = 1024  # slices, in 100 s
 BUFFER_WORDS = _HEADER_WORDS + _KEPT * _SLICE_WORDS
 
 
-class Slice(NamedTuple):  # a spinner's interpreter has the standard library alone
+class Slice(NamedTuple):  # no Struct: a spinner's interpreter has only the standard library
     """One slice of spinning. `spun_ns` includes the gaps in it."""
 
     start_ns: int

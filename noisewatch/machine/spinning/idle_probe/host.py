@@ -133,7 +133,7 @@ class ProbeSpinner:
         return True if os.read(self._door, 64) else None
 
     def _has_waited(self) -> bool:
-        """Return whether this process has waited for the CPU for long since the last call.
+        """Return whether this process has waited more than 1 ms for the CPU since the last call.
 
         A slice in which another task has the CPU is skipped. Nothing is missed: the slice in which a disturbance begins
         contains the whole disturbance.

@@ -1,1 +1,1 @@
-"""Busy processes, each on its own CPU: the load from which other CPUs have to be isolated."""
+"""Busy processes, each pinned to one CPU: the load of a calibration with `--under-load`."""

@@ -1,4 +1,4 @@
-"""The process that forks busy processes. All of them end with its parent, for whatever reason.
+"""The process that forks busy processes. All of them end when its parent ends, for any reason.
 
 `run.py` starts it with a bare interpreter. Nothing is written to its standard input, which ends with the parent: the
 kernel closes the other end of the pipe even if the parent is killed. Each busy process writes a line to standard output

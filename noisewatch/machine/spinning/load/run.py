@@ -71,7 +71,7 @@ class BusyProcesses:
 def busy_processes(cpus: Sequence[int]) -> Iterator[BusyProcesses]:
     """Run a busy process for each of the CPUs (a CPU may be repeated) until the context is left.
 
-    The processes also end with this one, for whatever reason. Raise CannotMeasure if they cannot be started.
+    The processes also end when this process ends, for any reason. Raise CannotMeasure if they cannot be started.
     """
     try:
         host = subprocess.Popen(

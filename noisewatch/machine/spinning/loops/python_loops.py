@@ -3,7 +3,7 @@
 Both cores write into buffers of 64-bit words, which a parent may read at the same time:
 
 - `gaps`: four words each: start (CLOCK_MONOTONIC), length, context switches, time spent waiting (-1: unknown);
-- `totals`: the words named below;
+- `totals`: the words that COUNT to SPUN_NS name;
 - `samples`: two words each, start and length; `count[0]` is the number of samples.
 
 All times are nanoseconds.
@@ -90,7 +90,7 @@ def _spin_delayed(
 
 
 class _Account:
-    """The context switches and waiting time of the gaps so far."""
+    """The thread's context switches and waiting time at the last gap, from which the next gap's are computed."""
 
     def __init__(self, schedstat: int) -> None:
         self._schedstat = schedstat
@@ -164,7 +164,7 @@ def _repeat(samples: Words, count: Words, until_ns: int, piece: Callable[[], obj
 
 
 def _interpret(rounds: int) -> list[str]:
-    """Run short loops with small objects and calls into C, whose times vary about as much as Python benchmarks."""
+    """Run short loops with small objects and calls into C; their times vary as much as Python benchmarks' times."""
     names = []
     for number in range(rounds):
         for other in range(8):
@@ -228,7 +228,7 @@ def clock_readings_ns(count: int) -> int:
 def lock_memory(most_needed: Words) -> None:
     """Lock this process's memory against paging, or only `most_needed` if that is not allowed.
 
-    The kernel reports in /proc/self/status what is locked. The first import of ctypes takes longer than everything
+    The kernel reports in /proc/self/status how much is locked. The first import of ctypes takes longer than everything
     else, so `hosting.py` does it once for all spinners.
     """
     import ctypes
