@@ -61,7 +61,7 @@ class EarlierSnapshots:
         self.making_by_name: dict[str, ReadInputs] = {}
 
     def begin_settings(self) -> None:
-        """Begin reading settings, and forget values not read since settings were last read: groups come and go."""
+        """Begin reading settings, and forget values not read since settings were last read: cgroups come and go."""
         self._older, self._parsed = self._parsed, {}
 
     def keep_contents(self, content_by_path: Mapping[str, bytes]) -> None:
@@ -189,7 +189,7 @@ def marker_folders(path: str) -> list[str]:
 
 
 def hides_content(error: Unreadable, folder: str) -> bool:
-    """Return whether an unlistable folder hides its content: not if it is absent, unless it exists on every Linux."""
+    """Return whether a folder that cannot be listed may hide files: it exists, or every Linux has it."""
     return folder in _NEVER_EMPTY if isinstance(error, Absent) else not error.is_missing
 
 

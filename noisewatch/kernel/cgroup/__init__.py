@@ -1,1 +1,1 @@
-"""Control groups: bandwidth, weights, partitions."""
+"""Control groups: bandwidth, weights, freezing, partitions."""

@@ -96,7 +96,7 @@ class FreezeReader:
     """
 
     def __init__(self, machine: Machine, find: FindGroups | None = None) -> None:
-        """Set `find`, which returns the groups to read for a /proc/PID/cgroup; by default all freezable groups."""
+        """Prepare to read the groups that `find` returns for a /proc/PID/cgroup; by default all freezable groups."""
         self._machine = machine
         self._find_groups = find or _freezers_of
         self._freezers_by_membership: dict[bytes, tuple[Freezer, ...]] = {}  # by content of /proc/PID/cgroup

@@ -97,7 +97,7 @@ def parse_cpu_time(text: str) -> Mapping[int, CpuTime]:
 
 
 def _parse_rows_together(rows: Sequence[str]) -> Mapping[int, CpuTime] | None:
-    """Parse all rows at once, because there may be hundreds; return None if each has to be parsed on its own."""
+    """Parse all rows at once, because there may be hundreds; return None if each row has to be parsed separately."""
     width = len(rows[0].split()) if rows else 0
     words = " ".join(rows).split()
     names = words[::width] if width > _FEWEST_FIELDS else []

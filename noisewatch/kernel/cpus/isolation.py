@@ -51,7 +51,7 @@ _FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 
 
 class IsolcpusOption(Struct, frozen=True):
-    """One `isolcpus=`; without flags it means `domain`. It only explains: sysfs shows which CPUs are isolated."""
+    """One `isolcpus=`; without flags it means `domain`. For explanations only: sysfs shows which CPUs are isolated."""
 
     flags: frozenset[str]
     cpus: CpuSet
@@ -66,7 +66,7 @@ class Isolation(Struct, frozen=True):
     rcu_nocbs: CpuSet | None
     isolcpus: tuple[IsolcpusOption, ...] | None
     unbalanced: CpuSet | None  # excluded from load balancing by cgroup v1
-    requested: Mapping[str, CpuSet | None] | None  # by boot option; a list of None: no kernel accepts it
+    requested: Mapping[str, CpuSet | None] | None  # by boot option; None: no kernel accepts the list
 
     @property
     def partition(self) -> CpuSet | None:

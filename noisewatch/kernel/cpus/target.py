@@ -55,7 +55,7 @@ def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: O
 
 
 def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
-    """Return the CPUs requested by the user now, or else for the recording; None if no CPUs were requested."""
+    """Return the CPUs that the user requests now, else those requested for the recording; None without a request."""
 
     def ask() -> list[int] | None:
         return sorted(requested) if requested is not None else None

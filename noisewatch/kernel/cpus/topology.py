@@ -404,7 +404,7 @@ _LETTERS = {"Data": "d", "Instruction": "i", "Unified": ""}
 
 
 def read_cache_sizes(reader: Reader, cpu: int) -> str | None:
-    """Return `L1d 32K, L1i 32K, L2 1024K, L3 28160K`; NO_CACHES if the kernel lists none, None if any is unknown."""
+    """Return the caches, such as `L1d 32K, L2 1024K`; NO_CACHES if the kernel lists none, None if any is unknown."""
     folder = f"{CPUS}/cpu{cpu}/cache"
     try:
         indexes = sorted(name for name in reader.names(folder, expected=False) if _INDEX.fullmatch(name))

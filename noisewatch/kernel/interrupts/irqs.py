@@ -116,7 +116,7 @@ def _drivers(irqs: Mapping[int, Irq]) -> dict[int, tuple[str, ...]]:
     return {number: irq.actions for number, irq in irqs.items()}
 
 
-_KERNELS_OWN = (("timer",), ("cascade",))  # on PCs: writing their affinity is an I/O error, whatever the file's mode
+_KERNELS_OWN = (("timer",), ("cascade",))  # on PCs: writing their affinity fails, whatever the file's mode
 
 
 def _device(devices: Mapping[int, str] | None, number: int, actions: tuple[str, ...]) -> str | None:

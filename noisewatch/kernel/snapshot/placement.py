@@ -39,7 +39,7 @@ _SHORT_ADDRESS = regex(r"[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _CONTROLLER = regex(r"nvme\d{1,4}")  # a controller of an NVMe namespace that has several paths
 _NODE_UNKNOWN = -1
 _MOST_LEVELS = 12
-_MOST_BARE = 2  # consecutive folders that are not devices: `net`, `block`, then the top
+_MOST_BARE = 2  # consecutive folders that are not devices are the top; one alone is a class: `net`, `block`
 
 
 class DevicePlace(Struct, frozen=True):

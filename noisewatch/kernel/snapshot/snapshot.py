@@ -1,7 +1,7 @@
 """All raw counters and settings of a machine at one moment. Only this module reads them all.
 
 Settings rarely change, so they are read at the start, when CPUs come or go, and every ten seconds. KernelSettings
-concern the kernel's own activities, and have more than one value per file. Hardware is read once, when a run begins,
+are those of the kernel's own activities whose files have more than one value. Hardware is read once, when a run begins,
 because reading it interrupts CPUs. Background contains counters of the machine's own activities, which every snapshot
 reads.
 """
@@ -350,12 +350,12 @@ class Snapshot(Struct, frozen=True):
 class SnapshotOptions(Struct, frozen=True):
     """What a snapshot contains, and which reads to avoid."""
 
-    cpus: CpuSet | None = None
+    cpus: CpuSet | None = None  # the requested target CPUs; None: the default
     allowed_at_start: CpuSet | None = None  # noisewatch's affinity before it was pinned to housekeeping CPUs
     asks_jobs: bool = False  # read scheduled jobs, which starts a program
     asks_clock: bool = False  # read files that only the clock screen needs
     asks_inventory: bool = False  # read the machine's parts, for comparisons of machines
-    most_idle_states: int | None = None  # CPUs whose idle states are read at most; None: the default
+    most_idle_states: int | None = None  # maximum number of CPUs whose idle states are read; None: the default
     asks_runs: Callable[[], Json] | None = None  # returns the runs on this host; None: runs are not read
     is_discreet: bool = False  # do not interrupt target CPUs, on which a benchmark may run
 

@@ -34,7 +34,7 @@ class FileChange(Struct, frozen=True, tag_field="kind", tag="file"):
 
 
 class ThreadChange(Struct, frozen=True, tag_field="kind", tag="thread"):
-    """An affinity (a CPU list) for a thread; its start (ticks since boot) excludes a later thread with its tid.
+    """An affinity (a CPU list) for a thread; its start (ticks since boot) excludes a later one with its tid.
 
     `value` is empty if the kernel, not tune, changes the affinity: a partition resets other threads' affinities.
     """
@@ -78,7 +78,7 @@ Change = FileChange | ThreadChange | GroupChange | EventChange | UnitChange | Pr
 class Session(Struct, frozen=True, tag_field="kind", tag="session"):
     """The start of a `tune`. `machine` is a keyed hash of the machine's ID, `began_s` the seconds since the epoch.
 
-    `owner` is its process, as in the machine's lock. With `is_until_exit`, the changes are restored when it ends.
+    `owner` is its process, as in the machine's lock. With `is_until_exit`, changes are restored when the owner ends.
     """
 
     boot_id: str
@@ -132,7 +132,10 @@ class Entry(Struct, frozen=True):
 
 
 class Journal(Struct, frozen=True):
-    """A journal's content: the changes that are not restored, oldest first, and the numbers of the damaged lines."""
+    """A journal's content: the changes that are not restored, oldest first, and the numbers of the damaged lines.
+
+    `complete` are the sessions that made all their changes.
+    """
 
     sessions: tuple[Session, ...] = ()
     complete: frozenset[Session] = frozenset()
@@ -200,8 +203,8 @@ def _last_seq(lines: Iterable[bytes]) -> int:
     return max(numbers, default=0)
 
 
-# Neither CPUs to take offline, nor limits of other groups, nor settings of security (address randomization excepted): a
-# journal that an attacker has edited can make root write no more than these.
+# No entry takes CPUs offline, limits other groups, or weakens security (except for address randomization), because a
+# journal that an attacker has edited could make root write to any of these files.
 _SYSCTLS = (
     r"kernel/(?:nmi_watchdog|watchdog|watchdog_cpumask|numa_balancing|timer_migration|printk|bpf_stats_enabled"
     r"|randomize_va_space|task_delayacct|perf_event_max_sample_rate|perf_cpu_time_max_percent|sched_\w+|stack_tracer_enabled)"

@@ -35,12 +35,12 @@ class ThreadRecord(Struct):
     schedstat: bytes | None
     task: Task
     thread_count: int = 1  # of its process
-    has_exited: bool = False  # a zombie without threads
+    has_exited: bool = False  # a zombie without other threads
     runs: bool = True  # whether it has run since the previous reading
     named: str | None = None  # the kernel's name for the thread when its whole name was read; None if it was not read
 
     def is_on_tickless(self, tickless: CpuSet) -> bool:
-        """Return whether reading the thread's stat may be what updates its time: it was last on a tickless CPU.
+        """Return whether the thread was last on a tickless CPU, so that only reading its stat may update its time.
 
         Bound kernel threads do not run for long, so their stat need not be read for this.
         """

@@ -60,7 +60,7 @@ class TraceInstance(Struct, frozen=True):
 
 
 class Tracing(Struct, frozen=True):
-    """All ring buffers. None means unknown; no instances at all: the kernel cannot trace."""
+    """All ring buffers. None means unknown; an empty tuple, that the kernel cannot trace."""
 
     instances: tuple[TraceInstance, ...] | None
 

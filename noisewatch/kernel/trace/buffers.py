@@ -51,7 +51,7 @@ _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kerne
 class TraceBuffers:
     """A context manager for the two buffers, which record nothing before `start`.
 
-    `target` is the instance for the traced CPUs, and `senders` that for all CPUs; `events` and `events_of_senders`
+    `target` is the instance for the traced CPUs, and `senders` the one for all CPUs; `events` and `events_of_senders`
     describe how to parse their records. `uncovered` names what this kernel has no events for.
     """
 
@@ -71,9 +71,7 @@ class TraceBuffers:
             tracefs = _tracefs()
             self._wait_for_slot()
             own = self._instance(tracefs)
-            if os.access(
-                tracefs / "instances", os.W_OK
-            ):  # otherwise `own` raises, because no instance can be created there
+            if os.access(tracefs / "instances", os.W_OK):  # otherwise entering `own` raises CannotMeasure
                 self._stack.enter_context(Watcher(tracefs))
             self.target = self._stack.enter_context(own)
             self.senders = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))

@@ -108,7 +108,7 @@ class TraceCollector:
                 if source.kind in (Kind.THREAD, Kind.IPI):
                     self._remember_thread(source.number, source.name)
                 if source.kind == Kind.THREAD and source.name and self._threads[source.number]["pid"] is None:
-                    self._threads[source.number]["name"] = clean(source.name)  # not its parent's
+                    self._threads[source.number]["name"] = clean(source.name)  # may be its parent's until then
         self._add_parents()
         return {
             "begin_ns": self._begin_ns,

@@ -172,7 +172,7 @@ ON_TARGET_BY_OSNOISE = (_SWITCH, _WAKE, *_NOISES)
 CONDITIONS = {_WAKE: "common_pid == 0"}  # filters by event: wake-ups by the idle loop
 ON_ALL = tuple(_SENDS)
 
-# A trace does not cover a part if the kernel has none of its events, which differ between architectures.
+# What a trace covers if the kernel has at least one of these events, which differ between architectures.
 INTERRUPTS = ("interrupts of devices", "softirqs", "interrupts between CPUs")
 _EVENTS_BY_COVERAGE = {
     INTERRUPTS[0]: ("irq/irq_handler_entry", "osnoise/irq_noise"),
@@ -184,7 +184,7 @@ _EVENTS_BY_COVERAGE = {
 
 
 def list_uncovered(traced: Iterable[str]) -> list[str]:
-    """Return the parts that a trace of these events does not cover."""
+    """Return what a trace of these events does not cover, such as `softirqs`."""
     return [what for what, names in _EVENTS_BY_COVERAGE.items() if not set(traced).intersection(names)]
 
 
@@ -265,7 +265,7 @@ def _word(of: TraceFormat, name: str) -> int | None:
     return field.offset // 4 if field is not None and field.offset % 4 == 0 else None
 
 
-# The last two until Linux 6.8.
+# The last two functions exist until Linux 6.8.
 _TICK_FUNCTIONS = frozenset({"tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler"})
 _MEANINGS = {
     "perf_swevent_hrtimer": "a profiler's",

@@ -57,7 +57,7 @@ def round_ns(ns: int) -> int:
 IDLE = 0  # the number of the idle source
 _MOST_PIECES = _MOST_LEAVES = 400_000
 _COMM_WORDS = 4
-_TIMED = (Kind.TICK, Kind.IRQ)  # interrupts in which timers expire: on some architectures the timer's is a numbered IRQ
+_TIMED = (Kind.TICK, Kind.IRQ)  # timers expire in these: on some architectures the timer has a numbered IRQ
 
 
 class Source(Struct, frozen=True):
