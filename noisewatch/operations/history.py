@@ -153,7 +153,7 @@ _FACTS = regex(rb'"facts":"([^"]*)"')
 
 
 class _Choice:
-    """Chooses the calibration lines to parse: lines are long, and most are left out. The newest line comes first."""
+    """Chooses the calibration lines to parse: lines are long, and most are left out. Pass the newest line first."""
 
     def __init__(self, machine: str) -> None:
         self.others: set[str] = set()

@@ -51,7 +51,7 @@ class SamplerOptions(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, text: str) -> SamplerOptions:
-        """Parse the options from the last argument in `command`."""
+        """Parse the options from the last argument of `command`."""
         return msgspec.json.decode(text, type=cls)
 
 

@@ -255,7 +255,7 @@ def _line_without_rates(snapshot: Snapshot, cpu: int, role: Role) -> CpuLine:
 def _lines(
     snapshot: Snapshot, interval: Interval, roles: Mapping[int, Role], taken_by_cpu: Mapping[int, Taken]
 ) -> Iterator[CpuLine]:
-    """Yield the line of each CPU. Values common to all CPUs are computed once: there may be hundreds."""
+    """Yield the line of each CPU. There may be hundreds of CPUs, so common values are computed once."""
     clocks = snapshot.frequency.cpus
     interrupts, softirqs = interval.interrupts.by_cpu(), interval.softirqs.by_cpu()
     seconds, length_ns = interval.seconds, interval.length_ns
@@ -333,7 +333,8 @@ def verdict_fields(
     judged = [(finding, finding.gravity(verdict.is_strict)) for finding in verdict.findings]
     shown = tuple([(finding, gravity) for finding, gravity in judged if gravity in _SHOWN])
     findings = tuple([finding for finding, _ in shown])
-    asked_again = verdict.case.snapshot if any(map(is_about_target, findings)) else None  # of other target CPUs
+    # such findings propose other target CPUs, which the snapshot determines
+    asked_again = verdict.case.snapshot if any(map(is_about_target, findings)) else None
     texts = remembered.get("texts", lambda _: _shown_texts(verdict, shown), (*findings, asked_again))
     answers = {
         finding.check.id: _shorten(sentence(finding))

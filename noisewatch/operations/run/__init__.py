@@ -1,1 +1,1 @@
-"""Running of a command while the machine is watched."""
+"""Runs a command while the machine is watched."""

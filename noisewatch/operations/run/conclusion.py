@@ -1,7 +1,7 @@
 """Draws the conclusion of a series: statistics, the machine's influence, and whether the measurements can be trusted.
 
-Each command has statistics, and two commands have a difference. The gate is the gravest of three outcomes: the
-machine's, the series', and that of the runs in a benchmark tool's file.
+Each command has statistics, and two commands have a difference. The gate is the gravest of three outcomes: of
+the machine, of the series, and of the runs in a benchmark tool's file.
 """
 
 from __future__ import annotations

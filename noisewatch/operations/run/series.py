@@ -326,7 +326,7 @@ class _Series:
                 self._quotas.sample(pending.started.pid)
 
     def _take_snapshot(self) -> Interval:
-        """Return the window until now, the last one of all pending repetitions, and judge them."""
+        """Take a snapshot, which ends the window of all pending repetitions; judge them, and return the window."""
         window = self.watch.take_snapshot()
         for pending in self._pending:
             pending.windows.append(window)

@@ -76,8 +76,8 @@ def measure_tuning(
 ) -> TuningMeasurement:
     """Measure the candidates of the schedule, and restore all settings.
 
-    After an interrupt, the measurement has the results so far. Raise UsageError if the machine is already
-    tuned, or the journal cannot be written.
+    After an interrupt, the measurement has the results so far. Raise UsageError if the machine is already tuned, or the
+    journal cannot be written.
     """
     require_untuned(settings, path)
     start_guardian(session, settings, path)

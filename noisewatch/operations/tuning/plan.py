@@ -139,7 +139,7 @@ def _new_changes(action: Action, changes: Sequence[Change], planned: set[object]
 
 
 def _states_before(action: Action) -> dict[object, str]:
-    """Return, by change, the state that the check saw."""
+    """Return, by change, the state that the check observed."""
     if isinstance(action, Write):
         return {
             change_key(FileChange(setting.path, setting.value)): setting.before

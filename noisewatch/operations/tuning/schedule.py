@@ -1,8 +1,8 @@
 """What `tune --measure` measures, in which order and for how long: decided before anything is changed.
 
-A candidate is measured in blocks of four periods: off, on, on, off, or the mirror image. So a drift over a block
-cancels. Each block is one of the two at random: noise that recurs in every fourth period would show a false difference
-in 9 of 10 series of equal blocks, but in fewer than 1 of 20 series of random blocks.
+A candidate is measured in blocks of four periods: off, on, on, off, or the mirror image. So a linear drift within
+a block cancels out. Each block is one of the two at random: noise that recurs in every fourth period would show a false
+difference in 9 of 10 series of equal blocks, but in fewer than 1 of 20 series of random blocks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tunes this host and restores it, with a journal of all sessions since the boot and a public summary.
 
-Both lock the journal, so only one process at a time tunes or restores.
+Tuning and restoring lock the journal, so only one process at a time does either.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def tune_host(
 ) -> list[Changed]:
     """Make the plan's changes, and return their outcomes. For `waits` see `opened_journal`.
 
-    Raise UsageError if the journal has lost changes or cannot be written: it contains every change before it is made.
+    Each change is in the journal before it is made. Raise UsageError if the journal has lost changes or cannot be
+    written.
     """
     with opened_journal(path, waits) as file:
         journal = _parse(file, path)
@@ -227,7 +228,7 @@ def require_none_in(file: JournalFile, path: Path) -> None:
 
 
 def has_journal(path: Path = JOURNAL) -> bool:
-    """Return whether a journal with content exists, for any user. Raise UsageError if its status is unreadable."""
+    """Return whether a journal with content exists; root is not needed. Raise UsageError if this cannot be known."""
     try:
         return path.stat().st_size > 0
     except FileNotFoundError:

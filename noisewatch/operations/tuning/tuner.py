@@ -118,7 +118,7 @@ class Tuner:
         return intents
 
     def _note_affinities(self, intents: Sequence[Intent]) -> list[Changed]:
-        """Write the affinities that the kernel has set to the journal, and return them as outcomes."""
+        """Write to the journal the affinities that the kernel has set, and return them as outcomes."""
         outcomes = []
         for intent in intents:
             now = _state_or_none(self._settings, intent.change)
@@ -225,8 +225,8 @@ def restore(
 
     A state that another program has set since is left, unless forced. What the kernel refuses is tried once more at
     the end: some settings can be written only after others. Changes that need no more restoring are noted in the
-    journal, so restoring may be interrupted at any moment and repeated. If the disk is full,
-    restoring continues without notes.
+    journal, so restoring may be interrupted at any moment and repeated. If the disk is full, restoring
+    continues without notes.
     """
     outcomes: list[Changed] = []
     refused: list[Entry] = []
@@ -294,7 +294,7 @@ def _restore_one(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
         return replace(decided, outcome=Outcome.REFUSED, reason=reason)
     if are_equal(now, before) or before == ABSENT:
         return replace(decided, now=now)
-    return replace(decided, outcome=Outcome.REFUSED, now=now, reason=f"the kernel made it {now}")
+    return replace(decided, outcome=Outcome.REFUSED, now=now, reason=f"the kernel set {now} instead")
 
 
 def _set_back(settings: Settings, change: Change, before: str) -> None:
