@@ -139,7 +139,7 @@ def _append(file: int, text: bytes) -> None:
 
 def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:
     """Yield the lines, newest first; the last yielded line is incomplete if it starts before `begin`."""
-    rest: list[bytes] = []  # of the line that continues before the read part, its end first
+    rest: list[bytes] = []  # parts of the line that begins before the bytes read so far, the last part first
     while end > begin:
         size = min(_PIECE, end - begin)
         end -= size

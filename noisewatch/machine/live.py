@@ -95,7 +95,7 @@ def unreadable(path: str, error: OSError) -> Unreadable:
 
 
 def reason_of(error: OSError) -> str:
-    """Return the reason in the kernel's error as text."""
+    """Return the reason for the error as text."""
     return _REASONS.get(error.errno or 0) or system_reason(error)
 
 
@@ -204,7 +204,8 @@ class _Attempt(Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         self.is_given_up = False
         self.deadline_s = math.inf  # of the last started read
-        self._reads: tuple[str, float] | ReadProgress | None = None  # path and deadline, or many
+        # the path and deadline of the file being read, or the progress of many reads
+        self._reads: tuple[str, float] | ReadProgress | None = None
         self._work = work
         self._values: list[T] = []
         self._error: BaseException | None = None

@@ -26,7 +26,7 @@ def convert_failures(path: Path) -> Iterator[None]:
 def open_regular(path: Path, flags: int, what: str) -> Iterator[int]:
     """Return a context with the open file's descriptor.
 
-    Raise OSError, or UsageError if it is not a regular file, so not `what`.
+    `what` names the expected kind of file in errors. Raise OSError, or UsageError if it is not a regular file.
     """
     file = os.open(path, flags, 0o666)
     try:

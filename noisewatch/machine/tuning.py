@@ -83,7 +83,7 @@ class Settings:
         os.sched_setaffinity(tid, cpus)
 
     def thread(self, tid: int) -> LiveThread:
-        """Return what identifies the thread."""
+        """Return the thread's identity and properties."""
         with open(f"/proc/{tid}/stat", "rb") as file:
             before, _, after = file.read().rpartition(b")")
         fields = after.split()
@@ -107,7 +107,7 @@ class Settings:
         return _systemctl("show", f"--property={name}", "--value", "--", unit)
 
     def set_property(self, unit: str, name: str, value: str) -> None:
-        """Set the property until the next boot; an empty value is the default."""
+        """Set the property until the next boot; an empty value resets it to the default."""
         _systemctl("set-property", "--runtime", "--", unit, f"{name}={value}")
 
     def _checked(self, path: str, roots: tuple[str, ...] = _ROOTS) -> str:
@@ -210,8 +210,8 @@ def read_public_file(journal: Path) -> str:
 def opened_journal(path: Path, waits: bool = False) -> Iterator[JournalFile]:
     """Open the journal, create it if it is missing, and lock it.
 
-    If another process has it, wait for that process (with `waits`) or raise UsageError. Raise UsageError also if a
-    user other than root (in a test: this user) could have written it.
+    If another process has locked it, wait for that process (with `waits`) or raise UsageError. Raise UsageError also
+    if a user other than root (in a test: this user) could have written it.
     """
     try:
         if not path.parent.exists():

@@ -71,7 +71,7 @@ def times_of(samples: Iterable[tuple[int, int]]) -> list[float]:
 
 
 class _Watch:
-    """Calls `is_level` after each second, and stops the spinners once it is true."""
+    """Calls `is_level` after each second, and stops the spinners once it returns True."""
 
     def __init__(self, is_level: IsLevel, on_second: Callable[[float, float], None]) -> None:
         self._is_level, self._on_second = is_level, on_second
