@@ -116,7 +116,7 @@ class CpuSamples(Struct, frozen=True):
 
 
 class CalibrationSamples(Struct, frozen=True):
-    """The samples of a calibration. Times are since its start."""
+    """The samples of a calibration. `begin_ns` is its start on CLOCK_MONOTONIC; times in `cpus` are since then."""
 
     core: str
     begin_ns: int
@@ -313,7 +313,7 @@ class BusyLoad(Struct, frozen=True):
 
 
 def read_busy_load(machine: Machine, answer: Callable[[], Json]) -> BusyLoad:
-    """Return the load of the last calibration. Raise Unreadable and Malformed."""
+    """Return the load of the last calibration. Raise Unreadable or Malformed."""
     return parse_busy_load(machine.ask(BUSY_LOAD_QUESTION, answer))
 
 
@@ -347,7 +347,7 @@ class CpuSpeeds(Struct, frozen=True):
 
 
 def read_settling(machine: Machine, answer: Callable[[], Json]) -> tuple[CpuSpeeds, ...]:
-    """Return the speed of each CPU. Raise Unreadable and Malformed."""
+    """Return the speed of each CPU. Raise Unreadable or Malformed."""
     return parse_settling(machine.ask(SETTLING_QUESTION, answer))
 
 

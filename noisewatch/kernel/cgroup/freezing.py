@@ -48,7 +48,8 @@ _T = TypeVar("_T")
 class GroupFreeze(Struct, frozen=True):
     """The state of one cgroup at one moment.
 
-    `frozen_ns` is how long the kernel has counted it as frozen, or throttled by its quota; None if it is not counted.
+    `frozen_ns` is the time for which the kernel has counted the group as frozen, or as throttled by its quota; None if
+    the kernel does not count it.
     """
 
     folder: str
@@ -81,7 +82,7 @@ class Freezer(Struct, frozen=True):
         return self.file == _STATE
 
     def read(self, machine: Machine) -> GroupFreeze:
-        """Read the group's state. Raise Unreadable and Malformed."""
+        """Read the group's state. Raise Unreadable or Malformed."""
         value = _read_and_parse(machine, f"{self.folder}/{self.file}", self.parse)
         return GroupFreeze(self.folder, value) if isinstance(value, bool) else GroupFreeze(self.folder, False, value)
 
@@ -136,7 +137,7 @@ class FreezeReader:
         self._freezers = (*of_v1, *_v2_freezers(Reader(self._machine), folder))
 
     def _read(self, membership: str) -> Iterator[GroupFreeze]:
-        """Yield the groups' states. Raise Unreadable and Malformed."""
+        """Yield the groups' states. Raise Unreadable or Malformed."""
         content = self._machine.read_bytes(membership)
         if _DELETED in content:
             raise Absent(membership, "the process is gone")  # a living process is never in a removed group
@@ -149,7 +150,7 @@ class FreezeReader:
             yield freezer.read(self._machine)
 
     def _find(self, membership: str, content: bytes) -> tuple[Freezer, ...]:
-        """Find and cache the process's groups. Raise Unreadable and Malformed."""
+        """Find and cache the process's groups. Raise Unreadable or Malformed."""
         paths = parse_membership(content.decode("utf-8", "surrogateescape"))
         if len(self._freezers_by_membership) >= _MOST_CACHED:
             self._freezers_by_membership.clear()

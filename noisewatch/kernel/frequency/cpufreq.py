@@ -113,9 +113,9 @@ def read_frequency(
 ) -> Frequency:
     """Return the clocks of `cpus`. Limits, which rarely change, are taken from `previous` if it has them.
 
-    `first` is from the previous snapshot; an unchanged clock is its object. For `undisturbed` CPUs, values that drivers
-    read on the CPU itself are taken from `first`, and the current frequency is not read if that would interrupt the
-    CPU.
+    `first` is from the previous snapshot; for an unchanged clock, its object is returned again. For `undisturbed` CPUs,
+    values that drivers read on the CPU itself are taken from `first`, and the current frequency is not read if that
+    would interrupt the CPU.
     """
     settled = previous or _read_settled(reader, cpus, undisturbed, first)
     has_all_folders = settled.folder_by_cpu.keys() == cpus

@@ -1,4 +1,4 @@
-r"""Free memory, counters of the kernel's work to free more, and swaps: /proc/meminfo, /proc/vmstat, /proc/swaps.
+r"""Free memory, counters of the kernel's work to free more, and swap areas: /proc/meminfo, /proc/vmstat, /proc/swaps.
 
     MemTotal:       16316412 kB            pswpin 0
     MemAvailable:   12094228 kB            compact_stall 17
@@ -86,7 +86,7 @@ class Swap(Struct, frozen=True):
 
 
 def parse_swaps(text: str) -> tuple[Swap, ...]:
-    """Return the swaps in use, in the kernel's order. Raise Malformed."""
+    """Return the swap areas in use, in the kernel's order. Raise Malformed."""
     lines = lines_of(text)
     if not lines or not lines[0].startswith("Filename"):
         raise Malformed("`Filename Type Size Used Priority`", text[:40], 1)
@@ -99,5 +99,5 @@ def parse_swaps(text: str) -> tuple[Swap, ...]:
 
 
 def read_swaps(reader: Reader) -> tuple[Swap, ...] | None:
-    """Return the swaps in use, or None if unknown."""
+    """Return the swap areas in use, or None if unknown."""
     return None if is_served_by_lxcfs(reader, PATH) else reader.parse(PATH, parse_swaps, expected=False)

@@ -106,7 +106,7 @@ class PlacementReadings(Struct, frozen=True):
 
 
 def read_placement(machine: Machine, online: CpuSet, device: DevicePlace | None = None) -> PlacementReadings:
-    """Read what a plan needs."""
+    """Read everything that only plans need."""
     return machine.within_deadline(lambda: _read(Reader(machine), online, device))
 
 

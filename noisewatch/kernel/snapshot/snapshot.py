@@ -1,9 +1,9 @@
 """All raw counters and settings of a machine at one moment. Only this module reads them all.
 
 Settings rarely change, so they are read at the start, when CPUs come or go, and every ten seconds. KernelSettings
-are those of the kernel's own activities whose files have more than one value. Hardware is read once, when a run begins,
-because reading it interrupts CPUs. Background contains counters of the machine's own activities, which every snapshot
-reads.
+contains the settings of the kernel's own activities whose files have more than one value. Hardware is read once, when a
+run begins, because reading it interrupts CPUs. Background contains counters of the machine's own activities, which
+every snapshot reads.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class FileChange(Struct, frozen=True, tag_field="kind", tag="file"):
 
 
 class ThreadChange(Struct, frozen=True, tag_field="kind", tag="thread"):
-    """An affinity (a CPU list) for a thread; its start (ticks since boot) excludes a later one with its tid.
+    """An affinity (a CPU list) for a thread; `started` (ticks since boot) identifies it if its tid is reused.
 
     `value` is empty if the kernel, not tune, changes the affinity: a partition resets other threads' affinities.
     """

@@ -139,7 +139,7 @@ def read_stat(read: Read, folder: str) -> ThreadStat:
 
 
 def read_schedstat(machine: Machine, folder: str) -> bytes | None:
-    """Return the raw schedstat, or None if it cannot be read. Reading stat then raises the reason."""
+    """Return the raw schedstat, or None if it cannot be read. For the error, read the thread's stat."""
     try:
         return machine.read_bytes(f"{folder}/schedstat")
     except Unreadable:

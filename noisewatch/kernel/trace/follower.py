@@ -269,8 +269,8 @@ class TraceFollower:
     def drain(self) -> None:
         """Fetch the new pages. Most are parsed later, to disturb the measurement less.
 
-        Traced CPUs' pages are fetched first, then the senders' pages. So the senders' pages
-        contain the cause, which is recorded earlier, of each event on a traced CPU: a call, or the start of a thread.
+        Traced CPUs' pages are fetched first, then the senders' pages. So the senders' pages contain the cause, which is
+        recorded earlier, of each event on a traced CPU: a call, or the start of a thread.
         """
         self._known_until_ns = time.monotonic_ns()
         for cpu, pages in self._pending.items():

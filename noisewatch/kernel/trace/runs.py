@@ -99,7 +99,7 @@ class Trace(Struct, frozen=True):
 
     @property
     def covers_all_interrupts(self) -> bool:
-        """Whether the trace covers all interrupts: unaccounted time was then not the kernel's."""
+        """Whether the trace covers all interrupts, so that unaccounted time is not the kernel's."""
         return not set(INTERRUPTS).intersection(self.uncovered)
 
 
@@ -292,5 +292,5 @@ class TraceWindow(Struct, frozen=True):
 
     @property
     def covers_all_interrupts(self) -> bool:
-        """Whether the trace covers all interrupts: unaccounted time was then not the kernel's."""
+        """Whether the trace covers all interrupts, so that unaccounted time is not the kernel's."""
         return not set(INTERRUPTS).intersection(self.uncovered)

@@ -93,8 +93,8 @@ class CpuTrace:
         self._number_by_word: dict[tuple[str, str, int], int] = {}  # of sources other than threads
         self._named: dict[int, tuple[bytes, int]] = {}  # by tid: the name at the last switch to it, and the source
         self._stack: list[int] = []  # sources that interrupt the thread, innermost last
-        self._frames: list[tuple[Kind, str]] = []  # kind and name of each of them
-        self._own: list[int] = []  # time (ns) of each of them
+        self._frames: list[tuple[Kind, str]] = []  # kind and name of each interrupting source
+        self._own: list[int] = []  # time (ns) of each interrupting source
         self._thread: int | None = None  # None until an event shows the owner
         self.tid = 0  # the running thread; 0 if idle or unknown
         self._thread_ns = 0
