@@ -60,7 +60,7 @@ _EXACT_BELOW = 10.0
 
 
 def irq_lines(counts: InterruptCounts, seconds: float) -> tuple[IrqLine, ...] | None:
-    """Return the rows that grew, or None if the counts are unknown (see `counts.reason`)."""
+    """Return the rows whose counts grew, or None if the counts are unknown (see `counts.reason`)."""
     if counts.rows is None or seconds <= 0:
         return None
     count_by_label: dict[str, dict[int, int]] = {}

@@ -1,7 +1,7 @@
 """A host that is tuned while a command runs: a guardian restores it even if noisewatch itself is killed.
 
-The guardian is a process in its own session, so a signal to noisewatch's process group does not reach it. It
-waits on a pidfd (pidfd_open(2)) until noisewatch has ended, and uses no CPU until then.
+The guardian is a process in its own session, so a signal to noisewatch's process group does not reach it. It waits
+on a pidfd (pidfd_open(2)) until noisewatch has ended, and uses no CPU until then.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Schedule(Struct, frozen=True):
         return len(self.measured) * self.blocks * PERIODS * (self.period_s + SWITCHING_S)
 
     def share_of(self, number: int, left_s: float) -> float:
-        """Return how long candidate `number` (from 0) may take, if `left_s` seconds are left for it and all others."""
+        """Return how long candidate `number` (from 0) may take, if it and all later ones have `left_s` seconds."""
         return left_s / (len(self.measured) - number)
 
 

@@ -245,7 +245,7 @@ def restore(
 
 
 def preview(settings: Settings, entries: Sequence[Entry], is_forced: bool = False) -> list[Changed]:
-    """Return what `restore` would do: DONE is a state that it would set."""
+    """Return what `restore` would do: the outcome DONE means that it would set the earlier state."""
     return [_decide(settings, entry, is_forced) for entry in reversed(entries)]
 
 
