@@ -261,7 +261,7 @@ def _reduce_config(text: str) -> str:
 
 
 def _reduce_mounts(text: str, sound: re.Pattern[str], nothing: str) -> str:
-    """Return the mounts of cgroups, of /proc and over its files, and a marker for each damaged line, or `nothing`."""
+    """Return the relevant mounts, and a marker for each damaged line; return `nothing` if there are neither."""
     lines = re.sub(r"(?:\n[ \t]*)+\Z", "", text).split("\n")
     damaged = [_DAMAGED for line in lines if sound.match(line) is None]
     relevant = [line for line in lines if any(word in line for word in _RELEVANT_MOUNTS)]

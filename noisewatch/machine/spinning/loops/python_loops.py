@@ -90,7 +90,7 @@ def _spin_delayed(
 
 
 class _Account:
-    """The thread's context switches and waiting time at the last gap, from which the next gap's are computed."""
+    """The thread's context switches and waiting time until the last gap; a gap contains the increase since then."""
 
     def __init__(self, schedstat: int) -> None:
         self._schedstat = schedstat
