@@ -65,7 +65,7 @@ class EarlierSnapshots:
         self._older, self._parsed = self._parsed, {}
 
     def keep_contents(self, content_by_path: Mapping[str, bytes]) -> None:
-        """Keep the contents that a snapshot read, and note which files the snapshot before it read too."""
+        """Keep the contents that a snapshot read; `recurring` are those whose files the previous one read as well."""
         self.recurring = [(path, content) for path, content in content_by_path.items() if path in self._last]
         self._last = content_by_path.keys()
 

@@ -193,7 +193,7 @@ def _devices_by_irq() -> dict[str, str]:
 
 
 def _irqs_of(folder: str) -> Iterator[str]:
-    """Yield the numbers of a device's message-signalled interrupts, or its pin's number."""
+    """Yield the IRQ numbers of a device's message-signalled interrupts, or else of its interrupt pin."""
     try:
         yield from os.listdir(f"{folder}/msi_irqs")
     except OSError:

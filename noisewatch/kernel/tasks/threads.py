@@ -47,7 +47,7 @@ class MissingTime:
         self._length_ns = 0
 
     def begin(self, now: TimeOfTasks | None, target: CpuSet) -> None:
-        """Begin a reading: no thread has been read, so all run time is missing; none if the counters are unknown."""
+        """Begin a reading: all run time since the last one is missing. If it is unknown, none counts as missing."""
         before, self._before, self._missing_ns, self._length_ns = self._before, now, {}, 0
         if before is None or now is None or now.at_ns <= before.at_ns:
             return
@@ -177,7 +177,7 @@ class TaskReader:
     ) -> Tasks | None:
         """Return the threads now, or None if /proc cannot be listed or has no process.
 
-        `had` are the CPUs' time counters now; without them there is no search.
+        `had` are the CPUs' time counters now; without them, no threads are searched for.
         """
         self._number += 1
         self._missing.begin(had, target if self._budget_ns is not None else frozenset())
