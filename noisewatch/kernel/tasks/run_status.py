@@ -7,7 +7,8 @@
 An entry of `repetitions` contains the numbers of its first and last repetition, the command (null: both), start and end
 on CLOCK_MONOTONIC (ns), the outcome, and the reason. Consecutive short repetitions share an entry. `counts` contains
 the numbers of undisturbed, disturbed, unknown, failed and cut short repetitions; the last two kinds are not
-measurements. Another process wrote the status, so it is shown as that process's claim, and no verdict is based on it.
+measurements. Another process wrote the status, so the monitor shows it as that process's claim. Only the monitor uses
+it: on its own CPUs, the command does not count as noise. `preflight` does not read it.
 """
 
 from __future__ import annotations

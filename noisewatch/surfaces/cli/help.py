@@ -50,7 +50,7 @@ exit status:
   compare    0 no blocking difference, 1 blocking difference, 2 usage or input error, 3 unknown
   fleet      status of the worst host: 0 stable, 1 unstable, 2 usage or input error,
              3 unknown (also broken, missing or old reports)
-  others     0 done, 2 usage or input error, 3 could not measure
+  others     0 done, 2 usage or input error, 3 could not measure, tune or restore all
 """
 
 EXAMPLES = {

@@ -88,9 +88,9 @@ def option_group(parser: ArgumentParser, title: str) -> Options:
 def add_cpus(parser: ArgumentParser, default: object = SUPPRESS) -> None:
     option_group(parser, MACHINE).value(
         "--cpus LIST",
-        "target CPUs, such as 2-7 or 1,3 (kernel list syntax), or fast: all CPUs of the fastest kind of core (default: "
-        "the isolated CPUs, otherwise the CPUs that you may use except CPU 0's core; of these only the fastest kind of "
-        "core, if the machine reports kinds)",
+        "target CPUs, such as 2-7 or 1,3 (kernel list syntax), or fast (default: the isolated CPUs, otherwise the CPUs "
+        "that you may use except CPU 0's core; of these only the fastest kind of core, if the machine reports kinds; "
+        "fast: the same, but an error if it does not)",
         default=default,
     )
 
