@@ -1,6 +1,6 @@
-"""The answer of a check, its limits, and their text.
+"""The answers of checks, the limits of checks, and the text on both.
 
-The text on a limit contains the value above which the check warns or fails, and the limit's share of the budget.
+A limit's text contains the value beyond which the check warns or fails, and the value's relation to the budget.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from noisewatch.model.interval.disturbance import Disturbance
 
 FAILS = "fails"
-LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "looked ahead"  # what a number is
+LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "looked ahead"  # roles of a limit
 
 
 class Limit(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Limit(Struct, frozen=True):
     value: float
     unit: str
     reason: str
-    value_in: Mapping[str, float] = {}  # by profile, if it differs
+    value_in: Mapping[str, float] = {}  # by profile, where it differs from `value`
     set_by: str | None = None  # the option that sets it in place of --limit
     of_budget: float | None = None
     is_least: bool = False  # values below it warn or fail
@@ -62,8 +62,8 @@ def passing_and_failing(
 ) -> tuple[Limit, Limit]:
     """Return the limit up to which a value passes, and the limit above which it fails.
 
-    `passes` and `fails` are a value, its reason and, if the limit scales with the budget, its `of_budget`. Keys begin
-    with `prefix`.
+    `passes` and `fails` are tuples: a value, its reason and, if the limit scales with the budget, its `of_budget`. Keys
+    begin with `prefix`.
     """
     limits = []
     for verb, (value, reason, *of_budget) in (("passes", passes), ("fails", fails)):
@@ -137,7 +137,7 @@ class Graded:
     def by_counts(
         self, counts: Sequence[Counted], calm: str, unknown_reason: str | None, fix: Fix | None = None
     ) -> Answer:
-        """Return the answer for the first count above its limit, else unknown if there is a reason, else a pass.
+        """Return the answer for the first count above its limit, else unknown if `unknown_reason` is set, else a pass.
 
         `counts` must be in order, the gravest first.
         """
@@ -179,7 +179,7 @@ def not_applicable(reason: str) -> Answer:
     return Answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)
 
 
-_VERBS = {"passes": "warns", "fails": "fails"}  # by the last word of the key
+_VERBS = {"passes": "warns", "fails": "fails"}  # what a limit with this key does; keys may have a prefix
 _OUTCOME_IN_NAME = regex(r" (?:that (?:pass|fail)(?:es|s)?|without a warning|below which it fails)\b")
 _PARTS = {0.5: "half", 0.2: "a fifth"}
 
@@ -216,7 +216,7 @@ def _reasons(limit: Limit) -> list[str]:
         remaining = limit.reason.removeprefix(part)
         return [whole, limit.reason] if remaining == limit.reason else [whole + remaining]
     level = share_text(limit.value / limit.of_budget)
-    return [f"for a budget of {budget}; proportionally less below it, {part} above {level}", limit.reason]
+    return [f"for budgets of {budget} to {level}; in proportion for smaller ones, {part} for larger ones", limit.reason]
 
 
 def _beyond(value: float, unit: str, is_least: bool = False) -> str:

@@ -57,7 +57,7 @@ def blocking_limit(key: str, name: str) -> Limit:
     """Return a limit on a share of a target CPU: half of the budget."""
     return Limit(
         *(key, name, BLOCKS_AT * DEFAULT_MAX_CV, "share"),
-        reason="half of the budget: sessions with and without it would differ by that much",
+        reason="half of the budget: results with and without this loss of time would differ by that much",
         of_budget=BLOCKS_AT,
     )
 
@@ -119,8 +119,8 @@ def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
 def _claimed_shares(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> TakenShares:
     """Return the shares that the thread could take from a benchmark, given the shares that it took.
 
-    If a thread cannot compete with the loops, its share of the sample counts less too, but only the part up to the
-    share that it wanted while the loops ran.
+    If a thread cannot compete with the loops, its share in the sample is reduced too, but only the part up to the share
+    that it wanted while the loops ran.
     """
     contest = _contest(case, cpu, tid)
     if contest is None or contest.won > _YIELDS:
@@ -196,7 +196,10 @@ _GRAVITY = {Status.FAIL: 2, Status.WARN: 1}  # an unknown answer for the calibra
 
 
 def threads_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
-    """Return the threads on target CPUs, the costliest first; their time is a lower bound or an estimate."""
+    """Return the threads that ran on target CPUs during the calibration, the costliest first.
+
+    Their time is a lower bound or an estimate.
+    """
     threads = [thread for cpu in sorted(case.target) for thread in _threads_on(case, cpu)]
     return tuple(sorted(threads, key=lambda culprit: -(culprit.share or 0.0)))
 
@@ -209,7 +212,10 @@ def _threads_on(case: Case, cpu: int) -> Iterable[Disturbance]:
 
 
 def timers_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
-    """Return the timers on target CPUs, without the tick, the costliest first; empty without a trace."""
+    """Return the timers of target CPUs during the calibration, without the tick, the costliest first.
+
+    There are none without a trace.
+    """
     others = case.attribution.others_by_cpu if case.attribution is not None else {}
     timers = [
         culprit
@@ -228,7 +234,7 @@ def _lower_bounds(threads: Iterable[Disturbance], doubt_ns: int) -> Iterator[Dis
 
 
 def _threads_by_counters(case: Case, cpu: int) -> list[Disturbance]:
-    """Return the threads on the CPU from the counters.
+    """Return the threads that ran on the CPU during the calibration, by counters instead of a trace.
 
     Ended threads are included only if the loop's loss was measured: otherwise their time may be the loop's.
     """
@@ -251,7 +257,7 @@ def graver_answer(case: Case, answer: Callable[[Case], Answer]) -> Answer:
 
 
 def share_while_calibrating(case: Case, cpu: int) -> float | None:
-    """Return the share of the CPU that other threads used, or None if it was not observed."""
+    """Return the share of the CPU that other threads used during the calibration, or None if it was not observed."""
     is_traced = case.attribution is not None and cpu in case.attribution.others_by_cpu
     if not is_traced and case.under_load is None:
         return None
@@ -259,7 +265,7 @@ def share_while_calibrating(case: Case, cpu: int) -> float | None:
 
 
 def shares_while_calibrating(case: Case) -> dict[int, float | None]:
-    """Return by target CPU, in order, the share that other threads used; None if it was not observed."""
+    """Return the share that other threads used during the calibration, by target CPU; None if it was not observed."""
     cpus = sorted(case.target)
     if case.calibrated is None and case.under_load is None:
         return dict.fromkeys(cpus)

@@ -187,7 +187,7 @@ def test_a_quota_is_lifted_in_the_group_that_has_it_and_set_again() -> None:
     )
     assert _commands(_culprit("quota", f"CPU quota of {group}: 50 ms in each 100 ms"), limited) == (
         f"echo max | sudo tee {group}/cpu.max",
-        "start it without a CPU limit",
+        "start the container or service without a CPU limit",
         f"echo '50000 100000' | sudo tee {group}/cpu.max",
     )
     hidden = remedy_of(_culprit("quota", "a probable CPU quota"), limited)

@@ -238,8 +238,8 @@ EXAMPLES = [
     Example("softirqs-on-target", "warn", {}, "NET_RX: up to 100/s", {2}, after=_softirqs("NET_RX", "800 0 300 0")),
     Example("softirqs-on-target", "warn", {}, "NET_RX", {3}, after=_softirqs("NET_RX", "800 0 0 31")),
     Example("softirqs-on-target", "pass", {}, "10/s", after=_softirqs("NET_RX", "800 0 0 30")),
-    Example("softirqs-on-target", "pass", {}, "none", after=_softirqs("NET_RX", "800 9000 0 0")),
-    Example("softirqs-on-target", "pass", {}, "none", after=_softirqs("TIMER", "9300 9300 900 900")),
+    Example("softirqs-on-target", "pass", {}, "no softirqs", after=_softirqs("NET_RX", "800 9000 0 0")),
+    Example("softirqs-on-target", "pass", {}, "no softirqs", after=_softirqs("TIMER", "9300 9300 900 900")),
     Example(
         *("softirqs-on-target", "pass", {}, "on CPU 2, explained by its device interrupts"),
         after=_softirqs("NET_RX", "800 0 300 0") | _table("/proc/interrupts", "24", "800 0 60 0"),
@@ -268,8 +268,8 @@ EXAMPLES = [
         after=_softirq_time(3, 30),
         gone=("/proc/softirqs",),
     ),
-    Example("softirqs-on-target", "pass", {}, "none", after=_softirq_time(1, 30)),
-    Example("softirqs-on-target", "pass", {}, "none", after=_softirq_time(3, 2)),
+    Example("softirqs-on-target", "pass", {}, "no softirqs", after=_softirq_time(1, 30)),
+    Example("softirqs-on-target", "pass", {}, "no softirqs", after=_softirq_time(3, 2)),
     Example(
         *("softirqs-on-target", "pass", {}, "explained by its device interrupts"),
         after=_softirq_time(3, 5)
@@ -303,7 +303,7 @@ EXAMPLES = [
     Example("tick-not-stopped", "pass", {f"{CPUS}/nohz_full": "2\n"}, "(CPU 3: not nohz", loaded=_timers(120, 900)),
     Example("tick-not-stopped", "unknown", _NO_PROMISE, "no timer interrupted CPUs 2-3, although not nohz_full and"),
     Example("tick-not-stopped", "unknown", {f"{CPUS}/nohz_full": "rubbish\n"}, "nohz_full"),
-    Example("tick-not-stopped", "unknown", {}, "CPU 3: was hardly", loaded={"/proc/stat": stat_file({2: 180}, 600)}),
+    Example("tick-not-stopped", "unknown", {}, "CPU 3: hardly busy", loaded={"/proc/stat": stat_file({2: 180}, 600)}),
     Example("tick-not-stopped", "unknown", gone=("/proc/interrupts",)),
     Example("timers-on-target", "pass", {}, "0 timer interrupts/s"),
     Example("timers-on-target", "pass", {}, "250 timer", after=_sampled(120 + 750), loaded=_timers(870)),

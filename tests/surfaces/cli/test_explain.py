@@ -73,14 +73,17 @@ def test_a_limit_shows_its_effect_and_its_part_of_the_budget(run: Run) -> None:
         "passes: share of a target CPU that one task may take: warns above 0.2% (a fifth of the budget of 1%)" in words
     )
     assert (
-        "fails: share of a target CPU that one task may take: fails above 0.5% (half of the budget of 1%: sessions"
+        "fails: share of a target CPU that one task may take: fails above 0.5% (half of the budget of 1%: results"
         in words
     )
     words = run("explain", "target-cpu-busy").words
-    assert "fails above 5% (for a budget of 1%; proportionally less below it, half of the budget above 10%; a" in words
+    assert (
+        "fails above 5% (for budgets of 1% to 10%; in proportion for smaller ones, half of the budget for larger ones;"
+        in words
+    )
     assert "fails: share of memory left: fails below 5% (" in run("explain", "memory-short").words
     assert (
-        "fails: pages swapped in or out, under latency and strict: fails above 0 pages ("
+        "fails: pages swapped in or out, under the profiles latency and strict: fails above 0 pages ("
         in run("explain", "swapping").words
     )
 

@@ -47,7 +47,7 @@ _SPEEDS = (Nature.TIME, Nature.RATE)
     question="Are the machine and its settings the same as in the earlier calibrations?",
     severity=Severity.WARNING,
     ground=Ground.RISK,
-    reads=(_ENTRIES, "hardware, firmware, kernel, settings and surroundings, by name"),
+    reads=(_ENTRIES, "the current facts of the machine: hardware, firmware, kernel, settings and surroundings"),
     why=(
         "Results from before and after a new kernel, microcode or setting are not comparable: after such a change "
         "TechEmpower suspected its frameworks for weeks."
@@ -168,7 +168,7 @@ def _collecting_text(past: Past, count: int, needed: int) -> str:
 def _answer(
     case: Case, development: Development, natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str
 ) -> Answer:
-    """Return the answer on the figures of these natures: a new level or a drift fails or warns.
+    """Return the answer on the figures of these natures: a new level or a drift fails, a single difference warns.
 
     A few of the many figures often differ by chance in single entries. Such differences are information only, except
     in profile `strict`.
@@ -177,7 +177,9 @@ def _answer(
     measured = development.entries[-1].figures
     judged = [figure for figure in of_these if figure in measured and figure not in development.unjudged]
     if not judged:
-        return unknown(f"not in both this calibration and {LEAST_BEFORE} earlier entries: {', '.join(of_these)}")
+        return unknown(
+            f"not measured both in this calibration and in {LEAST_BEFORE} earlier entries: {', '.join(of_these)}"
+        )
     departed = [move for move in (*development.departures, *development.drifts) if is_wrong(move)]
     apart = [move for move in development.apart if is_wrong(move) and move.figure in judged]
     modes = [str(alternation) for alternation in development.alternations if alternation.figure in judged]
@@ -215,7 +217,7 @@ def _is_missing(development: Development, figure: Figure) -> bool:
 
 
 def _largest(moves: Sequence[FigureMove]) -> FigureMove:
-    """Return the largest move, relative to the least change of its figure that counts."""
+    """Return the largest move, in multiples of the smallest change of its figure that counts."""
     return max(moves, key=lambda move: abs(move.after.middle - move.before.middle) / TRAITS[move.figure].least_change)
 
 
@@ -244,7 +246,7 @@ _NOW_S = 0.0  # the time of the new entry is never shown: a move began with an e
 
 
 def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) -> Development | None:
-    """Return the development with the calibration as its newest entry, or None if it yields none."""
+    """Return the development with the calibration as its newest entry, or None if the calibration gives no entry."""
     from noisewatch.judgement.history.measured import entry_of  # imports all of the noise prediction
 
     entry = entry_of(calibrated, snapshot, _NOW_S, None)

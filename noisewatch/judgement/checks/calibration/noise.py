@@ -167,7 +167,7 @@ def undecided_reason(calibrated: Calibrated, text: str) -> str | None:
     if calibrated.unpredicted:
         return f"{name_cpus(calibrated.unpredicted)}: {_TOO_LITTLE}"
     if floor.extrapolated:
-        return f"extrapolated, the calibration was too short for samples of this length; calibrate longer; {text}"
+        return f"extrapolated: the calibration was too short for samples of this length, so calibrate longer; {text}"
     if floor.chance is not None and floor.chance < budget.least_chance:
         return f"needs a chance of {describe_chance(budget.least_chance)}; {text}"
     if not budget.is_met_by(floor):
@@ -301,7 +301,7 @@ _TAIL_PASSES, _TAIL_FAILS = passing_and_failing(
     "deviation of the 99th or 1st percentile",
     "share",
     passes=(0.02, "a timer tick and a short interrupt"),
-    fails=(0.10, "one sample in a hundred is off"),
+    fails=(0.10, "one sample in a hundred deviates this much"),
     prefix="tail-",
 )
 
@@ -443,7 +443,7 @@ def throughput_multimodal(case: Case) -> Answer:
 _CLOCK_PASSES, _CLOCK_FAILS = passing_and_failing(
     "spread of the clock",
     "share",
-    passes=(0.005, "what krun accepts of APERF/MPERF"),
+    passes=(0.005, "the deviation of APERF/MPERF that krun accepts"),
     fails=(0.02, "larger than the effect of most code changes"),
 )
 
@@ -467,7 +467,7 @@ def effective_frequency_moves(case: Case) -> Answer:
         _CLOCK_PASSES,
         _CLOCK_FAILS,
         "the clock of CPU {cpu} moved by {value:.2%}",
-        "only the compiled core measures the clock",
+        "only noisewatch's compiled core measures the clock",
     )
     figures = case.calibrated.complete if case.calibrated is not None else []
     if answer.status == Status.UNKNOWN and figures and not any(figure.effective_khz for figure in figures):

@@ -390,4 +390,7 @@ def lift(folder: str | None, limit_text: str | None) -> Fix | None:
         return None
     is_version_2 = " " in limit_text  # includes the period; version 1 has the period in another file
     name, unlimited = ("cpu.max", "max") if is_version_2 else ("cpu.cfs_quota_us", "-1")
-    return Fix((write(f"{folder}/{name}", unlimited, limit_text),), (ByHand("start it without a CPU limit"),))
+    return Fix(
+        (write(f"{folder}/{name}", unlimited, limit_text),),
+        (ByHand("start the container or service without a CPU limit"),),
+    )

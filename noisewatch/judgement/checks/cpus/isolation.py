@@ -223,7 +223,7 @@ def _members_by_crowd(
 class _Sighting(NamedTuple):
     """The effect of a thread or a crowd of threads on a benchmark.
 
-    `look` is from the interval in which it ran more: the calibration if `is_later`.
+    `look` is the thread as observed in the interval in which it ran more: in the calibration if `is_later`.
     """
 
     culprit: Disturbance
@@ -287,7 +287,7 @@ def _no_task_ran(case: Case, threads: list[Disturbance], tasks: Collection[Task]
         return graded.warns(f"{ran}, but {count} of {len(tasks)} tasks may run there")
     if share > case.bound(_TASK_PASSES):
         return graded.warns(f"{ran}; warns above {case.bound(_TASK_PASSES):.1%}")
-    return graded.passes(f"{ran}, and no task is allowed to")
+    return graded.passes(f"{ran}, and no other task may run there")
 
 
 def _describe_sighting(sighting: _Sighting) -> str:
@@ -364,11 +364,11 @@ class _Fault(Struct, frozen=True):
     reads=(COMMAND_LINE, f"{CPUS}/{{isolated,nohz_full}}", "/proc/config.gz", "/proc/PID/stat of rcuo threads"),
     reads_counters=True,
     why=(
-        "A kernel ignores options that it was built without, or whose lists it rejects, and says so in its log "
-        "only. isolcpus, nohz_full and rcu_nocbs name the CPUs to isolate, irqaffinity names all other CPUs: if a "
+        "A kernel ignores options that it was built without, or whose lists it rejects, and reports that only in its "
+        "log. isolcpus, nohz_full and rcu_nocbs name the CPUs to isolate, irqaffinity names all other CPUs: if a "
         "list is swapped, the isolated CPUs handle all interrupts."
     ),
-    remedy="Correct the options or remove them; a kernel for nohz_full is built with CONFIG_NO_HZ_FULL.",
+    remedy="Correct the options or remove them; nohz_full needs a kernel that is built with CONFIG_NO_HZ_FULL.",
     sources=(
         "https://docs.kernel.org/admin-guide/kernel-parameters.html",
         "https://docs.kernel.org/admin-guide/cpu-isolation.html",

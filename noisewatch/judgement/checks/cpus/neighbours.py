@@ -45,9 +45,9 @@ _SIBLING_BUSY = Limit(
     value=0.05,
     unit="share",
     reason=(
-        "a thread on the sibling slows the target by a third or more while it runs: 5% of the time changes results"
+        "a thread on the sibling slows the target by a third or more while it runs: even 5% of the time changes results"
     ),
-    of_budget=1.25,  # a sibling that is always busy takes up to 40% of a core's throughput: half of the budget
+    of_budget=1.25,  # times 40%, the most throughput that a busy sibling takes, is half of the budget
 )
 CANNOT_SEE = "cannot see which CPUs of its host share a core"
 
@@ -235,7 +235,7 @@ def _judge_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> An
     working = frozenset(cpu for cpu in worst if busy_by_cpu.get(cpu, 0.0) > _VISIBLE) or worst
     judging = case.bound(_CACHE_BUSY if load > case.bound(_CACHE_BUSY) else _CACHE_QUIET)
     load_text = f"{distinct_from_limit(load, judging)} CPUs busy"
-    text = f"{name_cpus(working)}, in one {what} with the target: {load_text}" if worst else "none"
+    text = f"{name_cpus(working)}, sharing a {what} with the target: {load_text}" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
         return graded.fails(text, cpus=working, culprits=busiest_culprits(interval, worst))
     unmeasured_reason = untimed_reason(case, interval, frozenset(busy))

@@ -101,7 +101,10 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
 
 
 def can_offload(case: Case) -> bool | None:
-    """Return whether the kernel has RCU_NOCB_CPU, which NO_HZ_FULL selects; only such a kernel has rcuo threads."""
+    """Return whether the kernel was built with RCU_NOCB_CPU, or None if unknown.
+
+    NO_HZ_FULL selects this option, and only kernels with it have rcuo threads.
+    """
     has_threads = any(task.is_kernel and task.name.startswith("rcuo") for task in case.tasks_by_tid.values())
     return True if case.snapshot.isolation.nohz_full or has_threads else _has(case, "RCU_NOCB_CPU")
 

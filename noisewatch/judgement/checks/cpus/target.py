@@ -35,7 +35,7 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
     question="Are the target CPUs online, and can a process be pinned to exactly them?",
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,
-    reads=(f"{CPUS}/{{online,offline}}", STAT, "sched_setaffinity(2), tried on a sleeping thread of ours"),
+    reads=(f"{CPUS}/{{online,offline}}", STAT, "sched_setaffinity(2), tried on a sleeping thread of noisewatch"),
     reads_counters=True,
     why=(
         "The cpuset of a container or a cgroup partition can narrow a pin silently. The benchmark then runs "

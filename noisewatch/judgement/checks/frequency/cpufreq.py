@@ -290,7 +290,7 @@ _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-
 @check(
     id="energy-bias-not-performance",
     area=Area.FREQUENCY,
-    question="Is the processor's energy bias set to speed?",
+    question="Is the processor's energy bias set to performance?",
     severity=Severity.INFORMATION,
     reads=(bias_path(0).replace("cpu0", "cpuN") + " at the start of the run",),
     why=(

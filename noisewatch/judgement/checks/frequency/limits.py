@@ -43,7 +43,8 @@ _HELD = Limit(
 _WITH_TURBO = INTEL_DRIVERS | {"acpi-cpufreq", "amd-pstate", "amd-pstate-epp", "cppc_cpufreq", "powernow-k8"}
 _RISES_UNDER_LOAD = frozenset({"performance", "schedutil", "ondemand"})
 _SAVES_MOST = frozenset({"power", "255"})
-# cpuinfo_cur_freq: read from the clock (Raspberry Pis: firmware); other drivers read it from the CPU, maybe idle.
+# Drivers that read cpuinfo_cur_freq from the clock itself, or from the firmware (Raspberry Pi). Other drivers ask the
+# CPU, which may be idle.
 _ASKS_THE_CLOCK = frozenset({"cpufreq-dt"})
 _BASE_IN_NAME = regex(r"@ (\d{1,2}\.\d{1,3})GHz")
 _BY_HAND = (
@@ -244,7 +245,7 @@ def _is_unreadable(case: Case, knob: Knob) -> bool:
 def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
     """Return whether the firmware's limit is below a clock that the CPU could otherwise reach; None means unknown."""
     if cap.limit_khz is None:
-        return False if clock.driver in INTEL_DRIVERS else None  # these drivers export none
+        return False if clock.driver in INTEL_DRIVERS else None  # these drivers export no limit of the firmware
     is_pinned = clock.min_khz is not None and clock.min_khz == clock.max_khz
     reachable_khz = [khz for khz in (cap.highest_khz or clock.base_khz, clock.max_khz if is_pinned else None) if khz]
     if cap.highest_khz is None and clock.base_khz is None:  # the highest clock may be turbo's, which the limit excludes

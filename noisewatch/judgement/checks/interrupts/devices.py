@@ -68,7 +68,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     fired = _irqs_fired_on_target(case)
     leaving = [irq for irq in delivered if fired is not None and irq.irq not in fired and _is_sent_away(case, irq)]
     routed = [irq for irq in delivered if irq not in leaving]
-    # Kernel-managed IRQs stay where they are, except for hot-plug, if their CPUs are known.
+    # A kernel-managed IRQ whose current CPUs are known is left out of `asked_for`: it moves only if a CPU goes offline.
     may_come = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
     asked_for = [
         irq for irq in _sort_by_count(may_come, counts_by_irq) if irq.movable is not False or not irq.effective
@@ -123,15 +123,16 @@ def _unlisted_irqs_reason(case: Case, irqs: Irqs, interrupts: Interrupts) -> str
         for number, irq in sorted(irqs.by_number.items())
         if number not in listed and (irq.actions or irq.allowed is None)
     ]
-    lost = [irq for irq in lost if irq.kind == Kind.IRQ]  # the table hides some of the CPU's own
+    lost = [irq for irq in lost if irq.kind == Kind.IRQ]  # the table hides some of the CPUs' own interrupts
     whose = ", ".join(lost[0].actions) if lost else ""
     return f"{PATH} has no row for IRQ {lost[0].irq} ({whose or 'of an unknown device'})" if lost else None
 
 
 def _unnumbered_reason(case: Case, interrupts: Interrupts) -> str | None:
-    """Return text on device interrupts without an IRQ number on target CPUs, or None. No file exports their affinity.
+    """Return text on device interrupts of target CPUs that have no IRQ number, or None.
 
-    They are s390's classes and a hypervisor's single vector; interrupts that also count in numbered rows are left out.
+    No file exports the affinity of such interrupts: the classes of s390, and a hypervisor's single vector. Interrupts
+    that are also counted in numbered rows are left out.
     """
     plain = [row for row in interrupts.rows if row.counts is not None and row.irq is None and is_of_a_device(row)]
     parts_by_label = {
@@ -187,7 +188,7 @@ def _names(irqs: list[Irq]) -> str:
 
 
 def _unmovable_text(irqs: list[Irq]) -> str:
-    """Return text on the kernel-managed IRQs, which the commands do not contain; empty if there are none."""
+    """Return text on kernel-managed IRQs, because no command can move them; empty if there are none."""
     numbers = sorted(irq.irq for irq in irqs if irq.movable is False)
     if not numbers:
         return ""
@@ -215,7 +216,7 @@ def steer(case: Case, irqs: list[Irq]) -> Fix | None:
 
 _RATE = Limit(
     key="fails",
-    name="device interrupts on one target CPU, if their number counts",
+    name="device interrupts on one target CPU, if their number decides",
     value=10.0,
     unit="per second",
     reason="on an isolated CPU, or if latency matters, there should be none",
@@ -296,7 +297,10 @@ def device_interrupts_on_target(case: Case) -> Answer:
 
 
 def _cost(case: Case, cpu: int) -> float:
-    """Return the share of the CPU that devices take from a benchmark: as measured, else as counted."""
+    """Return the share of the CPU that devices take from a benchmark.
+
+    For the calibration, it is the larger of the traced share and the share by counters.
+    """
     attribution = case.attribution
     traced = attribution.culprits_by_cpu.get(cpu, ()) if attribution is not None and attribution.reason is None else ()
     measured = sum(culprit.disturbance.share or 0.0 for culprit in traced if _is_of_device(culprit.disturbance))
@@ -338,9 +342,9 @@ def _device_rates(interval: Interval, cpus: Iterable[int]) -> dict[int, float]:
 
 
 def _device_culprits(case: Case, cost_by_cpu: Mapping[int, float], min_share: float) -> tuple[Disturbance, ...]:
-    """Return interrupts, and softirqs above `min_share`, each from the interval in which it was most frequent.
+    """Return device interrupts, and softirqs above `min_share`, from the interval in which they were most frequent.
 
-    On each CPU, the shares are scaled down to its cost if their sum is higher.
+    If counters give a CPU a higher cost than `cost_by_cpu`, the shares on this CPU are scaled down by the same factor.
     """
     cost_by_counts = {cpu: max(_counted_cost(window, cpu) for window in case.intervals) for cpu in cost_by_cpu}
     part_by_cpu = {
@@ -405,8 +409,8 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
         "CPUs or, if IRQBALANCE_BANNED_CPUS or IRQBALANCE_BANNED_CPULIST is set, only the CPUs in that variable."
     ),
     remedy=(
-        "Stop irqbalance, or set IRQBALANCE_BANNED_CPULIST to the target CPUs in its environment. Before version 1.8 "
-        "it ignores that list: set the mask IRQBALANCE_BANNED_CPUS."
+        "Stop irqbalance, or set IRQBALANCE_BANNED_CPULIST to the target CPUs in its environment. Versions "
+        "before 1.8 ignore that list: set the mask IRQBALANCE_BANNED_CPUS instead."
     ),
     sources=("https://github.com/Irqbalance/irqbalance",),
 )
@@ -432,7 +436,7 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
 
 
 class _Ban(NamedTuple):
-    """The CPUs that an irqbalance process ignores. `words` name the settings behind this, or why it is unknown."""
+    """The CPUs that an irqbalance process ignores. `words` name the deciding settings, or why they are unknown."""
 
     pid: int
     cpus: CpuSet | None
@@ -465,7 +469,10 @@ def _default_ban(case: Case) -> CpuSet:
 
 
 def _ban_setting(case: Case) -> ByHand:
-    """Return the setting that adds the target CPUs to irqbalance's automatic ban, which a list would replace."""
+    """Return the setting that makes irqbalance ignore the target CPUs.
+
+    A list replaces irqbalance's automatic ban, so it contains the CPUs of that ban too.
+    """
     irqbalance = case.snapshot.settings.irqbalance
     sources = [*irqbalance.started_with.values(), *(irqbalance.configured or {}).values()]
     instead = f" (and no {MASK}, which has precedence)" if any(MASK in variables for variables in sources) else ""
@@ -474,7 +481,7 @@ def _ban_setting(case: Case) -> ByHand:
 
 
 def balancer_steps(case: Case) -> tuple[ByHand, ...]:
-    """Return the steps that keep irqbalance from moving IRQs back to target CPUs; none if it surely will not."""
+    """Return the steps that keep irqbalance from moving IRQs back to target CPUs; none if it ignores these CPUs."""
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})] if case.target else []
     return () if all(ban.cpus is not None and case.target <= ban.cpus for ban in bans) else (_ban_setting(case),)
 
@@ -538,7 +545,7 @@ def _queue_names(paths: Mapping[str, CpuSet]) -> str:
 
 
 def _default(case: Case) -> CpuSet | None:
-    """Return the CPUs to which new interfaces steer packets, or None if unknown; most kernels lack this setting."""
+    """Return the CPUs to which new interfaces steer packets: none if the kernel lacks the setting, None if unknown."""
     knobs = case.snapshot.settings.knobs
     if Knob.RPS_DEFAULT in knobs.absent:
         return frozenset()

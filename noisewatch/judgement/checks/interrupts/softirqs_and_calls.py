@@ -115,7 +115,7 @@ def _too_often(
 
 def _calm_text(case: Case, rates: dict[int, float]) -> str:
     if not any(rates.values()):
-        return "none for devices"
+        return "no softirqs for devices"
     busiest = max(rates, key=lambda cpu: rates[cpu])
     text = f"up to {describe_rate(rates[busiest])} for devices"
     behind = rates[busiest] > case.bound(_WORK_PASSES)

@@ -44,7 +44,10 @@ _STOPPED, _TICKING = passing_and_failing(
         15.0,
         "the microbenchmark itself wakes at most ten times a second; 6 times were measured on a CPU without a tick",
     ),
-    fails=(30.0, "the slowest tick comes 100 times a second; with a second task only while both are runnable"),
+    fails=(
+        30.0,
+        "the slowest tick comes 100 times a second; a second task brings it back only while both are runnable",
+    ),
     is_plural=True,
 )
 
@@ -126,7 +129,7 @@ def tick_not_stopped(case: Case) -> Answer:
 def _switch_off_server(runtime_ns_by_cpu: Mapping[int, int]) -> Fix:
     """Return a partial fix for the tick: it removes one of several possible causes; the real cause is not visible."""
     off = write_all(0, {runtime_path(cpu): str(ns) for cpu, ns in runtime_ns_by_cpu.items()})
-    return Fix((off,), (ByHand("again after each boot"),), is_partial=True)
+    return Fix((off,), (ByHand("repeat this after each boot"),), is_partial=True)
 
 
 def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
@@ -160,11 +163,11 @@ def _unmeasured_rate_reason(case: Case, interval: Interval, cpus: CpuSet) -> str
         return reason
     if any(cpu not in interval.load_by_cpu for cpu in cpus):
         return case.unread_reason("/proc/stat")
-    return f"{name_cpus(cpus)}: was hardly busy during the calibration, or has no timer row"
+    return f"{name_cpus(cpus)}: hardly busy during the calibration, or without a row of timer interrupts"
 
 
 def _uncounted_tick_reason(case: Case, interval: Interval) -> str | None:
-    """Return why no row can count the tick, or None if one may. Only nohz_full stops the tick of a busy CPU."""
+    """Return why the timer rows cannot include the tick, or None. Only nohz_full stops the tick of a busy CPU."""
     ticks = counts_of(interval, Kind.TICK)
     others = case.target - (case.snapshot.isolation.nohz_full or frozenset())
     still = frozenset(cpu for cpu in others if not ticks.get(cpu) and not _was_idle(interval, cpu))
@@ -182,14 +185,14 @@ def _was_idle(interval: Interval, cpu: int) -> bool:
 
 _FEW = Limit(
     key="passes",
-    name="timer interrupts of one target CPU beyond its tick that pass, if their number counts",
+    name="timer interrupts of one target CPU beyond its tick that pass, if their number decides",
     value=100.0,
     unit="per second",
     reason="a program that sleeps for 10 ms at a time causes as many",
 )
 _MANY = Limit(
     key="fails",
-    name="timer interrupts of one target CPU beyond its tick that fail, if their number counts",
+    name="timer interrupts of one target CPU beyond its tick that fail, if their number decides",
     value=1000.0,
     unit="per second",
     reason="a latency benchmark meets one every millisecond",
@@ -293,7 +296,7 @@ def _sums(disturbances: Iterable[Disturbance], value: Callable[[Disturbance], fl
 def _judge(case: Case, rates: Mapping[int, float], costs: Mapping[int, float], answer: Answer) -> Answer:
     """Return the answer with its deciding value; it is a blocking failure if the rate or the cost is too high.
 
-    The cost decides if it is too high or the rate passes, otherwise the rate. Empty `rates` do not count.
+    The cost decides if it is too high or the rate passes, otherwise the rate. Without `rates`, only the cost counts.
     """
     rate, cost = max(rates.values(), default=0.0), max(costs.values(), default=0.0)
     is_long = cost > case.bound(_LONG)

@@ -26,7 +26,7 @@ _COLLAPSED = Limit(
     name="huge pages made by khugepaged",
     value=0,
     unit="pages",
-    reason="each copies up to 512 pages while their process waits",
+    reason="for each, up to 512 pages are copied while their process waits",
 )
 _AN_HOUR_MS = 3_600_000
 

@@ -40,7 +40,7 @@ from noisewatch.units import describe_count
 _VM_DOC = "https://docs.kernel.org/admin-guide/sysctl/vm.html"
 _DIRECT = Limit(
     key="fails",
-    name="direct reclaims: a task had to free memory itself",
+    name="direct reclaims (a task had to free memory itself)",
     value=0,
     unit="times",
     reason="the task waits, at worst for a disk",
@@ -97,7 +97,7 @@ def _answer_of_freeing(
 
 _STALLED = Limit(
     key="fails",
-    name="compaction stalls: a task waited for compaction",
+    name="compaction stalls (a task waited for compaction)",
     value=0,
     unit="times",
     reason="the task waits while pages are copied",
@@ -114,7 +114,7 @@ _MOVED = Limit(
 @check(
     id="memory-compacted",
     area=Area.MEMORY,
-    question="Is memory free of compaction?",
+    question="Does the kernel run without compacting memory?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{VMSTAT} (compact_stall, compact_migrate_scanned) over the sample and the calibration", Knob.COMPACTION),
@@ -173,7 +173,7 @@ def zone_reclaim_enabled(case: Case) -> Answer:
 
 _SWAPPED = Limit(
     key="fails",
-    name="pages swapped in or out, under latency and strict",
+    name="pages swapped in or out, under the profiles latency and strict",
     value=0,
     unit="pages",
     reason="a page that the benchmark waits for is an outlier of a millisecond",
@@ -203,7 +203,7 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; pages that zswap kee
     why=(
         "A swapped-out page is read back when it is needed: the benchmark waits for milliseconds, or for microseconds "
         "if the page was compressed in memory. Pages that are in swap now may be needed during the benchmark. Each "
-        "page is judged as 1 ms; under the profiles latency and strict any page fails."
+        "page counts as 1 ms; under the profiles latency and strict any page fails."
     ),
     remedy="Free memory, or switch swap off during the benchmark.",
     sources=("https://docs.kernel.org/admin-guide/sysctl/vm.html", "https://docs.kernel.org/filesystems/proc.html"),
@@ -426,10 +426,10 @@ def _evidence(case: Case, hits: Mapping[str, int | None]) -> dict[str, Any]:
 
 
 def _lift(limit: MemoryLimit) -> Fix:
-    """Return the fix that writes the files of the memory limit; for good, its owner should lift the limit.
+    """Return the fix that lifts the memory limit now; for good, its owner has to lift it.
 
     The limit including swap may not be lower than the one without swap: it is lifted first and restored last.
     """
     files = {f"{limit.folder}/{name}": text for name, text in limit.text_by_file.items()}
     lifted = [write(path, "-1" if path.endswith("_in_bytes") else "max", text) for path, text in files.items()]
-    return Fix(tuple(lifted), (ByHand("start it without a memory limit"),))
+    return Fix(tuple(lifted), (ByHand("start the container or service without a memory limit"),))

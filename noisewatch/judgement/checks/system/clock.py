@@ -1,4 +1,4 @@
-"""Area `clock`: what timestamps cost, how steady they are, and whether a second is as long as that of another clock."""
+"""Area `clock`: what timestamps cost, how steady they are, and whether the clock has the rate of another clock."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def clock_steps(case: Case) -> Answer:
         return graded.fails(_describe_clocks(stepped_s, suspended_s, limit))
     if len(shifts) < len(pairs):
         return case.unread(OFFSETS)
-    return graded.passes("the time of day was not set, the machine not suspended")
+    return graded.passes("the time of day was not set, and the machine was not suspended")
 
 
 def _set_s(shift: ClockShift) -> float:
@@ -282,7 +282,7 @@ WRONG = Limit(
     name="difference from the rate of another clock",
     value=0.005,
     unit="share",
-    reason="crystals differ by a fiftieth of that; guests were measured 0.5 to 7% fast",
+    reason="crystals differ by a fiftieth of this; clocks of guests were measured to run 0.5 to 7% fast",
 )
 _CORRECTION = Limit(
     key="corrected",
@@ -306,8 +306,8 @@ _CORRECTION = Limit(
         "much: some virtual machines ran 7% fast. Results then differ between identical machines. A failure blocks."
     ),
     remedy=(
-        "Reboot to measure the counter again, update the hypervisor, or choose another clock source. In a virtual "
-        "machine the other clock is the hypervisor's."
+        "Reboot so that the kernel measures the counter again, update the hypervisor, or choose another clock "
+        "source. In a virtual machine the other clock is the hypervisor's."
     ),
     sources=(
         "https://github.com/microsoft/WSL/issues/11790",

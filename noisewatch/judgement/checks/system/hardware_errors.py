@@ -239,7 +239,7 @@ def machine_checks(case: Case) -> Answer:
     if reasons:
         return unknown(reasons[0])
     if case.snapshot.platform.virtual != NONE:
-        return unknown(f"none, but {case.guest_words} may not see the errors of its host")
+        return unknown(f"no errors, but {case.guest_words} may not see the errors of its host")
     return graded.by(_NO_EXCEPTION, 0).passes("no machine checks")
 
 
@@ -265,7 +265,7 @@ _NO_CORRECTED = Limit(
     name="corrected memory errors that pass",
     value=0,
     unit="errors",
-    reason="sound memory has one in months, failing memory has bursts",
+    reason="sound memory has one error in months, failing memory has many at once",
 )
 _NO_UNCORRECTED = Limit(
     key="fails",
@@ -312,7 +312,7 @@ def memory_errors(case: Case) -> Answer:
     if None in uncorrected or any(None in counts.values() for counts in growths):
         unknown_reason = case.unread_reason(*(f"{CONTROLLERS}/{name}" for name in controllers))
     elif not case.snapshot.settings.error_counters.has_all_controllers:
-        unknown_reason = f"none, but only {len(controllers)} memory controllers were read; there are more"
+        unknown_reason = f"no errors, but only {len(controllers)} memory controllers were read; there are more"
     graded = case.graded(
         evidence={
             "new_corrected": new,
@@ -370,8 +370,8 @@ def pcie_errors(case: Case) -> Answer:
     if any(None in counts.values() for counts in growths):
         unknown_reason = case.unread_reason(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports))
     elif not case.snapshot.settings.error_counters.has_all_ports:
-        unknown_reason = f"none, but only {len(ports)} root ports were read; there are more"
+        unknown_reason = f"no errors, but only {len(ports)} root ports were read; there are more"
     text = f"{new} messages about corrected errors, most below port {worst}"
     graded = case.graded(evidence={"new_by_port": {port: count for port, count in new_by_port.items() if count}})
     counts = [Counted(new, _NO_MESSAGE, Status.FAIL, text)]
-    return graded.by_counts(counts, f"none at {len(ports)} root ports", unknown_reason)
+    return graded.by_counts(counts, f"no errors at {len(ports)} root ports", unknown_reason)

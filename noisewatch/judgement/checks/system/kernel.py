@@ -84,7 +84,7 @@ def lockup_watchdog_on_target(case: Case) -> Answer:
 
 
 def _watched_cpus(case: Case) -> CpuSet | None:
-    """Return the CPUs that the watchdog covers, or None if unknown: all before Linux 4.3, which has no mask."""
+    """Return the CPUs that the watchdog covers, or None if unknown. Before Linux 4.3 it covers all, without a mask."""
     if Knob.WATCHDOG_CPUS in case.snapshot.settings.knobs.absent:
         return case.snapshot.online.online
     listed = case.snapshot.settings.knobs.text_by_path.get(Knob.WATCHDOG_CPUS)
@@ -184,7 +184,7 @@ _POLLED_DAILY_S = 86_400  # some kernels treat 0 as 1
     severity_in={STRICT: Severity.WARNING},
     reads=(Knob.MACHINE_CHECK_INTERVAL, Knob.MACHINE_CHECK_IGNORED),
     limits=(_POLLING_INTERVAL,),
-    why="A timer on every CPU reads the machine check banks, a few microseconds each.",
+    why="A timer on every CPU reads the machine check banks, which takes a few microseconds each time.",
     remedy="Lengthen the interval during the benchmark; uncorrected errors are still reported at once.",
     sources=("https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-mce",),
 )
@@ -214,8 +214,8 @@ _ALWAYS_SLOW = {
     "GCOV_PROFILE_ALL": "coverage counters",
     "KCOV": "coverage tracing",
 }
-# Checks that some distributions build in, dormant until booted with an option: the build option, the boot option and
-# the value that activates the check; the build option for the default, and its value if the check starts active.
+# Debug checks that some distributions build in, and that a boot option activates: the build option, the boot option and
+# its activating value; then the build option for the default, and the value with which the check starts active.
 _DEBUG_PAGES = ("DEBUG_PAGEALLOC", "debug_pagealloc", "on", "DEBUG_PAGEALLOC_ENABLE_DEFAULT", "y")
 _LEAK_SCAN = ("DEBUG_KMEMLEAK", "kmemleak", "on", "DEBUG_KMEMLEAK_DEFAULT_OFF", "n")
 _DORMANT_NAMES = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": "the scan for leaks"}
@@ -382,7 +382,7 @@ def console_prints_everything(case: Case) -> Answer:
     options = case.snapshot.platform.options
     if options is not None and _SHOW_ALL in options:
         fix = Fix(lasting=(boot_without(_SHOW_ALL),))
-        text = f"all messages go to {', '.join(slow)}, as booted with {_SHOW_ALL}"
+        text = f"all messages go to {', '.join(slow)}, because the kernel was booted with {_SHOW_ALL}"
         return observed.fails(text, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
     text = f"messages up to level {shown} go to {', '.join(slow)}"
     if shown > case.bound(_LEVEL):

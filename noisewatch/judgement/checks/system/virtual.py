@@ -86,7 +86,7 @@ def virtual_machine(case: Case) -> Answer:
     severity=Severity.INFORMATION,
     reads=("/.dockerenv", "/run/.containerenv", "/run/systemd/container", "/proc/self/cgroup"),
     why=(
-        "Inside a container CPU times, interrupts and pressure are the whole host's, but only its own "
+        "Inside a container CPU times, interrupts and pressure are the whole host's, but only the container's "
         "processes and cgroups are visible: load is visible, its culprit is not."
     ),
     remedy="Run noisewatch on the host, with --cpus for the container's CPUs.",
@@ -100,7 +100,7 @@ def inside_container(case: Case) -> Answer:
     if container == NONE:
         return graded.passes("no container")
     status = Status.PASS if case.rules.profile == SHARED else Status.WARN
-    text = f"a container ({container}): CPU times and interrupts are the host's, processes only its own"
+    text = f"a container ({container}): it shows the host's CPU times and interrupts, but only its own processes"
     return graded.answer(status, text)
 
 
@@ -112,7 +112,7 @@ def inside_container(case: Case) -> Answer:
     reads=(f"{DMI}/sys_vendor", f"{DMI}/product_name"),
     why=(
         "Burstable instances pay for CPU time with credits. When these run out, in the middle of a run, the CPUs slow "
-        "down to a fraction; the missing time shows as steal, or not at all."
+        "down to a fraction of their speed; the missing time shows as steal, or not at all."
     ),
     remedy="Use another instance type. Only Amazon's cloud exports the type to the guest.",
     sources=("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/burstable-performance-instances.html",),
@@ -192,7 +192,7 @@ def _missing_capabilities(capabilities: int) -> list[str]:
 
 
 def _lockdown(case: Case) -> str | None:
-    """Return the lockdown level, or None if unknown; `none` also if the kernel's security modules do not include it."""
+    """Return the lockdown level, or None if unknown; `none` if lockdown is not among the kernel's security modules."""
     knobs = case.snapshot.settings.knobs
     level = knobs.word(Knob.LOCKDOWN)
     if level is not None:

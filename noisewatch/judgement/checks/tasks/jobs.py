@@ -178,7 +178,7 @@ def _culprits(interval: Interval, runs: list[TaskRun]) -> tuple[Disturbance, ...
 
 
 def _halt(case: Case, interval: Interval, runs: list[TaskRun]) -> Fix | None:
-    """Return the fix that suspends the processes, or None; undo resumes them.
+    """Return the fix that suspends the processes, or None if none may be suspended. Undo resumes them.
 
     Ancestors of this process, other noisewatch processes and their commands are never suspended.
     """
@@ -234,7 +234,7 @@ class _Due(Struct, frozen=True):
         "Three quiet seconds say nothing about minute seven, when a job may check for updates, rotate logs or trim "
         "disks: such jobs take minutes and start by the clock."
     ),
-    remedy="Start after them, or stop their timers during the benchmark; give its expected duration with --expect.",
+    remedy="Start after them, or stop their timers during the benchmark; give the benchmark's duration with --expect.",
     sources=(
         "https://www.freedesktop.org/software/systemd/man/latest/systemd.timer.html",
         "https://man7.org/linux/man-pages/man5/crontab.5.html",

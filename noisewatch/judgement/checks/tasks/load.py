@@ -131,7 +131,7 @@ _STALL_PASSES, _STALL_FAILS = passing_and_failing(
 )
 _FULL_FAILS = Limit(
     key="full-fails",
-    name="share of time that fails with all tasks waiting for memory or I/O",
+    name="share of time with all tasks waiting for memory or I/O that fails",
     value=0.01,
     unit="share",
     reason="a benchmark would wait too",
@@ -270,7 +270,7 @@ def _steal_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
 
 
 def _steal_shares(case: Case, interval: Interval) -> dict[int, float]:
-    """Return the steal share by target CPU. An idle CPU loses nothing: steal shows when it works."""
+    """Return the steal share by target CPU. Steal is counted only while a CPU has work to do."""
     loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
     return {cpu: load.steal_ns / interval.length_ns for cpu, load in loads.items() if load.steal_ns is not None}
 
@@ -332,7 +332,7 @@ def other_cpus_busy(case: Case) -> Answer:
 
 
 def _cpus_beyond_caches(case: Case) -> CpuSet:
-    """Return the other CPUs without those in the target's caches, if these caches are all known."""
+    """Return the CPUs outside the target's cores and, if all of the target's caches are known, outside these caches."""
     if cpus_without_cache(case):  # other checks may not judge the CPUs that share a cache
         return case.running - case.target - case.siblings
     caches = set(cache_neighbourhoods(case).values())

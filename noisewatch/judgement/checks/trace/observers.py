@@ -206,7 +206,7 @@ def kernel_traced(case: Case) -> Answer:
     makers = [maker for maker in others if maker.is_alive is not True or maker.owner.pid not in own_pids]
     if foreign or stack_tracer or makers:
         texts = [f"{clean(instance.folder)}: {_describe_traced(instance)}" for instance in foreign]
-        texts += ["the stack depth at each function"] if stack_tracer else []
+        texts += ["the stack tracer measures the stack in each function"] if stack_tracer else []
         fix = _stop_tracing(case, foreign, bool(stack_tracer)) if texts else None
         return graded.fails("; ".join([*texts, *_other_noisewatches(makers)]), fix=fix)
     if instances is None:
@@ -225,7 +225,10 @@ def kernel_traced(case: Case) -> Answer:
 
 
 def _other_noisewatches(makers: Iterable[Maker]) -> Iterator[str]:
-    """Yield text on each other noisewatch, with the CPUs that it traces: one of its ring buffers covers all CPUs."""
+    """Yield text on each other noisewatch, with the CPUs that it traces.
+
+    One of its ring buffers covers all CPUs, so only the CPUs that all of its buffers cover are named.
+    """
     makers_by_owner: dict[Owner, list[Maker]] = {}
     for maker in makers:
         makers_by_owner.setdefault(maker.owner, []).append(maker)
@@ -265,7 +268,7 @@ def _stop_tracing(case: Case, instances: list[TraceInstance], has_stack_tracer: 
     settings += [setting_of(case, Knob.STACK_TRACER, 0)] if has_stack_tracer else []
     events = {instance.folder: _events_of(instance) for instance in instances}
     stopped = (StopEvents(f"{folder}/set_event", tuple(own)) for folder, own in events.items() if own)
-    return Fix((Write(tuple(settings)), *stopped), (ByHand("stop the program that switches it on"),))
+    return Fix((Write(tuple(settings)), *stopped), (ByHand("stop the program that switches tracing on"),))
 
 
 _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATISTICS)

@@ -108,7 +108,7 @@ def test_without_caches_the_cpus_of_the_package_are_neighbours() -> None:
     after = quiet_files(3.0) | {"/proc/stat": stat_file({1: 290}, 300)}
     machine = WrittenMachine(without(quiet_files(), *caches), without(after, *caches), answers=ANSWERS)
     result = finding_on(machine, "busy-cache-neighbour")
-    assert (result.status, "CPU 1, in one package" in result.answer.said) == ("fail", True)
+    assert (result.status, "CPU 1, sharing a package" in result.answer.said) == ("fail", True)
 
 
 def test_a_sibling_that_only_the_other_cpus_list_names_counts() -> None:

@@ -159,7 +159,7 @@ EXAMPLES = [
     Example("busy-sibling", "unknown", gone=(f"{CPUS}/cpu2/topology/thread_siblings_list",)),
     Example("target-cpu-unusable", "unknown", {f"{CPUS}/offline": "2\n"}, "CPU 2: online according to"),
     Example(
-        *("busy-cache-neighbour", "fail", {}, "CPU 1, in one", {1}),
+        *("busy-cache-neighbour", "fail", {}, "CPU 1, sharing a", {1}),
         after={"/proc/stat": stat_file({1: 290}, 300)},
     ),
     Example("busy-cache-neighbour", "fail", {}, "0.91 CPUs busy", {1}, after={"/proc/stat": stat_file({1: 273}, 300)}),
