@@ -62,7 +62,7 @@ _NS_PER_IO = 10_000  # of a page: to compress or encrypt it, to write it and the
 # forked 200 and 1,000 processes, started 2,000 threads and unmapped 30,000 pages, and 7 to 18% for a shell that started
 # 100 commands (Linux 6.18 in a virtual machine).
 _FREEING_SHARE = 0.25
-_MAX_FREEING_SHARE = 0.1  # of the repetition: 7% if it only unmapped pages
+_MAX_FREEING_SHARE = 0.1  # of the repetition: 7% was measured for a command that only unmapped pages
 _MAX_FREEING_SHARE_OF_THREADS = 0.02  # ksoftirqd has other work too
 _WRITERS = regex(
     r"kworker/.*(?:flush-|writeback|kblockd|ext4|xfs|btrfs|kcryptd|dm-|loop)\S*|jbd2/.*|xfsaild/.*|btrfs-.*"

@@ -20,7 +20,7 @@ from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import printable
 
-_CLOCKS_NS = 1_000_000  # after a larger step, a time of day has no place on CLOCK_MONOTONIC
+_CLOCKS_NS = 1_000_000  # after a larger step, a time of day cannot be converted to CLOCK_MONOTONIC
 _CLOCKS_DRIFT_NS = 10_000_000  # clocks are slewed by at most 0.5 ms per second
 _NO_DATE = "the file does not contain its end (metadata: date)"
 _NO_LENGTH = "the file does not contain its duration (metadata: duration)"
@@ -91,7 +91,7 @@ def _mark(
 
 
 def _judge_placement(marked: MarkedRun, placement: Placement, length_ns: int) -> MarkedRun:
-    """Return the run judged by the placement in the whole repetition: it is unknown when a thread moved."""
+    """Return the run judged by the placement in the whole repetition, because the time of a move is unknown."""
     unknown = _unknown_moves_reason(placement, length_ns)
     if unknown is None:
         return marked

@@ -75,7 +75,7 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: Ow
     foreign, own = own_work.split(reasons_of(sightings, repetition))
     own_ns, named_ns = _sum(own), _sum(foreign) + _sum(own)
     reasons = above_allowance(foreign, allowed_ns)
-    if _sum(foreign) - known_foreign_ns > allowed_ns:  # on which CPU is not known
+    if _sum(foreign) - known_foreign_ns > allowed_ns:  # the CPU of the added time is unknown
         reasons = reasons or foreign
     unseen_ns = certain_ns + missing_ns - named_ns
     if unseen_ns > allowed_ns:
@@ -145,7 +145,7 @@ def _sightings(repetition: Repetition) -> list[Sighting]:
 
 
 def _min_foreign_ns(repetition: Repetition) -> int:
-    """Return a lower bound of foreign time by the books: less their error, and less time just before and after."""
+    """Return a lower bound of foreign time: by the books, less their error and the time just before and after."""
     books = repetition.books
     return max((books.foreign_ns or 0) - books.doubt_ns - _slack_ns(repetition), 0)
 

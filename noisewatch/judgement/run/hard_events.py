@@ -24,7 +24,7 @@ from noisewatch.text import clean
 from noisewatch.units import describe_ns
 
 _SWAPS = {"pswpin": "pages were read back from swap", "pswpout": "pages went to swap"}  # of /proc/vmstat
-_HELD_UP_NS = 100_000_000  # distinguishable from ticks missed anyway: 20 ms in seconds on this kernel
+_HELD_UP_NS = 100_000_000  # clearly longer than the ticks that are missed without a pause, 20 ms in some seconds
 _LATE_END_NS = 200_000  # a wakeup takes some 50 µs on an idle CPU; each repetition includes one
 _STOOD_STILL = "the whole machine was paused by its hypervisor or firmware"
 _HELD_UP = "noisewatch was not scheduled for {}{}: cannot tell whether the machine was paused"

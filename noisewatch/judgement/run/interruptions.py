@@ -1,4 +1,4 @@
-"""Interrupts and softirqs on the target CPUs within a repetition: the command's own separate from all others."""
+"""Interrupts and softirqs on the target CPUs within a repetition: those that the command caused, and all others."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _STOOD_STILL = {"interrupts": unchanged_reason(INTERRUPTS), "softirqs": unchange
 class MetInterruption(Struct, frozen=True):
     """Interruptions of one name on one CPU within a repetition.
 
-    `own`: the largest number that the command may have caused: all, none, or the budget of that kind. `frees`: the
-    limit is not their number but their time, which freeing the command's memory can take.
+    `own`: the largest number that the command may have caused: all, none, or the budget of that kind. `frees`: they
+    may free the command's memory, so the command's part is limited by time, not by number.
     """
 
     kind: Kind

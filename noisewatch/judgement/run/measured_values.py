@@ -1,4 +1,4 @@
-"""Judges values that a benchmark measured itself, by how much the measuring thread was disturbed."""
+"""Judge values that a benchmark measured itself by how much the measuring thread was disturbed."""
 
 from __future__ import annotations
 

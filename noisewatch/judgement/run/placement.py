@@ -29,7 +29,7 @@ def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunRea
     """Return the reasons by placement: moves and debuggers of threads, and separately threads that shared a CPU.
 
     Moves are those to another memory node or kind of core. The command's own threads on one CPU are not noise of the
-    machine, and repeating it helps little.
+    machine, and repeating the command helps little.
     """
     moved: list[RunReason] = []
     for thread in weighty_threads(placement):

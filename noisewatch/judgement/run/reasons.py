@@ -172,7 +172,7 @@ def _when(reason: RunReason, length_ns: int | None) -> str:
 
 
 def describe_reasons(verdict: RepetitionVerdict, most: int = MOST_NAMED) -> str:
-    """Return the first of the verdict's reasons, or why it is unknown."""
+    """Return the first `most` reasons of the verdict, or why the verdict is unknown."""
     if verdict.outcome == RunOutcome.UNKNOWN:
         return "; ".join(verdict.unknowns)
     texts = [describe_reason(reason) for reason in verdict.reasons[:most]]
