@@ -85,7 +85,7 @@ class Calibrated(Struct, frozen=True):
 
     @property
     def doubt(self) -> str | None:
-        """The reason why a benchmark would meet other noise than the calibration did, or None."""
+        """The reason why the calibration may not represent the noise of a benchmark, or None."""
         samples = self.calibration.samples
         if samples.is_realtime:
             return "measured with real-time priority, which preempts tasks that would share the CPU with a benchmark"
@@ -128,7 +128,7 @@ class Calibrated(Struct, frozen=True):
 def full_buffer_words(figures: CpuFigures) -> str:
     """Return why gaps of the CPU did not fit into the buffer, and what helps.
 
-    The buffer has room for a number of gaps per second, but in a long calibration only for a fixed number.
+    The size of the buffer is proportional to the length of the calibration, up to a maximum.
     """
     from noisewatch.machine.spinning.calibration.buffer import GAPS_PER_S  # few calibrations fill their buffer
 
@@ -270,7 +270,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def running(self) -> CpuSet:
-        """The CPUs that are listed as online, or that have a row in /proc/stat as only online CPUs do."""
+        """The CPUs that are listed as online, or have a row in /proc/stat, which contains only online CPUs."""
         return self.online | frozenset(self.snapshot.cpu_time or ())
 
     @cached_property
@@ -312,17 +312,20 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def program_names(self) -> frozenset[str]:
-        """The names of all programs, truncated as the kernel does."""
+        """The names of all programs, truncated to 15 characters as in the kernel."""
         return frozenset([task.name[:KERNEL_NAME_LENGTH] for task in self.programs])
 
     @property
     def housekeeping(self) -> CpuSet:
-        """The online CPUs to which other work can be moved: no targets and, if others remain, no siblings of them."""
+        """The online CPUs to which other work can be moved: no target CPUs and, if possible, no siblings of them."""
         others = self.online - self.target
         return others - self.siblings or others
 
     def unread_reason(self, *paths: str) -> str:
-        """Return why the first unread path could not be read, else a path below one, else a folder above one."""
+        """Return why the first unread path could not be read.
+
+        If none of the paths is unread, the reason is from an unread path below one of them, else from a folder above.
+        """
         reasons = self.snapshot.reason_by_path
         exact = next((path for path in paths if path in reasons), None)
         known = exact or _first_below(paths, self._unread_paths) or _first_above(paths, reasons)

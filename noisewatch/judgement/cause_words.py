@@ -248,7 +248,7 @@ def short_title(cause: Cause, case: Case) -> Title:
 
 
 def is_of_floor(cause: Cause) -> bool:
-    """Return whether the cause's first finding is the noise floor's."""
+    """Return whether the cause's first finding is the answer of the noise floor's check."""
     return cause.findings[0].check.id == FLOOR_CHECK
 
 
@@ -261,7 +261,7 @@ def chance_of(case: Case) -> str | None:
 
 
 def other_culprits_of(cause: Cause, case: Case) -> list[str]:
-    """Return the other culprits (the title names the first) with their cost; for the noise floor, its reason."""
+    """Return the culprits after the first, which the title names, with their costs; for the noise floor, its cause."""
     if is_of_floor(cause):
         reason = cause.findings[0].answer.said.partition(BECAUSE)[2].partition(";")[0]
         return [printable(reason)] if reason else []
@@ -408,7 +408,7 @@ def _stable_reason(verdict: Verdict) -> str:
 
 
 def shorten(text: str, room: int) -> str:
-    """Return the text; if it does not fit, without its trailing parenthesis, or cut after a word with `…`."""
+    """Return the text in at most `room` columns: without its trailing parenthesis, or cut after a word with `…`."""
     if len(text) > room and text.endswith(")"):
         text = text.rpartition(" (")[0]
     if len(text) <= room:

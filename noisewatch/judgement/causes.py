@@ -74,7 +74,7 @@ class _Group(Struct):
 
     findings: list[Finding]
     fixes: list[Fix]
-    culprits: set[Hashable]  # of the first finding
+    culprits: set[Hashable]  # the keys of the culprits by which the findings are grouped
 
     @property
     def fix(self) -> Fix | None:
@@ -233,8 +233,8 @@ def _shares_culprit(left: _Group, right: _Group) -> bool:
 def _grouping_keys(finding: Finding, case: Case) -> set[Hashable]:
     """Return the keys of the culprits by which a finding is grouped; empty if its culprits do not explain it.
 
-    They are the culprits that its fix covers, the costliest one, and the interrupts that cause the costliest. A
-    culprit that matters less could join two unrelated causes.
+    Findings are grouped by the culprits that their fix covers, by their costliest culprit, and by the interrupts that
+    cause the costliest. A culprit that matters less could join two unrelated causes.
     """
     culprits, fix = culprits_of(finding, case), finding.answer.fix
     if fix is None and not explain(culprits, finding):
@@ -399,7 +399,8 @@ def is_caused_by_irqs(softirq: Disturbance, culprits: Iterable[Disturbance], cas
 def explain(culprits: Iterable[Disturbance], finding: Finding) -> bool:
     """Return whether the measured value would be within the limit without these culprits.
 
-    Also True if the answer has no numeric limit, or if no culprit has an amount in its unit.
+    Also True if the answer has no upper limit, if no culprit's amount is known in the limit's unit, or if the amount of
+    a quota is unknown.
     """
     answer = finding.answer
     if answer.limit is None or answer.limit_role != LIMIT or not isinstance(answer.measured, int | float):

@@ -33,12 +33,12 @@ class Check(Struct, frozen=True):
     sources: tuple[str, ...]
     limits: tuple[Limit, ...] = ()
     asks_rates: bool = False  # whether it needs a sample, not only settings
-    reads_counters: bool = False  # whether it also reads threads, counters or times, if there are any
+    reads_counters: bool = False  # whether it reads threads, counters or times, which may change at any moment
     sees_load: bool = False  # whether the interval of a calibration suffices as a sample
     runs_unsampled: bool = False  # whether it is evaluated even without a sample, because settings may suffice
     covers_calibration: bool = False  # whether it passes only if the calibration was observed too
     asks_calibration: bool = False  # whether it needs the microbenchmark
-    answered_by: str | None = None  # the check that measures the effect of the settings that this one reads
+    answered_by: str | None = None  # id of the check that measures the effect of these settings
     severity_in: Mapping[str, Severity] = {}  # by profile, if it differs
     not_asked_in: Mapping[str, str] = {}  # reasons by profile under which it does not apply
     is_hidden_from_guests: bool = False  # whether it is unknown in a virtual machine or a container

@@ -83,7 +83,7 @@ def unnamed_culprits(finding: Finding, text: str) -> tuple[Disturbance, ...]:
 
 
 def _is_named(culprit: Disturbance, text: str) -> bool:
-    """Return whether the text names the culprit and its CPU: unattributed time has the same name on each."""
+    """Return whether the text names the culprit and its CPU: unattributed time has the same name on all CPUs."""
     label = f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
     return label in text and re.search(rf"\bCPU {culprit.cpu}\b", text) is not None
 
@@ -96,7 +96,7 @@ def remark_on_commands(verdict: Verdict) -> str | None:
 
 
 def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
-    """Return the fix's commands as (label, command) pairs: now, undo, for good, and forget (which reverts for good)."""
+    """Return the fix's commands as (label, command) pairs: now, undo, for good, and forget (undoes `for good`)."""
     if fix is None:
         return []
     named = ((NOW, fix.now), (UNDO, fix.undo), (FOR_GOOD, fix.persist), ("forget", fix.undo_persist))

@@ -53,7 +53,7 @@ class FleetHost(Struct, frozen=True, kw_only=True):
 
 
 class _Judged(NamedTuple):
-    """The standing of a report, the host's outcome, and the reason if it is not the reported outcome."""
+    """The standing of a report, the outcome of its host, and the reason if the report has another outcome."""
 
     standing: Standing
     outcome: Outcome
@@ -63,8 +63,8 @@ class _Judged(NamedTuple):
 class Fleet(Struct, frozen=True, kw_only=True):
     """All hosts, the worst first. `unexpected` are hosts that reported without being expected.
 
-    `perhaps_two` are host names that two machines may share: a stable report has replaced one that was not stable from
-    another folder, and nothing shows that both are from the same machine.
+    `perhaps_two` are host names that two machines may share: a stable report has replaced a report that was not stable
+    and is from another folder, and nothing shows that both are from the same machine.
     """
 
     hosts: tuple[FleetHost, ...]
@@ -193,7 +193,7 @@ def _judge_alone(report: Report, before: Report | None, max_age_s: float | None,
 
 
 def _judge_namesakes(judged: Sequence[tuple[Report, _Judged]]) -> _Judged:
-    """Judge several machines with one name by the worst; `judged` has each one's newest report, the newest first."""
+    """Judge several machines with one name by the worst; `judged` has the newest report of every machine."""
     worst_first = sorted(judged, key=lambda pair: rank_of(pair[1].outcome))
     facts = _distinguishing_facts([report for report, _ in judged])
     texts = [_describe(report, own.standing) for report, own in worst_first]

@@ -183,7 +183,7 @@ def _softirq(culprit: Culprit, case: Case) -> Remedy:
 
 def _ipi(culprit: Culprit, case: Case) -> Remedy:
     if culprit.pid is None:
-        return Remedy("Other CPUs call this one: a trace shows the callers and why (Linux 6.4 or later).")
+        return Remedy("Other CPUs call this one: a trace shows the callers and their reasons (Linux 6.4 or later).")
     advice = "Keep all threads of the calling process on the housekeeping CPUs: it calls the CPUs that it has run on."
     return Remedy(advice, keep_away(case, culprit.pid))
 

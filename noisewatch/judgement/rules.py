@@ -42,7 +42,7 @@ class Rules(Struct, frozen=True):
     value_by_limit: Mapping[tuple[str, str], float] = {}  # by check id and limit key
     expected_s: float | None = None  # the expected length of the benchmark
     configured_by: str | None = None  # the configuration file
-    required: frozenset[str] = frozenset()  # ids of checks that are evaluated and block whatever the other rules
+    required: frozenset[str] = frozenset()  # ids of checks that are always evaluated and blocking
     wanted: WantedMachine | None = None  # the requested machine
     budget: Budget = Budget()  # the acceptable noise
 

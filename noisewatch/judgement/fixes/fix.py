@@ -98,7 +98,7 @@ def write_for_good(*writes: Write, about: str = "") -> Fix:
 
 
 def merge_arguments(wanted: Iterable[str | None]) -> str:
-    """Return all kernel arguments in one line, with the values of arguments of one name joined."""
+    """Return all kernel arguments in one line, with the values of arguments of the same name joined."""
     parts_by_name: dict[str, dict[str, None]] = {}
     for argument in (word for line in wanted if line for word in line.split()):
         name, sign, value = argument.partition("=")

@@ -124,7 +124,7 @@ def _length_of_progression(ordered: Sequence[int], start: int) -> int:
 
 
 def glob_of(product: Product) -> str:
-    """Return the product as one glob with braces for systemd-tmpfiles, which matches no other CPUs."""
+    """Return the product as one glob for systemd-tmpfiles, with braces so that it matches no other paths."""
     return "/".join(_word_glob(alternatives) for alternatives in product)
 
 

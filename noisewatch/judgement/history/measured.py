@@ -34,7 +34,7 @@ def entry_of(calibrated: Calibrated, snapshot: Snapshot, at_s: float, boot: str 
 
 
 def _cvs_of(calibrated: Calibrated) -> Cvs:
-    """Return the predicted CVs by kind of work, without empty ones."""
+    """Return the predicted CVs by kind of work, without kinds that have none."""
     by_work = calibrated.floors_by_work
     cvs_by_work = {work: _cv_by_length(by_work[work].floors) for work in Work if work in by_work}
     return {work: cvs for work, cvs in cvs_by_work.items() if cvs}

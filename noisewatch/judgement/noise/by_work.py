@@ -25,7 +25,7 @@ class FloorsByWork(Struct, frozen=True):
     """The worst floors over all CPUs at the budget's length: for interruptions alone, and for each kind of work.
 
     `cpus_above` are the CPUs on which a floor exceeds the budget, by kind. `too_little_on` are the CPUs on which too
-    little of a kind was measured; a kind without any measurement has no floor.
+    little of a kind was measured, by kind. A kind without any measurement has no floor.
     """
 
     alone: NoiseFloor | None

@@ -102,7 +102,7 @@ def _unusable_floor_reason(floor: NoiseFloor | None) -> str | None:
 def _doubt(calibrated: Calibrated) -> str | None:
     """Return why the calibration proves nothing, or None.
 
-    If the user's workload was calibrated, its own results are not in doubt because of that.
+    A calibrated workload is not in doubt here, although it is not the machine: the results are about the workload.
     """
     incomplete = incomplete_reason(calibrated)
     has_workload = calibrated.calibration.samples.command and not calibrated.calibration.samples.is_realtime

@@ -21,15 +21,15 @@ _FREEDOM = 4
 _MEASURED_OF_EXPECTED = 0.87  # the median over the held-out conditions of tests/truth
 _MIN_DEVIATION = 0.05
 _MIN_CV = 1e-4  # smaller CVs count as this value
-WEIGHT = 5  # changes on this host that together weigh as much as the usual drift
+WEIGHT = 5  # number of changes on this host that weigh as much as the usual drift
 ENDS = 1.645  # standard deviations; nine of ten values lie within them
 
 
 class _Usual(NamedTuple):
     """The standard deviation of log(measured CV / expected CV), for samples up to this length.
 
-    From tests/truth, on a virtual machine with changing neighbours, where the two halves of a calibration differ by as
-    much. Nine of ten benchmarks lie within intervals that are widened for this deviation.
+    The values are from tests/truth, on a virtual machine with changing neighbours, where even the two halves of one
+    calibration differ by this much. Nine of ten benchmarks lie within intervals that are widened for this deviation.
     """
 
     length_ns: int

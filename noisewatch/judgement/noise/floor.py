@@ -34,7 +34,7 @@ MOST_DRAWS, FEWEST_DRAWS, _DRAWN_SAMPLES = 200, 50, 10_000
 _SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for JIT compilers
 FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # in the calibration; for longer samples the prediction is extrapolated
 _FEWEST_IN_LOOKS, _FEWEST_LOOKS = 0.5, 4  # half a sample of work suffices if it was observed at four or more times
-_FEWEST_PIECES = 2  # units of work in a sample: shorter ones would be interpolated, and look too steady
+_FEWEST_PIECES = 2  # units of work in a sample: shorter samples would be interpolated, and look too steady
 
 
 def floors_by_cpu(
@@ -227,7 +227,10 @@ class WorkFloors:
 
     @cached_property
     def floors(self) -> tuple[NoiseFloor, ...]:
-        """The floors by length: `worst` at the budget's, else those of the CPU with the largest `cv_high` there."""
+        """The floors by length: `worst` at the budget's length, else the floors of one CPU.
+
+        This CPU is the one with the largest `cv_high` at the budget's length.
+        """
         inputs, worst, by_cpu = self._inputs, self.worst, self.at_budget_by_cpu
         if worst is None:
             return ()

@@ -31,7 +31,7 @@ class Period(NamedTuple):
 
 
 def period_of(cpus: Sequence[CpuFigures], work: Work) -> Period | None:
-    """Return the mean lost share and the geometric mean of the speeds; None if a CPU did not look for gaps."""
+    """Return the mean lost share and the geometric mean of the speeds; None if gaps were not measured on a CPU."""
     lost = [figures.stolen_share for figures in cpus if figures.stolen_share is not None]
     if not lost or len(lost) < len(cpus):
         return None

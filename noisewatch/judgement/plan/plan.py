@@ -133,7 +133,7 @@ def _judge_housekeeping(proposal: Proposal) -> Answer:
         sharing = boot_core.cpus & proposal.run
         return graded.fails(f"{name_cpus(sharing)} shares a core with CPU 0", cpus=sharing)
     if any(not core.has_siblings for core in proposal.cores):
-        return graded.unknown("cannot tell which CPUs share a core with them")
+        return graded.unknown("cannot tell which CPUs share a core with the target CPUs")
     cores = cores_of(case, left)
     boot = ", CPU 0 among them" if BOOT_CPU in left and len(left) > 1 else ""
     text = f"{name_cpus(left)} ({describe_count(len(cores), 'core')}) for all other work{boot}"
@@ -432,8 +432,8 @@ def _notes(plan: Plan) -> list[str]:
             "--spread, taskset, OMP_PLACES)."
         )
     notes.append(
-        "Use real-time priority (chrt) only if other tasks cannot be kept away: the kernel stops such tasks for 50 ms "
-        "in each second, unless kernel.sched_rt_runtime_us is -1."
+        "Use real-time priority (chrt) only if other tasks cannot be kept away: the kernel stops real-time tasks for "
+        "50 ms in each second, unless kernel.sched_rt_runtime_us is -1."
     )
     return notes
 

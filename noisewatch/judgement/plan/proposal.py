@@ -1,4 +1,4 @@
-"""Target CPUs that are proposed, or given by the user, with all inputs, such as kernel-managed interrupts by CPU."""
+"""Target CPUs that are proposed, or given by the user, and what decides: devices, memory nodes, fixed interrupts."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Proposal(Struct, frozen=True):
         return frozenset(node for _, node in nearest[:1])
 
     def unread_reason(self, *paths: str) -> str:
-        """Return why the first unread path could not be read, else a path below one, else a folder above one."""
+        """Return why a path could not be read, by the reasons of the plan's readings; see `Case.unread_reason`."""
         snapshot = replace(self.case.snapshot, reason_by_path=self.readings.reason_by_path)
         return replace(self.case, snapshot=snapshot).unread_reason(*paths)
 
@@ -146,7 +146,7 @@ def _too_few_cores_reason(
 
 
 def near_device(case: Case, readings: PlacementReadings) -> CpuSet | None:
-    """Return the CPUs near the requested device, or None without one or if unknown."""
+    """Return the CPUs near the requested device, or None if no device was requested or they are unknown."""
     device = readings.device
     if device is None or device.node is None:
         return None
