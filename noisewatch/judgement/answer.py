@@ -82,11 +82,11 @@ class Answer(Struct, frozen=True):
     limit: float | None = None
     unit: str | None = None
     cpus: CpuSet = frozenset()
-    reason: str | None = None  # why it is unknown or not applicable, or why a warning may be a failure
+    reason: str | None = None  # why the answer is unknown or not applicable, or why a warning may be a failure
     evidence: Mapping[str, Any] = {}
     culprits: tuple[Disturbance, ...] = ()
     fix: Fix | None = None
-    severity: Severity | None = None  # if it differs from the check's
+    severity: Severity | None = None  # the severity, if it differs from the check's
     is_fault: bool = False  # noisewatch itself failed, which counts under every profile
     items: tuple[str, ...] = ()  # the details that `said` summarizes, one line each
     limit_role: str = LIMIT  # what `limit` is: LIMIT, MINIMUM, LOOKED_BACK or LOOKED_AHEAD
@@ -179,7 +179,7 @@ def not_applicable(reason: str) -> Answer:
     return Answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)
 
 
-_VERBS = {"passes": "warns", "fails": "fails"}  # what a limit with this key does; keys may have a prefix
+_VERBS = {"passes": "warns", "fails": "fails"}  # by the last word of a limit's key: the effect of exceeding it
 _OUTCOME_IN_NAME = regex(r" (?:that (?:pass|fail)(?:es|s)?|without a warning|below which it fails)\b")
 _PARTS = {0.5: "half", 0.2: "a fifth"}
 

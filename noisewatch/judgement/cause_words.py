@@ -42,7 +42,7 @@ from noisewatch.program import as_root
 from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_rate, describe_value, share_text
 
-_LONGEST_LINE = 200  # columns of commands on one line
+_LONGEST_LINE = 200  # the most columns of commands on one line
 _LONGEST_TITLE = 150
 _LONG_LIST = 40
 _MAX_CULPRITS = 6
@@ -160,7 +160,7 @@ def _open_questions(cause: Cause) -> Iterator[str]:
         yield from map(_check_ids, findings_by_reason.values())
         return
     absent = {reason: findings for reason, findings in findings_by_reason.items() if reason.endswith(_ABSENT)}
-    absent = absent if len(absent) > 1 else {}  # one text for all of them
+    absent = absent if len(absent) > 1 else {}  # several missing files share one text
     for reason, findings in findings_by_reason.items():
         if reason not in absent:
             yield f"{_check_ids(findings)} ({reason})"

@@ -55,7 +55,7 @@ class Cause(Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     settles: tuple[Finding, ...] = ()
     fix: Fix | None = None
-    advice: str | None = None  # only if no command is known
+    advice: str | None = None  # what to try if no command is known
     target: CpuSet | None = None  # the proposed target CPUs
     is_about_target: bool = False  # whether other target CPUs would help, even if none can be proposed
     way: Way | None = None  # set for open questions only

@@ -32,18 +32,18 @@ class Check(Struct, frozen=True):
     remedy: str
     sources: tuple[str, ...]
     limits: tuple[Limit, ...] = ()
-    asks_rates: bool = False  # whether it needs a sample, not only settings
-    reads_counters: bool = False  # whether it reads threads, counters or times, which may change at any moment
+    asks_rates: bool = False  # whether the check needs a sample, not only settings
+    reads_counters: bool = False  # whether the check reads threads, counters or times, which may change at any moment
     sees_load: bool = False  # whether the interval of a calibration suffices as a sample
-    runs_unsampled: bool = False  # whether it is evaluated even without a sample, because settings may suffice
-    covers_calibration: bool = False  # whether it passes only if the calibration was observed too
-    asks_calibration: bool = False  # whether it needs the microbenchmark
+    runs_unsampled: bool = False  # whether the check is evaluated even without a sample, because settings may suffice
+    covers_calibration: bool = False  # whether the check passes only if the calibration was observed too
+    asks_calibration: bool = False  # whether the check needs the microbenchmark
     answered_by: str | None = None  # id of the check that measures the effect of these settings
-    severity_in: Mapping[str, Severity] = {}  # by profile, if it differs
-    not_asked_in: Mapping[str, str] = {}  # reasons by profile under which it does not apply
-    is_hidden_from_guests: bool = False  # whether it is unknown in a virtual machine or a container
-    ground: Ground | None = None  # the reason why it can block; None if it never does
-    asks_starter: bool = False  # whether it is about properties that a process inherits from its parent
+    severity_in: Mapping[str, Severity] = {}  # severities by profile, where they differ
+    not_asked_in: Mapping[str, str] = {}  # reasons why the check does not apply, by profile
+    is_hidden_from_guests: bool = False  # whether the check is unknown in a virtual machine or a container
+    ground: Ground | None = None  # the reason why the check can block; None if it never does
+    asks_starter: bool = False  # whether the check is about properties that a process inherits from its parent
 
     @property
     def is_moving(self) -> bool:

@@ -116,7 +116,7 @@ class OnlyOnOneSide(Struct, frozen=True):
     facts: tuple[str, ...]
     checks: tuple[str, ...]  # usually because the other version of noisewatch lacks them
     figures: tuple[str, ...]
-    parts: tuple[str, ...]  # "facts", "checks" or "figures" if the other side has none, or figures of a condition
+    parts: tuple[str, ...]  # "facts", "checks" or "figures" that the other side lacks entirely or under a condition
 
 
 class SideComparison(Struct, frozen=True, kw_only=True):
@@ -129,10 +129,10 @@ class SideComparison(Struct, frozen=True, kw_only=True):
     figures: tuple[ComparedFigure, ...]
     only_before: OnlyOnOneSide
     only_after: OnlyOnOneSide
-    unknown_on_both: tuple[str, ...]  # blocking checks, and figures
+    unknown_on_both: tuple[str, ...]  # blocking checks and figures that are unknown on both sides
     undecided: tuple[str, ...]  # blocking checks and figures that a side lacks
     decided: int  # number of blocking checks that both sides answered
-    significance: float  # of each figure's test
+    significance: float  # the significance of each figure's test
     by_cpu: int  # number of figures that were also compared CPU by CPU
     remarks: tuple[str, ...]
 

@@ -300,7 +300,7 @@ class Report(Struct, frozen=True, kw_only=True):
     reason: Reason | None = None
     open_checks: tuple[str, ...] = ()  # checks that fail or are unknown, and decide the verdict
     floor: Floor | None = None
-    chance: float | None = None  # of staying within the budget (0 to 1); older reports lack it
+    chance: float | None = None  # the chance of staying within the budget (0 to 1); older reports lack it
     facts: FactsByName
     figures: Mapping[Figure, float]  # means of the target CPUs
     slowest: Mapping[Figure, SlowestCpu] = {}

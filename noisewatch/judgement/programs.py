@@ -124,7 +124,8 @@ def other_noisewatches(case: Case) -> Mapping[int, int]:
     for task in case.programs:
         is_noisewatch = task.name == _OURS or task.name.startswith(f"{_OURS}-")
         if is_noisewatch and task.pid not in started_us and task.pid not in others:
-            others |= dict.fromkeys(descendants_in(parents, [task.pid]), task.pid)  # replaces a nested noisewatch
+            # This replaces the entries of a nested noisewatch.
+            others |= dict.fromkeys(descendants_in(parents, [task.pid]), task.pid)
     return others
 
 

@@ -125,7 +125,7 @@ def _kernel_thread(culprit: Culprit, case: Case) -> Remedy:
     if _CALLBACKS_THREAD.match(culprit.name):
         return _callbacks(case)
     of_irq = _IRQ_THREAD.match(culprit.name)
-    if of_irq:  # it runs where its interrupt arrives
+    if of_irq:  # the thread runs where its interrupt arrives
         return _irq(int(of_irq[1]), case)
     if culprit.name.startswith("kworker/u"):
         fix = confine_work(case, case.snapshot.settings.kernel.workqueues)

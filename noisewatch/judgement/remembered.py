@@ -27,7 +27,7 @@ _OF_SNAPSHOT = (
 STILL = (  # attributes of the case; unchanged settings are mostly the same objects, so the comparison is cheap
     *_OF_CASE,
     *(f"snapshot.{name}" for name in _OF_SNAPSHOT),
-    *(f"snapshot.settings.{name}" for name in Settings.__struct_fields__),  # including the time of reading
+    *(f"snapshot.settings.{name}" for name in Settings.__struct_fields__),  # the settings include the time of reading
 )
 _still_values = attrgetter(*STILL)
 

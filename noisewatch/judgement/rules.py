@@ -34,7 +34,7 @@ class Rules(Struct, frozen=True):
     """The rules for a verdict. `selected` and `ignored` contain check ids and areas."""
 
     profile: str = MICRO
-    is_profile_given: bool = True  # if not, the kind of machine determines the profile
+    is_profile_given: bool = True  # if False, the kind of machine determines the profile
     profile_reason: str | None = None  # the kind of machine, if it determined the profile
     selected: frozenset[str] = frozenset()  # empty: all checks
     ignored: frozenset[str] = frozenset()

@@ -291,7 +291,7 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     ]
 
 
-_IN_SAMPLES = (Ground.EFFECT, Ground.RISK)  # visible in samples, unlike a wrong clock rate or memory errors
+_IN_SAMPLES = (Ground.EFFECT, Ground.RISK)  # effects on samples, unlike a wrong clock rate or memory errors
 
 
 def _excuse_guest(finding: Finding) -> Finding:
@@ -302,7 +302,8 @@ def _excuse_guest(finding: Finding) -> Finding:
     if not finding.is_unknown_to_guests or finding.is_blocking_unknown:
         return finding
     by = f", but {finding.answered_by} has measured its effect" if finding.answered_by else ""
-    evidence = {**finding.answer.evidence, "unknown_because": finding.answer.reason}  # so all findings share one text
+    # The reason is kept as evidence, so that all these findings have the same text.
+    evidence = {**finding.answer.evidence, "unknown_because": finding.answer.reason}
     answer = replace(not_applicable(f"unknown to this guest{by}"), evidence=evidence)
     return replace(finding, answer=answer, answered_by=None)
 

@@ -11,7 +11,7 @@ from itertools import takewhile
 from noisewatch.patterns import regex
 
 _NO_PLACE = -1  # the differing place of a group that has only one command
-_MIN_PROGRESSION = 3  # numbers that are worth a `seq`
+_MIN_PROGRESSION = 3  # the fewest numbers that are worth a `seq`
 _DIGITS = tuple("0123456789")
 _PIECE = regex(r"([0-9]+|(?<=_)[a-z]+(?=_))")  # a number, or letters between underscores
 NUMBER = regex(r"0|[1-9][0-9]*")

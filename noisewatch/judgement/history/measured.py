@@ -49,7 +49,7 @@ def _default_floors(calibrated: Calibrated) -> Sequence[NoiseFloor]:
     """Return the floors under the default budget, whatever the user's is, so that entries are comparable."""
     own, default = calibrated.budget, Budget()
     if (own.work, own.at_ns, own.samples) == (default.work, default.at_ns, default.samples):
-        return calibrated.floors  # computing them again is slow
+        return calibrated.floors  # computing the floors again is slow
     return worst_floors(floors_by_cpu([calibrated.calibration.samples], default, calibrated.drift))
 
 

@@ -37,7 +37,7 @@ class Comparison(Struct, frozen=True):
     difference: Difference
     ratio: float | None
     are_floors_apart: bool | None
-    longest_ratio: float | None  # of the longest gaps, second by first; None without gaps
+    longest_ratio: float | None  # the second side's longest gap divided by the first's; None without gaps
 
 
 def part_of(calibrated: Calibrated, cpus: CpuSet) -> Calibrated:

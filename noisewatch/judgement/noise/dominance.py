@@ -33,7 +33,7 @@ THROUGHPUT = NoisePart("throughput", "a sibling or a neighbour that takes throug
 _OF_MEMORY = (Work.CACHE, Work.MEMORY)
 _HALF = 0.5
 _TWOFOLD, _FOURFOLD = 2, 4
-_MIN_QUOTA = 0.001  # of the time; a thousandth in one piece dominates the variation of samples of any length
+_MIN_QUOTA = 0.001  # share of the time; a thousandth in one piece dominates the variation of samples of any length
 _MIN_CLOCK = 0.005  # variation of a chain of multiplications at a constant clock
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from noisewatch.model.history.entries import Cvs
 
 _FREEDOM = 4
-_MEASURED_OF_EXPECTED = 0.87  # the median over the held-out conditions of tests/truth
+_MEASURED_OF_EXPECTED = 0.87  # median ratio of measured to expected CV, over the held-out conditions of tests/truth
 _MIN_DEVIATION = 0.05
 _MIN_CV = 1e-4  # smaller CVs count as this value
 WEIGHT = 5  # number of changes on this host that weigh as much as the usual drift

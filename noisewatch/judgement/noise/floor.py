@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 MOST_DRAWS, FEWEST_DRAWS, _DRAWN_SAMPLES = 200, 50, 10_000
-_SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for JIT compilers
-FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # in the calibration; for longer samples the prediction is extrapolated
+_SAMPLES_PER_PROCESS = 5  # pyperf takes 3 samples per process, and 10 in its mode for JIT compilers
+FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # fewest that the calibration must contain; longer samples are extrapolated
 _FEWEST_IN_LOOKS, _FEWEST_LOOKS = 0.5, 4  # half a sample of work suffices if it was observed at four or more times
 _FEWEST_PIECES = 2  # units of work in a sample: shorter samples would be interpolated, and look too steady
 

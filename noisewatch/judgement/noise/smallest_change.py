@@ -6,7 +6,7 @@ import math
 
 from noisewatch.model.distributions import detection_factor
 
-MOST_SAMPLES = 10_000  # an upper bound in practice
+MOST_SAMPLES = 10_000  # more samples are not practical
 TEST = "Welch's t-test, two-sided 5%, power 0.8"
 
 

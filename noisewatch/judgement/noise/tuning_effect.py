@@ -16,8 +16,8 @@ from noisewatch.model.distributions import SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, RunPair, difference_of
 from noisewatch.model.run.series import Bounds
 
-_INTERVALS = 2  # of a candidate: noise and speed
-_MOST_LOST = 0.999  # of a period, so that some time remains to divide by
+_INTERVALS = 2  # intervals of one candidate: noise and speed
+_MOST_LOST = 0.999  # largest lost share of a period, so that some time remains to divide by
 
 
 class Period(NamedTuple):

@@ -464,7 +464,7 @@ class Steps(Struct, frozen=True):
 
     all: tuple[Step, ...]
     unknown: Mapping[str, str]
-    left_out: Mapping[str, str]  # reasons of steps that this kernel cannot do or that have no command, by check
+    left_out: Mapping[str, str]  # by check: why this kernel cannot do a step, or why it has no command
 
     @property
     def now(self) -> Sequence[Step]:

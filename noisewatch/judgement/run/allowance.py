@@ -56,8 +56,8 @@ def allowance_for(length_ns: int, floors: Sequence[NoiseFloor] = ()) -> Allowanc
     return Allowance(max(LOSES_TOO_MUCH, min(limit, added)), True)
 
 
-_BLOCKS_PER_IO = 8  # of 512 bytes: usually at least a page goes to disk
-_NS_PER_IO = 10_000  # of a page: to compress or encrypt it, to write it and the journal
+_BLOCKS_PER_IO = 8  # blocks of 512 bytes: usually at least a page goes to disk
+_NS_PER_IO = 10_000  # to compress or encrypt a page, and to write it and the journal
 # RCU's callbacks free kernel memory that a command has released. They took 4 to 9% of the system time of commands that
 # forked 200 and 1,000 processes, started 2,000 threads and unmapped 30,000 pages, and 7 to 18% for a shell that started
 # 100 commands (Linux 6.18 in a virtual machine).

@@ -77,7 +77,7 @@ def _mark(
     hooked = run.hooked
     earliest_ns, latest_ns = began_ns - _CLOCKS_DRIFT_NS, ended_ns + _CLOCKS_DRIFT_NS
     if hooked is not None and not earliest_ns <= hooked.began_ns < hooked.ended_ns <= latest_ns:
-        hooked = None  # of another boot, or of another machine
+        hooked = None  # these times are from another boot or another machine
     if hooked is not None:
         began_ns, ended_ns = hooked.began_ns, hooked.ended_ns
     part = part_of(repetition, began_ns, ended_ns)

@@ -22,8 +22,8 @@ from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.repetition import Repetition
 
 _NAME = "a clock below that of the opening calibration"
-LEAST_SHARE = 0.95  # of the calibrated clock: its steps of 100 MHz are 2 to 5%, and a calibration is off by 1%
-_BUSY_SHARE = 0.9  # of the window: an idle CPU's clock is not the command's
+LEAST_SHARE = 0.95  # share of the calibrated clock: its steps of 100 MHz are 2 to 5%, and a calibration is off by 1%
+_BUSY_SHARE = 0.9  # share of the window: an idle CPU's clock is not the command's
 _MOSTLY = 0.5  # share of the repetition that looks with a clock have to cover
 _WHAT = "the clock"
 _OWN = "a command of several threads or processes may lower it by itself"

@@ -37,7 +37,7 @@ _UNSETTLED = (
 _WAS_ELSEWHERE = "the command ran on CPUs other than the target CPUs for {}"
 _MAY_HAVE_LEFT = "the command set its affinity to {}: cannot tell how long it ran on CPUs other than the target CPUs"
 _NO_AFFINITY = "cannot tell whether the command changed its affinity and ran on CPUs other than the target CPUs"
-_LATE_NS = 2 * TICK_NS  # of a CPU: a task that uses it at the end may be counted when it leaves
+_LATE_NS = 2 * TICK_NS  # by CPU: the time of a task that is running at the end may be counted only when it leaves
 _ALL_ALONG = 0.5  # share of the repetition: a thread that probably used more has stayed, if no task left its CPU
 
 
@@ -164,7 +164,7 @@ def _unknown_time_reason(repetition: Repetition, allowed_ns: float, known_ns: in
         return _WAS_ELSEWHERE.format(describe_ns(elsewhere_ns))
     if repetition.allowed is None:
         return _NO_AFFINITY
-    if not repetition.allowed <= repetition.target:  # its time on other CPUs would hide as much foreign time here
+    if not repetition.allowed <= repetition.target:  # time elsewhere would hide as much foreign time here
         return _MAY_HAVE_LEFT.format(name_cpus(repetition.allowed))
     if not books.is_exact:
         return _TOO_COARSE

@@ -68,7 +68,8 @@ def unknown_events_reason(repetition: Repetition) -> str | None:
         return _NO_LOOK
     if None in [_paging(look) for window in repetition.windows for look in (window.before, window.after)]:
         return f"{_SWAPPED}: {VMSTAT} could not be read"
-    if _paging(repetition.windows[0].before) == _paging(repetition.windows[-1].after):  # starting a command advances it
+    # Starting a command advances these counters.
+    if _paging(repetition.windows[0].before) == _paging(repetition.windows[-1].after):
         return f"{_SWAPPED}: {unchanged_reason(VMSTAT)}"
     return next(
         (reason for window in repetition.windows if (reason := _unknown_window_reason(window)) is not None), None

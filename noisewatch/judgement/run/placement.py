@@ -15,11 +15,11 @@ from noisewatch.model.run.placement import Placement, ThreadPlacement
 from noisewatch.program import NAME
 from noisewatch.units import NS_PER_S, describe_share
 
-_COUNTS = 0.01  # of the run time: the place of a thread with less does not matter
-_STACKED_SHARE = 0.1  # of the looks: a thread that wakes another shares its CPU for a moment
+_COUNTS = 0.01  # share of the run time: the place of a thread that ran for less does not matter
+_STACKED_SHARE = 0.1  # share of the looks: a thread that wakes another shares its CPU for a moment
 _STACKED_LOOKS = 2
-_WAITED_SHARE = 0.05  # of the repetition: the shortest wait that the shared CPU must have caused
-_OBSERVED_SHARE = 0.8  # of the CPU time: threads observed for less may have been anywhere
+_WAITED_SHARE = 0.05  # share of the repetition: the shortest wait that the shared CPU must have caused
+_OBSERVED_SHARE = 0.8  # share of the CPU time: threads observed for less may have been anywhere
 _NOT_LOOKED = "its threads were not observed: it was too short"
 _UNCOUNTED = "cannot tell whether its threads moved between two looks: the kernel does not count it (/proc/PID/sched)"
 _MOVED_UNSEEN = "its threads moved more often than observed: where they ran is known for only {} of their CPU time"
@@ -104,8 +104,8 @@ def unknown_placement_reason(placement: Placement) -> str | None:
 _FASTEST = "performance"
 _ELSEWHERE_SHARE = 0.05  # of the memory
 _ELSEWHERE_BYTES = 1 << 20
-_ALONE_SHARE = 0.95  # of the observed time: the part of one thread if the others hardly matter
-_ALONE_SHARE_OF_ALL = 0.8  # of all run time: the same
+_ALONE_SHARE = 0.95  # one thread's share of the observed time if the others hardly matter
+_ALONE_SHARE_OF_ALL = 0.8  # one thread's share of all run time if the others hardly matter
 _MOVES_PER_S = 1.0
 _MIN_MOVES = 3
 _Key = TypeVar("_Key")

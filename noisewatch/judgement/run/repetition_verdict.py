@@ -53,7 +53,7 @@ _HELD = (
 )
 _BLOCKED = "the command waited in the kernel for {}, and {}: a frozen control group or a debugger cannot be ruled out"
 _SERVED = "{}, and for files ({}) for {} at most"
-_SERVED_NS = 1_000_000  # of one request to a file server: 0.1 to 1 ms within a data centre or a host
+_SERVED_NS = 1_000_000  # a request to a file server takes 0.1 to 1 ms within a data centre or a host
 _NO_DISKS = f"disk busy times are unavailable ({DISKSTATS})"
 _WAITED = (
     "the command waited for its CPU for {} longer than other tasks can have used it: a CPU quota of a control group, "
@@ -263,7 +263,7 @@ def unexplained_time_reason(repetition: Repetition, allowance: Allowance) -> str
         return _HELD.format(describe_ns(window.states.held_ns))
     disks_ns = _disks_busy_ns(repetition) if use.did_disk_io or use.major_faults > 0 else 0
     served_ns = window.states.waits * _SERVED_NS if repetition.served is not None else 0
-    explained_ns = _waited_for_disks_ns(repetition) + (disks_ns or 0) + served_ns  # not waits for a debugger
+    explained_ns = _waited_for_disks_ns(repetition) + (disks_ns or 0) + served_ns  # excludes waits for a debugger
     waited_ns = window.states.blocked_ns - window.states.debugged_ns
     unexplained_ns = window.states.debugged_ns + max(waited_ns - explained_ns, 0)
     if unexplained_ns - use.switches * WAKE_NS > allowed_ns:
@@ -272,7 +272,7 @@ def unexplained_time_reason(repetition: Repetition, allowance: Allowance) -> str
         if served_ns:
             waits = _SERVED.format(waits, repetition.served, describe_ns(served_ns))
         return _BLOCKED.format(describe_ns(window.states.blocked_ns), waits)
-    return blind  # in a group of version 2 threads sleep while it is frozen
+    return blind  # in the trace, threads of a frozen cgroup (v2) sleep
 
 
 def _disks_busy_ns(repetition: Repetition) -> int | None:

@@ -21,7 +21,7 @@ from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.patterns import regex
 
 _Key = tuple[ReasonKind, Kind | None, str, int | None]
-_OF_ANOTHER = regex(r"(?:children|ended threads) of ")  # they have the pid of a process that may still run
+_OF_ANOTHER = regex(r"(?:children|ended threads) of ")  # such culprits have the pid of a process that may still run
 
 
 class RunCulprit(Struct, frozen=True, kw_only=True):
@@ -98,9 +98,9 @@ def _culprit(key: _Key, numbered: Sequence[tuple[int, RunReason]]) -> RunCulprit
     )
 
 
-_MAX_MOVED = 4  # processes of one name; the commands are to be read before they are run
+_MAX_MOVED = 4  # most processes in one command, because users should read it before they run it
 _LEFT_RUNNING = "The command has left it running: let the command wait for what it starts, or end it."
-_WORKER = "kworker/"  # the kernel ends and starts them as it needs
+_WORKER = "kworker/"  # kernel workers, which the kernel starts and ends as needed
 _OF_EVENTS: Mapping[ReasonKind, str] = {
     ReasonKind.THROTTLED: "Cool the processor, or set a lower clock that it can sustain.",
     ReasonKind.SWAPPED: "Free memory before the series, or switch swap off.",

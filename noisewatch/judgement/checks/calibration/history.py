@@ -242,12 +242,12 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what if number == 1 else what.replace('entry', 'entries')}"
 
 
-_NOW_S = 0.0  # the time of the new entry is never shown: a move began with an earlier entry
+_NOW_S = 0.0  # placeholder for the time of the new entry, which is never shown
 
 
 def development_until(calibrated: Calibrated, snapshot: Snapshot, past: Past) -> Development | None:
     """Return the development with the calibration as its newest entry, or None if the calibration gives no entry."""
-    from noisewatch.judgement.history.measured import entry_of  # imports all of the noise prediction
+    from noisewatch.judgement.history.measured import entry_of  # this import loads all of the noise prediction
 
     entry = entry_of(calibrated, snapshot, _NOW_S, None)
     return development_of((*past.like(entry), entry)) if entry is not None else None

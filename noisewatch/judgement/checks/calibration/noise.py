@@ -188,8 +188,8 @@ _STOLEN_BLOCKS_IN_GUESTS = Limit(
     value=0.05,
     unit="share",
     reason=(
-        "hypervisors were measured to take up to 4% steadily, in all sessions alike; if the machine itself takes "
-        "more than the budget, half of the budget is the limit in a virtual machine too"
+        "hypervisors were measured to take up to 4% steadily, equally in all sessions; if the machine itself takes "
+        "more than the budget, the limit `blocks` applies instead"
     ),
     of_budget=BLOCKS_AT,
 )

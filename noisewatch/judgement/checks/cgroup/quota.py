@@ -388,7 +388,7 @@ def lift(folder: str | None, limit_text: str | None) -> Fix | None:
     """Return the fix that removes the group's CPU quota, or None if the folder or the limit is unknown."""
     if folder is None or limit_text is None:
         return None
-    is_version_2 = " " in limit_text  # includes the period; version 1 has the period in another file
+    is_version_2 = " " in limit_text  # the text of v2 includes the period; v1 has another file for the period
     name, unlimited = ("cpu.max", "max") if is_version_2 else ("cpu.cfs_quota_us", "-1")
     return Fix(
         (write(f"{folder}/{name}", unlimited, limit_text),),

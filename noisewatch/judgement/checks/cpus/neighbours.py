@@ -47,7 +47,7 @@ _SIBLING_BUSY = Limit(
     reason=(
         "a thread on the sibling slows the target by a third or more while it runs: even 5% of the time changes results"
     ),
-    of_budget=1.25,  # times 40%, the most throughput that a busy sibling takes, is half of the budget
+    of_budget=1.25,  # a busy sibling takes up to 40% of a core's throughput: at this share, half of the budget
 )
 CANNOT_SEE = "cannot see which CPUs of its host share a core"
 
@@ -104,7 +104,7 @@ def _judge_without_siblings(case: Case) -> Answer:
 
 def _judge_siblings(case: Case) -> Answer:
     listed = name_cpus(case.siblings)
-    removable = case.siblings - {0}  # the boot CPU stays
+    removable = case.siblings - {0}  # the boot CPU cannot go offline
     offline, online = dict.fromkeys(removable, 0), dict.fromkeys(removable, 1)
     fix = Fix((write_cpus(offline, "online", online),), (BootOptions("nosmt"),))
     if case.interval is None:
@@ -178,8 +178,8 @@ _CACHE_QUIET, _CACHE_BUSY = passing_and_failing(
     passes=(0.3, "typical for idle services"),
     fails=(0.9, "one busy neighbour can sweep the cache or saturate the memory bus, however many others are idle"),
 )
-_SHARED_WORK = (Work.CACHE, Work.MEMORY)  # slowed by a neighbour that takes no CPU time
-_VISIBLE = 0.05  # CPUs; less busy neighbours are not named
+_SHARED_WORK = (Work.CACHE, Work.MEMORY)  # work that neighbours slow without taking CPU time
+_VISIBLE = 0.05  # of a CPU: neighbours that are less busy are not named
 
 
 @check(

@@ -23,7 +23,7 @@ from noisewatch.text import clean
 
 _OPTIONS_DOC = "https://docs.kernel.org/admin-guide/kernel-parameters.html"
 _THREADS_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"
-_BOOT_CPU = frozenset({0})  # it keeps the time, so its tick cannot stop
+_BOOT_CPU = frozenset({0})  # the boot CPU keeps the time, so its tick cannot stop
 
 
 def _has(case: Case, option: str) -> bool | None:
@@ -191,7 +191,7 @@ def confine_work(case: Case, queues: Workqueues) -> Fix | None:
 
 _INIT_SCOPE = "init.scope"
 _RELOAD = ("systemctl", "daemon-reload")
-_OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # only systemd creates these
+_OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # cgroups that only systemd creates
 
 
 @check(

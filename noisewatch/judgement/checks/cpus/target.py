@@ -244,7 +244,7 @@ def _compare_targets(case: Case) -> Answer:
         "kind_by_cpu": {str(cpu): place.kind for cpu, place in places.items()},
         "design_by_cpu": by_cpu(designs),
     }
-    graded = case.graded(evidence=evidence)  # compared strengths are added below
+    graded = case.graded(evidence=evidence)  # the strengths that are compared are added to the evidence below
     for what, kind_by_cpu in (("kinds", kinds), ("designs", designs)):
         if len(set(kind_by_cpu.values())) > 1:
             text = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _group_by_kind(kind_by_cpu).items())
@@ -412,7 +412,7 @@ def _judge_by_measurement(case: Case) -> Answer:
         return unknown(f"{unknown_reason}, and there was no calibration")
     if calibrated.doubt is not None or calibrated.troubles:
         return unknown(f"{unknown_reason}; {calibrated.doubt or incomplete_reason(calibrated)}")
-    import statistics  # few runs are calibrated
+    import statistics  # imported here because few runs are calibrated
 
     samples = {
         of_cpu.cpu: of_cpu.interpreted.length_ns
@@ -496,7 +496,8 @@ def _unknown_places_reason(
     if without_node:
         return case.unread_reason(NODES, f"{CPUS}/cpu{without_node[0]}")
     foreign = [cpu for cpu, cache in caches.items() if cache is not None and cpu not in cache]
-    different = {cache for cache in caches.values() if cache is not None}  # few, however many CPUs there are
+    # There are few different caches, however many CPUs there are.
+    different = {cache for cache in caches.values() if cache is not None}
     overlapping = {
         cache for cache in different if any(other != cache and not cache.isdisjoint(other) for other in different)
     }

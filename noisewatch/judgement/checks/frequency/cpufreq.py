@@ -26,7 +26,7 @@ _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 # Drivers with two governors: `performance`, and `powersave`, which is not the slowest clock but their own algorithm.
 ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
 
-_MAX_WINDOWS = 3  # frequency ranges that are listed one by one
+_MAX_WINDOWS = 3  # the most frequency ranges that are listed one by one
 
 
 def clocks_of(case: Case) -> dict[int, CpuFrequency]:
@@ -280,7 +280,7 @@ def _takes_preference(case: Case, clock: CpuFrequency) -> bool:
     if clock.energy_preference is not None or clock.driver is None:
         return clock.energy_preference != NO_PREFERENCE
     if f"{CPUS}/cpu{clock.cpu}/{_PREFERENCE}" in case.snapshot.reason_by_path:
-        return True  # it exists, but cannot be read
+        return True  # the file exists, but cannot be read
     return clock.driver in _DRIVERS_WITH_PREFERENCE
 
 
@@ -360,7 +360,7 @@ def platform_profile_saves_power(case: Case) -> Answer:
     return graded.answer(Status.FAIL if profile in _SAVING else Status.WARN, text, fix=fix)
 
 
-_AT_ANY_TIME = frozenset({"auto-cpufreq", "cpufreqd"})  # they change settings every few seconds
+_AT_ANY_TIME = frozenset({"auto-cpufreq", "cpufreqd"})  # daemons that change settings every few seconds
 _UNITS = {
     **{name: name for name in ("power-profiles-daemon", "thermald", "tuned", "tuned-ppd", "asusd")},
     **{name: name for name in ("auto-cpufreq", "cpufreqd")},

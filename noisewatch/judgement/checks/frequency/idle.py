@@ -28,7 +28,7 @@ _LATENCY = Limit(
     unit="µs",
     reason="C1E takes up to 10 µs, deeper states 100 µs or more",
 )
-_LONGEST_US = 1_000_000  # no state takes longer to leave; without requests the limit is 2000 s
+_LONGEST_US = 1_000_000  # longer than any idle state takes to leave; the kernel's default limit is 2000 s
 
 _MAX_NAMED = 3
 

@@ -29,14 +29,14 @@ from noisewatch.units import describe_rate
 _PER_CPU_WORK_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"
 _MAX_CULPRITS = 3
 
-_MIN_TICKS = 3  # of 10 ms; one or two ticks may hit a softirq by chance
+_MIN_TICKS = 3  # ticks of 10 ms: one or two of them may hit a softirq by chance
 
 _WORK_PASSES = Limit(
     key="passes",
     name="device softirqs on one target CPU that pass",
     value=10.0,
     unit="per second",
-    reason="as for device interrupts",
+    reason="the same limit as for device interrupts",
 )
 _TIME_FAILS = Limit(
     key="fails",

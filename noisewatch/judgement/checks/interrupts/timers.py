@@ -198,7 +198,7 @@ _MANY = Limit(
     reason="a latency benchmark meets one every millisecond",
 )
 _SHORT, _LONG = taken_limits("timers beyond the tick", "share-")
-_INTERRUPT_S = 5e-6  # 2 µs each on bare metal, up to 16 µs with a profiler in a virtual machine
+_INTERRUPT_S = 5e-6  # a timer interrupt takes 2 µs on bare metal, up to 16 µs with a profiler in a virtual machine
 _MAX_CULPRITS = 3
 _AS_OFTEN = 0.5  # share of the estimated rate; a trace with fewer timers is not used
 
@@ -230,7 +230,7 @@ def timers_on_target(case: Case) -> Answer:
     rates, traced = _rates(case), timers_while_calibrating(case)
     hz = case.snapshot.platform.tick_hz
     beyond = {cpu: max(rate - (hz or LARGEST_HZ), 0.0) for cpu, rate in rates.items()}
-    identified = [timer for timer in traced if timer.name != TIMER_INTERRUPTS]  # other rates include the tick
+    identified = [timer for timer in traced if timer.name != TIMER_INTERRUPTS]  # whose rate includes the tick
     for cpu, rate in _sums(identified, _rate).items():
         beyond[cpu] = max(beyond.get(cpu, 0.0), rate)
     shares = _sums(identified, _share)

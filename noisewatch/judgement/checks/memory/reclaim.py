@@ -179,7 +179,7 @@ _SWAPPED = Limit(
     reason="a page that the benchmark waits for is an outlier of a millisecond",
 )
 _SWAPPED_COST = blocking_limit("cost-fails", "share of time that swapping may take, at 1 ms per page")
-_PAGE_S = 1e-3  # from a disk that seeks; flash takes a tenth
+_PAGE_S = 1e-3  # to read a page from a disk that seeks; flash takes a tenth of this
 _USED = Limit(
     key="used",
     name="swap in use that passes",
@@ -188,7 +188,7 @@ _USED = Limit(
     reason="usually pages that were swapped out once and not used since",
 )
 _COUNTERS = ("pswpin", "pswpout")
-_COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; pages that zswap keeps in memory count only here
+_COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # since Linux 5.19; pages that zswap keeps in memory count only here
 
 
 @check(
@@ -345,7 +345,8 @@ def memory_short(case: Case) -> Answer:
     least = min(rooms, key=lambda room: room.free_bytes)
     share = least.free_bytes / least.of_bytes
     text = f"{_size(least.free_bytes)} are free{least.where}"
-    limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None  # enough, whatever its share of the total
+    # The memory may be enough, whatever its share of the total.
+    limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None
     return graded.by(_FAILS, share).passes(text, limit=limit)
 
 

@@ -183,7 +183,7 @@ def _regenerate(paths: tuple[str, ...]) -> Fix:
 
 _EXCEPTIONS, _POLLS = "MCE", "MCP"
 _CORRECTED_ERRORS = ("THR", "DFR")  # corrected errors above a threshold; a deferred error
-_POLL_EVERY_S = 300.0  # unless machinecheck0/check_interval differs
+_POLL_EVERY_S = 300.0  # the kernel's default of machinecheck0/check_interval
 _NO_EXCEPTION = Limit(
     key="fails",
     name="machine check exceptions",

@@ -173,7 +173,7 @@ _POLLING_INTERVAL = Limit(
     reason="the default is five minutes; one poll a minute hits most benchmarks",
     value_in={STRICT: 3600.0},
 )
-_POLLED_DAILY_S = 86_400  # some kernels treat 0 as 1
+_POLLED_DAILY_S = 86_400  # used instead of 0, which some kernels treat as 1
 
 
 @check(
@@ -372,7 +372,7 @@ def console_prints_everything(case: Case) -> Answer:
         return unread(case, Knob.PRINTK)
     if consoles is None:
         return case.unread(CONSOLES)
-    shown = int(levels[0]) - 1  # messages below the console's level
+    shown = int(levels[0]) - 1  # the console shows messages below its level
     slow = [console.name for console in consoles if console.is_slow and console.is_enabled]
     evidence = {"consoles": [console.name for console in consoles], "printk": list(map(int, levels))}
     observed = case.graded(evidence=evidence)

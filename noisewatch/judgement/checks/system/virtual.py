@@ -133,7 +133,7 @@ def burstable_instance(case: Case) -> Answer:
 
 
 _PERFMON, _SYS_ADMIN = 38, 21
-_NEEDED = {  # by number, in linux/capability.h
+_NEEDED = {  # capabilities by their numbers in linux/capability.h
     _SYS_ADMIN: "CAP_SYS_ADMIN",
     1: "CAP_DAC_OVERRIDE",
     17: "CAP_SYS_RAWIO",

@@ -214,7 +214,7 @@ _FIELDS_BY_NICKNAME = {
     "@annually": "0 0 1 1 *",
 }
 _AT_BOOT = "@reboot"
-_RANDOM = regex(r"(\d)~(\d)")  # cronie: a random value of the range
+_RANDOM = regex(r"(\d)~(\d)")  # a random value from the range, in crontabs of cronie
 
 
 class _Due(Struct, frozen=True):

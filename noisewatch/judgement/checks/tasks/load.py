@@ -285,7 +285,7 @@ _OTHERS_FAIL = Limit(
     *("fails", "mean busy share of the other CPUs that fails", 0.30, "share", "other work is running here"),
     value_in={STRICT: 0.10},
 )
-_VISIBLE = 0.05  # share of a CPU from which another process is named
+_VISIBLE = 0.05  # CPUs with a smaller busy share are not named
 
 
 @check(
@@ -368,7 +368,7 @@ def run_queue_full(case: Case) -> Answer:
         return case.unread(LOADAVG)
     if case.snapshot.online.online is None:
         return case.unread(f"{CPUS}/online")
-    others = max(min(counts) - 1, 0)  # noisewatch runs while it reads
+    others = max(min(counts) - 1, 0)  # noisewatch itself is runnable while it reads the file
     cpus = len(case.online - case.target) or len(case.online)
     bound = case.bound(_QUEUE_FAILS) * cpus
     text = f"{describe_count(others, 'runnable task')} for {describe_count(cpus, 'CPU')} (the smaller of two counts)"
