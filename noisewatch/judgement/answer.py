@@ -30,7 +30,7 @@ class Limit(Struct, frozen=True):
     """A bound of a check, and the reason for its value. `key` names it within the check: `--limit ID.key=…`.
 
     If `of_budget` is set, the limit scales with the budget: `value` is the limit at the default budget, and a larger
-    budget raises it at most to `of_budget` times the budget. Only limits on a share of time have it.
+    budget raises it at most to `of_budget` times the budget. Only limits on a share of time scale.
     """
 
     key: str

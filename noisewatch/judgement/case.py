@@ -114,7 +114,7 @@ class Calibrated(Struct, frozen=True):
         return {figures.cpu: figures.trouble for figures in self.calibration.cpus if figures.trouble is not None}
 
     def chance_of(self, floor: NoiseFloor) -> float | None:
-        """Return the floor's chance (0 to 1) of staying within the budget.
+        """Return the chance (0 to 1) that samples with this noise floor stay within the budget.
 
         None if the calibration is incomplete or doubtful, unless the chance is low enough to fail anyway.
         """
@@ -252,12 +252,12 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @property
     def guest_words(self) -> str:
-        """The subject of a clause about what a virtual machine cannot see; a singular verb follows."""
+        """The text `a virtual machine`, or `this may be a virtual machine, which`; a singular verb follows."""
         return "this may be a virtual machine, which" if self.snapshot.platform.virtual is None else "a virtual machine"
 
     @property
     def container_words(self) -> str:
-        """The subject of a clause about what a container cannot see; a singular verb follows."""
+        """The text `a container`, or `this may be a container, which`; a singular verb follows."""
         return "this may be a container, which" if self.snapshot.platform.container is None else "a container"
 
     @property

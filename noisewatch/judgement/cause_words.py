@@ -141,7 +141,7 @@ def split_command(command: str, longest: int = _LONGEST_LINE) -> list[str]:
 def checks_of(cause: Cause) -> str:
     """Return `fixes turbo-enabled; helps clock-capped`, or `see noisewatch explain swapping` if no remedy is known.
 
-    Open questions: `open swapping (/proc/meminfo: no such file)`, without the reason if it is in the title.
+    For open questions, return `open swapping (/proc/meminfo: no such file)`, without the reason if it is in the title.
     """
     if cause.way is not None:
         return f"{OPEN:<{STEP - 1}} {'; '.join(_open_questions(cause))}"
@@ -261,7 +261,7 @@ def chance_of(case: Case) -> str | None:
 
 
 def other_culprits_of(cause: Cause, case: Case) -> list[str]:
-    """Return the culprits after the first, which the title names, with their costs; for the noise floor, its cause."""
+    """Return all culprits but the first, which the title names, with their costs; for the noise floor, its cause."""
     if is_of_floor(cause):
         reason = cause.findings[0].answer.said.partition(BECAUSE)[2].partition(";")[0]
         return [printable(reason)] if reason else []
@@ -344,7 +344,7 @@ def _limits_text(finding: Finding, case: Case) -> str | None:
 
 
 def warnings_of(causes: Iterable[Cause], case: Case) -> Warnings | None:
-    """Return the heading and the costliest of the causes that only warn, or None if none does."""
+    """Return the heading and the costliest of the causes that only warn, or None if there are none."""
     warned = [cause for cause in causes if cause.gravity == Gravity.WARNED]
     if not warned:
         return None

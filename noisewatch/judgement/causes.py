@@ -48,7 +48,7 @@ class Way(StrEnum):
 class Cause(Struct, frozen=True, kw_only=True):
     """Findings that belong together, the gravest first, and what to do about them.
 
-    The action (a fix or other targets) settles the findings in `settles`. It only improves those in `helps`.
+    The action (a fix or other targets) settles the findings in `settles`, and only improves the findings in `helps`.
     """
 
     gravity: Gravity
@@ -82,7 +82,7 @@ class _Group(Struct):
 
 
 def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
-    """Return all causes: failures, open questions that block, then warnings; the costliest of each come first."""
+    """Return all causes: failures, open questions that block, then warnings. The costliest of each kind come first."""
     findings = by_gravity(verdict)
     wrong, case = [*findings[Gravity.FAILED], *findings[Gravity.WARNED]], verdict.case
     failed = {finding.check.id for finding in findings[Gravity.FAILED]}

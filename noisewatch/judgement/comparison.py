@@ -150,7 +150,7 @@ class SideComparison(Struct, frozen=True, kw_only=True):
 
     @property
     def different_figures(self) -> tuple[ComparedFigure, ...]:
-        """The figures that differ: speeds, then noise; the largest changes of each come first."""
+        """The figures that differ: speeds first, then noise, both sorted by the size of the change."""
         differing = [figure for figure in self.figures if figure.differs]
         return tuple(
             sorted(

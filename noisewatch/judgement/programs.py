@@ -148,7 +148,7 @@ Members = tuple[Disturbance, ...]
 
 
 def many_threads(threads: Iterable[Disturbance], tasks: Tasks | None, limit: float) -> dict[Disturbance, Members]:
-    """Return merged threads that together used more than `limit` of a CPU, while none did alone, with their members.
+    """Return groups of threads, with their members, that used more than `limit` of a CPU only together.
 
     Threads are grouped by process name, kind and CPU.
     """

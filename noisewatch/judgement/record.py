@@ -78,7 +78,7 @@ class MeasuredFigure(Struct, frozen=True):
 
 
 class MachineRecord(Struct, frozen=True, kw_only=True):
-    """The facts, findings and figures of a machine in the file `source`; empty if it contains none.
+    """The facts, findings and figures of a machine in the file `source`. Parts that the file lacks are empty.
 
     Speeds are compared only if `measured_by` is equal, noise floors only if `noise_of` is. `against` are the CPUs of
     figures with the condition `AGAINST`. `load` describes the load of figures with `UNDER_LOAD`.

@@ -65,7 +65,7 @@ class Finding(Struct, frozen=True, dict=True):
 
     @property
     def is_unknown_to_guests(self) -> bool:
-        """Whether the answer is unknown because only the host knows it, not because noisewatch failed."""
+        """Whether the answer is unknown because only the host can answer, not because noisewatch failed."""
         return self.status == Status.UNKNOWN and self.check.is_hidden_from_guests and not self.answer.is_fault
 
     @property

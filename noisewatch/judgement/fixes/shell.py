@@ -59,7 +59,7 @@ def run(commands: Iterable[tuple[str, ...]], as_root: bool) -> str:
 
 
 def _differing_place(left: Sequence[str], right: Sequence[str]) -> int | None:
-    """Return the index of the only word that differs, or None if more than one does."""
+    """Return the index of the only word that differs, or None unless exactly one does."""
     if len(left) != len(right):
         return None
     places = [place for place, words in enumerate(zip(left, right, strict=True)) if words[0] != words[1]]

@@ -37,7 +37,7 @@ class NoiseFloor(Struct, frozen=True):
 
     @property
     def detectable_share(self) -> float | None:
-        """The smallest change that the samples can show (infinite: none); None if the floor is extrapolated."""
+        """The smallest change that the samples can show, or infinity; None if the floor is extrapolated."""
         return None if self.extrapolated else self.smallest_change_share
 
 

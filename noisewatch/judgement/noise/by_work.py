@@ -128,7 +128,7 @@ class Chance(NamedTuple):
 
 
 def chance_within_budget(calibrated: Calibrated) -> Chance:
-    """Return the chance of the requested kind of work, else the least of all kinds.
+    """Return the chance for the requested kind of work, else the smallest chance for any kind.
 
     It is None if too little of a kind was measured or the calibration does not represent a benchmark, unless the chance
     is low enough to fail.

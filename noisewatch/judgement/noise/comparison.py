@@ -114,7 +114,7 @@ class SpeedChange(Struct, frozen=True):
 
 
 def speed_changes(opening: Calibrated, closing: Calibrated) -> list[SpeedChange]:
-    """Return the change of each CPU that was measured to the end both times, the largest first.
+    """Return the speed change of each CPU that was measured to the end both times, the largest first.
 
     It is measured by the chain of dependent steps. Only the clock and interruptions slow this chain, and the median
     excludes interruptions.

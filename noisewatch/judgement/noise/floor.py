@@ -155,7 +155,7 @@ def expected_cv(timelines: Timelines, length_ns: float, samples: int) -> float:
 def _draw(
     timelines: Timelines, length_ns: float, samples: int, max_draws: int = MOST_DRAWS
 ) -> tuple[list[float], list[float]]:
-    """Return the relative standard deviation of each draw, and its largest sample relative to its median."""
+    """Return by draw the relative standard deviation, and the largest sample relative to the median of the draw."""
     rng = random.Random(_SEED)
     cvs, maxima = [], []
     for _ in range(max(min(_DRAWN_SAMPLES // samples, max_draws), FEWEST_DRAWS)):

@@ -13,7 +13,7 @@ TEST = "Welch's t-test, two-sided 5%, power 0.8"
 def smallest_change(cv: float, samples: int) -> float:
     """Return the smallest relative difference between two means of `samples` samples each that `TEST` detects.
 
-    (t(1 - α/2) + t(power)) · CV · √(2/n), with 2n - 2 degrees of freedom. Infinite for fewer than two samples.
+    It is (t(1 - α/2) + t(power)) · CV · √(2/n), with 2n - 2 degrees of freedom. Infinite for fewer than two samples.
     """
     if samples < 2:
         return math.inf

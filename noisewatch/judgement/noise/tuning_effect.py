@@ -113,7 +113,7 @@ class TuningEffect(Struct, frozen=True):
 
 
 class StatePair(NamedTuple):
-    """Two neighbouring periods, one with the setting off and one with it on, and whether the first was off."""
+    """Two neighbouring periods, with the setting off and on, and whether the period with the setting off came first."""
 
     off: Period
     on: Period
@@ -121,7 +121,7 @@ class StatePair(NamedTuple):
 
 
 def pair_periods(order: Sequence[bool], periods: Sequence[Period]) -> list[StatePair]:
-    """Pair neighbours; `order` is whether the setting was on in each period. A single last period is left out."""
+    """Pair neighbouring periods. `order` is True for periods with the setting on. A single last period is left out."""
     return [
         StatePair(second, first, False) if is_on_first else StatePair(first, second, True)
         for is_on_first, first, second in zip(order[::2], periods[::2], periods[1::2], strict=False)

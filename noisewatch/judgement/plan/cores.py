@@ -1,4 +1,4 @@
-"""The cores of a machine and the best selection of them: a total order, and the selections that can come first."""
+"""The cores of a machine, and the best selection of them: the order of selections, and those that can come first."""
 
 from __future__ import annotations
 

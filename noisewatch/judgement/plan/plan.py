@@ -67,7 +67,7 @@ class Criterion(StrEnum):
 
 
 class Judged(Struct, frozen=True):
-    """A criterion and its answer for these CPUs; `reads` are the sources of the evidence."""
+    """A criterion and its answer for the planned CPUs; `reads` are the sources of the evidence."""
 
     criterion: Criterion
     answer: Answer
@@ -288,7 +288,7 @@ _CGROUPS = "/sys/fs/cgroup"
 
 
 class StartLine(Struct, frozen=True):
-    """A command that starts the benchmark, or belongs to it, and its purpose."""
+    """A command that prepares or starts the benchmark, and its purpose."""
 
     about: str
     command: str
@@ -452,7 +452,7 @@ _STEP_CHECKS: tuple[tuple[Check, str], ...] = (
 
 
 class Step(Struct, frozen=True):
-    """A check that fails for these CPUs, the purpose of its fix, and the fix."""
+    """A check that has a fix for the planned CPUs, the purpose of the fix, and the fix."""
 
     check: Check
     about: str

@@ -1,4 +1,4 @@
-"""Target CPUs that are proposed, or given by the user, and what decides: devices, memory nodes, fixed interrupts."""
+"""Target CPUs that are proposed, or given by the user, and the inputs of the choice."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ class Proposal(Struct, frozen=True):
         return frozenset(node for _, node in nearest[:1])
 
     def unread_reason(self, *paths: str) -> str:
-        """Return why a path could not be read, by the reasons of the plan's readings; see `Case.unread_reason`."""
+        """Return why a path of the plan's readings could not be read, as `Case.unread_reason` does."""
         snapshot = replace(self.case.snapshot, reason_by_path=self.readings.reason_by_path)
         return replace(self.case, snapshot=snapshot).unread_reason(*paths)
 
 
 def proposal_of(case: Case, readings: PlacementReadings, cpus: CpuSet) -> Proposal:
-    """Return the proposal of these CPUs, whatever they are."""
+    """Return these CPUs as a proposal, whether they are suitable or not."""
     return _proposal(case, readings, cpus, is_given=True)
 
 

@@ -1,1 +1,1 @@
-"""Whether a repetition was disturbed, by which culprits, and what a series is worth. Pure functions."""
+"""Whether a repetition was disturbed, by what, and which culprits disturbed a series. Pure functions."""

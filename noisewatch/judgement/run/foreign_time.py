@@ -57,7 +57,7 @@ class ForeignTime(Struct, frozen=True):
 def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: OwnWork) -> ForeignTime:
     """Return the other tasks that ran on the target CPUs, and the time that no observed thread explains.
 
-    The kernel's trace settles it. Without one, looks identify the threads, the books give the sum, and a
+    The kernel's trace settles both. Without one, looks identify the threads, the books give the sum, and a
     single-threaded command's own waiting time is known.
     """
     allowed_ns = allowance.ns(repetition.length_ns)
@@ -101,9 +101,9 @@ def _wait_reasons(repetition: Repetition, waited_ns: int, foreign: list[RunReaso
 
 
 def late_ns(repetition: Repetition, cpu: int, sightings: Iterable[Sighting]) -> int:
-    """Return the time of a task that has stayed on the CPU, if the kernel counts time only when tasks leave.
+    """Return the time of a task that has stayed on the CPU, if the kernel counts time only when tasks leave, else 0.
 
-    Either the CPU was idle or one task used all of its time: the looks show which. Otherwise the result is 0.
+    In this case either the CPU was idle, and the result is 0, or one task used all of its time. The looks show which.
     """
     ran = ran_between(repetition.span.before, repetition.span.after, cpu)
     if ran is None or not ran.is_late:
@@ -255,7 +255,7 @@ def share_out(sightings: Iterable[Sighting], missing_ns: int) -> list[Sighting]:
 
 
 def reasons_of(sightings: Iterable[Sighting], repetition: Repetition) -> list[RunReason]:
-    """Return the sightings with a certain time as reasons, the longest first."""
+    """Return the sightings as reasons with their `certain_ns`, the longest first, without sightings of 0 ns."""
     reasons = [
         replace(sighting.reason, ns=sighting.certain_ns, share=repetition.share_of(sighting.certain_ns))
         for sighting in sightings
@@ -277,7 +277,7 @@ def _runs(repetition: Repetition, window: Interval) -> Iterator[TaskRun]:
 
 
 def _foreign_runs(repetition: Repetition, window: Interval, cpus: CpuSet) -> Iterator[TaskRun]:
-    """Yield the foreign runs on these CPUs. noisewatch itself is noise too; its ended children were the command."""
+    """Yield the foreign runs on these CPUs. noisewatch itself is noise too, but its ended children are the command."""
     watchers = _watchers(window)
     part = _part_of_crowds(repetition, window)
     for run in _runs(repetition, window):

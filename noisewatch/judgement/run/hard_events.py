@@ -43,7 +43,7 @@ _NO_LOOK = "the machine was not read before and after the repetition"
 
 
 def hard_reasons(repetition: Repetition) -> list[RunReason]:
-    """Return the events, one reason each.
+    """Return the events that disturbed the repetition however short they were, as reasons.
 
     Events in a window that extends beyond the repetition count too, because they may have occurred within it.
     """
@@ -55,7 +55,7 @@ def hard_reasons(repetition: Repetition) -> list[RunReason]:
 
 
 def unknown_events_reason(repetition: Repetition) -> str | None:
-    """Return why some of these events may have been missed, or None if none can have been."""
+    """Return why the events of `hard_reasons` may be incomplete, or None if none can have been missed."""
     if _has_stood_still(repetition) is None:
         return _HELD_UP.format(*_held_up_words(repetition))
     if _may_have_been_stopped_too(repetition):

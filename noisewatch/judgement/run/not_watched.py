@@ -20,8 +20,8 @@ _NO_CLOCK = "the opening calibration did not measure it"
 def not_watched(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> Iterator[Unwatched]:
     """Yield what cannot be observed in any repetition on this machine.
 
-    If verdicts depended on it, all of them would be unknown.
-    `khz_by_cpu` are the clocks of the opening calibration; None without one.
+    If verdicts depended on it, all of them would be unknown. `khz_by_cpu` are the clocks of the opening calibration;
+    None without one.
     """
     yield from _clocks(snapshot, khz_by_cpu)
     counts = snapshot.background.throttling.count_by_core_cpu.values()

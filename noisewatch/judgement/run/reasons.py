@@ -43,10 +43,10 @@ class ReasonKind(StrEnum):
 
 
 class RunReason(Struct, frozen=True, kw_only=True):
-    """One reason. Times are ns since the start of the repetition; None means unknown, or the whole repetition.
+    """A disturbance. Times are ns since the start of the repetition; None means unknown, or the whole repetition.
 
-    `ns` is the time taken from the repetition, `share` its share of the length. `is_estimate`: from counts and typical
-    costs, or from a look that covers more than this repetition.
+    `ns` is the time taken from the repetition, `share` its share of the repetition's length. `is_estimate`: the time is
+    from counts and typical costs, or from a look that covers more than this repetition.
     """
 
     kind: ReasonKind

@@ -27,8 +27,8 @@ _OF_ANOTHER = regex(r"(?:children|ended threads) of ")  # such culprits have the
 class RunCulprit(Struct, frozen=True, kw_only=True):
     """One culprit over the whole series, on any CPUs. `numbers` are the repetitions that it disturbed.
 
-    `ns` is all time known to be taken, None if none is known; `is_estimate` if one of its times is an estimate. `pids`
-    are the processes of that name, the costliest first.
+    `ns` is the sum of its known times, or None without any; `is_estimate` if one of them is an estimate. `pids` are the
+    processes of that name, the costliest first.
     """
 
     kind: ReasonKind
@@ -45,9 +45,9 @@ class RunCulprit(Struct, frozen=True, kw_only=True):
 def rank_culprits(judged: Iterable[tuple[int, RepetitionVerdict]]) -> list[RunCulprit]:
     """Return the culprits, the costliest first.
 
-    Those without a known time follow, by how many repetitions they disturbed. Each entry of `judged` is a repetition's
-    number with its verdict. A process whose threads have several names, or that has changed its name, is one culprit,
-    with the costliest name; processes of one name are merged.
+    Culprits without a known time follow, by how many repetitions they disturbed. Each entry of `judged` is a
+    repetition's number with its verdict. A process whose threads have several names, or that has changed its name, is
+    one culprit, with the costliest name; processes of one name are merged.
     """
     reasons = [(number, reason) for number, verdict in judged for reason in verdict.reasons]
     name_by_pid = _name_by_pid(reason for _, reason in reasons)

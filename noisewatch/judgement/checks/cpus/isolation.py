@@ -94,7 +94,7 @@ def target_not_isolated(case: Case) -> Answer:
 
 
 class PartitionNeeds(NamedTuple):
-    """The requirements of an isolated partition: unmet ones and met ones."""
+    """The unmet and the met requirements of an isolated partition."""
 
     missing: tuple[str, ...]
     met: tuple[str, ...]
@@ -120,8 +120,8 @@ FEWER_TARGETS = ByHand("choose fewer target CPUs: all other work needs a CPU tha
 def isolate(case: Case) -> Fix:
     """Return the fix that isolates the target CPUs.
 
-    It makes a partition if cgroup v2 has the cpuset controller, and adds a boot option in any case. If no other CPU is
-    online, the fix is fewer target CPUs.
+    It makes a partition if all requirements are met, and adds a boot option in any case. If no other CPU is online,
+    the fix is to choose fewer target CPUs.
     """
     if not case.online - case.target:
         return Fix(lasting=(FEWER_TARGETS,), needs_root=False)

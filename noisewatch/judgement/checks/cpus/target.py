@@ -104,13 +104,13 @@ def _outside_container(case: Case) -> CpuSet:
 
 
 def _worst_trial(case: Case) -> PinTrial:
-    """Return the worst trial of all snapshots: a cpuset may be narrowed between them."""
+    """Return the worst pin trial of all snapshots, because a cpuset may be narrowed between them."""
     trials = [look.pin_trial for look in case.snapshots if look.target.cpus == case.target]
     return min(trials, key=lambda trial: _rank(trial, case.target))
 
 
 def _rank(trial: PinTrial, target: CpuSet) -> int:
-    """Return the order of a pin trial: 0 refused, 1 unknown, 2 granted."""
+    """Return the sort key of a pin trial: 0 refused, 1 unknown, 2 granted."""
     if trial.granted is None:
         return 0 if trial.reason is not None else 1
     return 2 if target <= trial.granted else 0
@@ -335,7 +335,7 @@ def _partly_exported(case: Case, known: Mapping[str, Mapping[int, object]]) -> s
 
 
 def _no_base_clock_reason(case: Case, cpus: Collection[int]) -> str | None:
-    """Return why the base frequency of one of the CPUs is unknown, or None. It matters without turbo."""
+    """Return why the base frequency of one of the CPUs is unknown, or None. It matters only without turbo."""
     lacking = sorted(cpu for cpu in _cpus_without_base(case) if cpu in cpus)
     return case.unread_reason(f"{CPUS}/cpu{lacking[0]}/cpufreq/base_frequency") if lacking else None
 
@@ -343,7 +343,7 @@ def _no_base_clock_reason(case: Case, cpus: Collection[int]) -> str | None:
 def _cpus_without_base(case: Case) -> CpuSet:
     """Return the CPUs whose base frequency is unknown and may differ from the others'.
 
-    intel_pstate exports it for all CPUs with HWP, since Linux 4.20 (hwp_cpufreq_attrs); it differs with SST-BF.
+    Since Linux 4.20, intel_pstate exports it for all CPUs with HWP (hwp_cpufreq_attrs). CPUs with SST-BF differ.
     """
     frequency = case.snapshot.frequency
     if frequency.turbo == "on":

@@ -181,8 +181,8 @@ def _name_processes(case: Case, pids: Collection[int]) -> str:
 def _sleep_bounds_us(own: CpuIdle | None) -> tuple[int, int]:
     """Return two limits (µs) of a latency request: below the first the CPU only spins; from the second it may sleep.
 
-    The limits differ if the first state's name or a latency is unknown. Both are 0 if the
-    first state is a sleep state, or if there are no states.
+    The limits differ if the first state's name or a latency is unknown. Both are 0 if the first state is a sleep state,
+    or if there are no states.
     """
     if own is None or own.states is None:
         return 0, _LONGEST_US

@@ -129,7 +129,7 @@ def _unlisted_irqs_reason(case: Case, irqs: Irqs, interrupts: Interrupts) -> str
 
 
 def _unnumbered_reason(case: Case, interrupts: Interrupts) -> str | None:
-    """Return text on device interrupts of target CPUs that have no IRQ number, or None.
+    """Return text on device interrupts without an IRQ number that occurred on target CPUs, or None.
 
     No file exports the affinity of such interrupts: the classes of s390, and a hypervisor's single vector. Interrupts
     that are also counted in numbered rows are left out.
@@ -170,9 +170,9 @@ def _device_counts(interrupts: Interrupts) -> dict[int, Sequence[int]]:
 
 
 def _sort_by_count(irqs: list[Irq], counts_by_irq: Mapping[int, Sequence[int]]) -> list[Irq]:
-    """Return the IRQs with the busiest first.
+    """Return the IRQs, the busiest first.
 
-    Counts of other IRQs are not summed: a large machine has a thousand more, on a thousand CPUs.
+    Only the counts of these IRQs are summed: a large machine has a thousand others, on a thousand CPUs.
     """
     return sorted(irqs, key=lambda irq: -sum(counts_by_irq[irq.irq]))
 

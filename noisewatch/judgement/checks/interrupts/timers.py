@@ -127,7 +127,7 @@ def tick_not_stopped(case: Case) -> Answer:
 
 
 def _switch_off_server(runtime_ns_by_cpu: Mapping[int, int]) -> Fix:
-    """Return a partial fix for the tick: it removes one of several possible causes; the real cause is not visible."""
+    """Return a partial fix for the tick: it removes one of several possible causes, and the real one is not known."""
     off = write_all(0, {runtime_path(cpu): str(ns) for cpu, ns in runtime_ns_by_cpu.items()})
     return Fix((off,), (ByHand("repeat this after each boot"),), is_partial=True)
 
@@ -294,7 +294,7 @@ def _sums(disturbances: Iterable[Disturbance], value: Callable[[Disturbance], fl
 
 
 def _judge(case: Case, rates: Mapping[int, float], costs: Mapping[int, float], answer: Answer) -> Answer:
-    """Return the answer with its deciding value; it is a blocking failure if the rate or the cost is too high.
+    """Return the answer with its deciding value. It is a blocking failure if the rate or the cost is too high.
 
     The cost decides if it is too high or the rate passes, otherwise the rate. Without `rates`, only the cost counts.
     """
@@ -327,7 +327,7 @@ def _unknown_rate_reason(case: Case) -> str | None:
 def _culprits(case: Case, cpus: CpuSet, traced: Sequence[Disturbance]) -> tuple[Disturbance, ...]:
     """Return the costliest timers of the CPUs.
 
-    If the trace has at least half of a CPU's timers, its times are used; otherwise those of sample or calibration.
+    If the trace has at least half of a CPU's timers, its times are used, otherwise the times of sample or calibration.
     """
     worst: dict[tuple[int, str, str], Disturbance] = {}
     for interval in case.intervals:

@@ -1,6 +1,6 @@
 """Area `memory`: how much memory is left, on the machine and in a container, and whether the kernel has to free some.
 
-It reclaims pages, compacts them, or swaps them out.
+The kernel reclaims pages, compacts them, or swaps them out.
 """
 
 from __future__ import annotations
@@ -429,7 +429,7 @@ def _evidence(case: Case, hits: Mapping[str, int | None]) -> dict[str, Any]:
 def _lift(limit: MemoryLimit) -> Fix:
     """Return the fix that lifts the memory limit now; for good, its owner has to lift it.
 
-    The limit including swap may not be lower than the one without swap: it is lifted first and restored last.
+    The limit that includes swap may not be lower than the other limit, so it is lifted first and restored last.
     """
     files = {f"{limit.folder}/{name}": text for name, text in limit.text_by_file.items()}
     lifted = [write(path, "-1" if path.endswith("_in_bytes") else "max", text) for path, text in files.items()]

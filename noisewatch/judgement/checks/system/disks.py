@@ -98,7 +98,7 @@ def _evidence(share: float | None, requests: int | None, interval: Interval) -> 
 
 
 def _is_rebuilding_judged(case: Case) -> bool:
-    """Return whether another check already judges array rebuilds: their disks need not be judged again."""
+    """Return whether another check judges array rebuilds, so the disks of these arrays need not be judged again."""
     check_, rules = disk_array_rebuilds, case.rules
     severity = rules.severity_by_id.get(check_.id, check_.severity_under(rules.profile))
     return rules.ignored_reason(check_.id, check_.area) is None and severity != Severity.INFORMATION

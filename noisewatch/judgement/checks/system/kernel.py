@@ -84,7 +84,7 @@ def lockup_watchdog_on_target(case: Case) -> Answer:
 
 
 def _watched_cpus(case: Case) -> CpuSet | None:
-    """Return the CPUs that the watchdog covers, or None if unknown. Before Linux 4.3 it covers all, without a mask."""
+    """Return the CPUs that the watchdog covers, or None if unknown. Before Linux 4.3 it has no mask: it covers all."""
     if Knob.WATCHDOG_CPUS in case.snapshot.settings.knobs.absent:
         return case.snapshot.online.online
     listed = case.snapshot.settings.knobs.text_by_path.get(Knob.WATCHDOG_CPUS)
