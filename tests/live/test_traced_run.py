@@ -68,7 +68,7 @@ def test_many_short_repetitions_are_attributed_by_the_trace(tracefs: Path, tmp_p
     assert len(sources) == 200
     assert sources.count("trace") >= _MIN_SHARE * len(sources), {line["no_trace_reason"] for line in repetitions}
     traced = [line for line in repetitions if line["attributed_by"] == "trace"]
-    assert [text for line in traced for text in line["unknowns"] if text.startswith("its end was seen")] == []
+    assert [text for line in traced for text in line["unknowns"] if text.startswith("the command's end was seen")] == []
 
 
 def test_a_permanent_hog_is_named_in_each_repetition(tracefs: Path, tmp_path: Path) -> None:

@@ -22,10 +22,10 @@ from noisewatch.text import printable
 
 _CLOCKS_NS = 1_000_000  # after a larger step, a time of day cannot be converted to CLOCK_MONOTONIC
 _CLOCKS_DRIFT_NS = 10_000_000  # clocks are slewed by at most 0.5 ms per second
-_NO_DATE = "the file does not contain its end (metadata: date)"
-_NO_LENGTH = "the file does not contain its duration (metadata: duration)"
-_NOT_WATCHED = "it did not run while the command was watched"
-_CLOCKS_MOVED = "the clock was set, or the machine slept, meanwhile: cannot tell when it ran"
+_NO_DATE = "the file does not contain the end of this run (metadata: date)"
+_NO_LENGTH = "the file does not contain the duration of this run (metadata: duration)"
+_NOT_WATCHED = "this run did not take place while the command was watched"
+_CLOCKS_MOVED = "the clock was set, or the machine slept, meanwhile: cannot tell when this run took place"
 _NO_LOOKS = "the machine was not read before or after this run"
 _MOVED = "{} moved to another memory node or kind of core: cannot tell whether it did so during this run"
 _MATTERS = 0.1  # share of a run's length: a thread that used as much may have been measured

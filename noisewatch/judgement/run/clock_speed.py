@@ -26,8 +26,8 @@ LEAST_SHARE = 0.95  # share of the calibrated clock: its steps of 100 MHz are 2 
 _BUSY_SHARE = 0.9  # share of the window: an idle CPU's clock is not the command's
 _MOSTLY = 0.5  # share of the repetition that looks with a clock have to cover
 _WHAT = "the clock"
-_OWN = "a command of several threads or processes may lower it by itself"
-_NO_LOOK = "the machine was not read while it ran"
+_OWN = "a command of several threads or processes may lower the clock by itself"
+_NO_LOOK = "the machine was not read while the command ran"
 _IDLE = "no target CPU was busy all along between two looks"
 
 

@@ -30,14 +30,14 @@ _STOOD_STILL = "the whole machine was paused by its hypervisor or firmware"
 _HELD_UP = "noisewatch was not scheduled for {}{}: cannot tell whether the machine was paused"
 _STOPPED_TOO = "noisewatch was not scheduled for {}{}: cannot tell whether the command was stopped too"
 _WAS_FREE = ", though its CPU was free"
-_LATE = "its end was seen up to {} late, because noisewatch itself had to wait for a CPU"
+_LATE = "the command's end was seen up to {} late, because noisewatch itself had to wait for a CPU"
 _MAYBE_LATE = (
-    "cannot tell whether its end was seen late: this kernel does not count how long noisewatch waited for a CPU "
-    "(/proc/PID/schedstat)"
+    "cannot tell whether the command's end was seen late: this kernel does not count how long noisewatch waited for a "
+    "CPU (/proc/PID/schedstat)"
 )
-_QUOTA = "cannot tell whether the CPU quota of {} stopped it"
-_GROUPS = "cannot tell whether a CPU quota stopped it: {}"
-_FROZEN = "cannot tell whether its control group was frozen: {}"
+_QUOTA = "cannot tell whether the CPU quota of {} stopped the command"
+_GROUPS = "cannot tell whether a CPU quota stopped the command: {}"
+_FROZEN = "cannot tell whether the command's control group was frozen: {}"
 _SWAPPED = "cannot tell whether pages were swapped"
 _NO_LOOK = "the machine was not read before and after the repetition"
 
@@ -219,7 +219,7 @@ def _clock_reasons(repetition: Repetition) -> Iterator[RunReason]:
             ns=stopped_ns,
             share=repetition.share_of(stopped_ns),
         )
-    yield from _group_reasons(repetition, repetition.freezing, ReasonKind.FROZEN, "its control group {} was frozen")
+    yield from _group_reasons(repetition, repetition.freezing, ReasonKind.FROZEN, "the control group {} was frozen")
     yield from _group_reasons(repetition, repetition.quota, ReasonKind.QUOTA, "CPU quota of {}")
 
 

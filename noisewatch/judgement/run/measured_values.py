@@ -58,7 +58,7 @@ def judge_value(value: MeasuredValue) -> ValueVerdict:
             f"{describe_ns(value.length_ns)} is too short: the counters resolve {describe_ns(_RESOLUTION_NS)}"
         )
     if value.waited_ns is None:
-        return _unknown("the kernel does not report how long it waited for its CPU")
+        return _unknown("the kernel does not report how long the thread waited for its CPU")
     has_others = value.others_ns > allowed_ns
     if value.waited_ns > allowed_ns:
         waited = f"waited {describe_ns(value.waited_ns)} for its CPU ({value.preemptions} preemptions)"
@@ -66,7 +66,7 @@ def judge_value(value: MeasuredValue) -> ValueVerdict:
     if value.rest_ns > allowed_ns and value.sleeps == 0:
         return _disturbed(f"interrupts or the hypervisor took {describe_ns(value.rest_ns)}")
     if has_others:
-        return _unknown("disturbances of its other threads and processes are not visible")
+        return _unknown("disturbances of the benchmark's other threads and processes are not visible")
     if value.rest_ns > allowed_ns:
         return _unknown(f"slept {value.sleeps} times, or was interrupted, for {describe_ns(value.rest_ns)}")
     return ValueVerdict(RunOutcome.UNDISTURBED)

@@ -20,9 +20,14 @@ _STACKED_SHARE = 0.1  # share of the looks: a thread that wakes another shares i
 _STACKED_LOOKS = 2
 _WAITED_SHARE = 0.05  # share of the repetition: the shortest wait that the shared CPU must have caused
 _OBSERVED_SHARE = 0.8  # share of the CPU time: threads observed for less may have been anywhere
-_NOT_LOOKED = "its threads were not observed: it was too short"
-_UNCOUNTED = "cannot tell whether its threads moved between two looks: the kernel does not count it (/proc/PID/sched)"
-_MOVED_UNSEEN = "its threads moved more often than observed: where they ran is known for only {} of their CPU time"
+_NOT_LOOKED = "the command's threads were not observed: it was too short"
+_UNCOUNTED = (
+    "cannot tell whether the command's threads moved between two looks: the kernel does not count moves "
+    "(/proc/PID/sched)"
+)
+_MOVED_UNSEEN = (
+    "the command's threads moved more often than observed: where they ran is known for only {} of their CPU time"
+)
 
 
 def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunReason], list[RunReason]]:
@@ -66,7 +71,7 @@ def _stacked_reasons(placement: Placement, length_ns: int) -> Iterator[RunReason
     if stacking is not None and is_stacked(placement, length_ns):
         yield RunReason(
             kind=ReasonKind.STACKED,
-            name=f"{len(stacking.tids)} of its threads",
+            name=f"{len(stacking.tids)} of the command's threads",
             cpu=min(stacking.stacked),
             ns=stacked_wait_ns(placement),
             share=stacking.share,
@@ -92,9 +97,9 @@ def unknown_placement_reason(placement: Placement) -> str | None:
         return _NOT_LOOKED
     observed, sure = placement.seen_share, placement.sure_share
     if observed is None or sure is None:
-        return "cannot tell how much of its CPU time was observed"
+        return "cannot tell how much of the command's CPU time was observed"
     if observed < _OBSERVED_SHARE:
-        return f"where its threads ran is known for only {describe_share(observed, 0)} of their CPU time"
+        return f"where the command's threads ran is known for only {describe_share(observed, 0)} of their CPU time"
     if sure < _OBSERVED_SHARE:
         is_uncounted = placement.uncounted_ns > placement.hidden_ns
         return _UNCOUNTED if is_uncounted else _MOVED_UNSEEN.format(describe_share(sure, 0))

@@ -44,7 +44,8 @@ _HYPERVISOR = "hypervisor (steal time)"
 _UNCOUNTED = "cannot tell how much time a hypervisor took from {}: /proc/stat does not count it"
 _DOES_NOT_ADVANCE = "cannot tell how much time a hypervisor took from {}: the CPU time in /proc/stat did not advance"
 _TOO_COARSE = (
-    "a hypervisor took time from {} around it, counted in steps of 10 ms: too coarse for such a short repetition"
+    "a hypervisor took time from {} during or around the repetition, counted in steps of 10 ms: too coarse for such a "
+    "short repetition"
 )
 _NS_PER_MS = 1_000_000
 _HELD = (

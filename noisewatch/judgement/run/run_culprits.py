@@ -110,10 +110,10 @@ _OF_EVENTS: Mapping[ReasonKind, str] = {
     ReasonKind.SUSPENDED: "Keep the machine awake: systemd-inhibit --what=sleep noisewatch run …",
     ReasonKind.PAUSED: "Ask the owner of the host what pauses the virtual machine: snapshots, backups, live migration.",
     ReasonKind.STOPPED: "Let the series run in the foreground, without Ctrl-Z.",
-    ReasonKind.FROZEN: "Do not freeze its control group meanwhile (cgroup.freeze, docker pause).",
-    ReasonKind.DEBUGGED: "Do not attach a debugger or a tracer of system calls while it is measured.",
-    ReasonKind.NODE_CHANGED: "Keep it on one memory node (--cpus, or numactl).",
-    ReasonKind.CORES_CHANGED: "Keep it on one kind of core (--cpus).",
+    ReasonKind.FROZEN: "Do not freeze the command's control group during the series (cgroup.freeze, docker pause).",
+    ReasonKind.DEBUGGED: "Do not attach a debugger or a tracer of system calls during the series.",
+    ReasonKind.NODE_CHANGED: "Keep the command on one memory node (--cpus, or numactl).",
+    ReasonKind.CORES_CHANGED: "Keep the command on one kind of core (--cpus).",
 }
 
 

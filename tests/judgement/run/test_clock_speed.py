@@ -134,7 +134,7 @@ def test_a_repetition_without_a_compared_clock_has_the_reason(repetition: Repeti
 def test_a_repetition_that_ended_before_the_first_look_has_no_compared_clock() -> None:
     whole = _repetition([3000, 3000, 3000], looks=(0, 2))
     (blind_spot,) = _verdict(replace(whole, ended_ns=whole.ended_ns - MS)).unwatched
-    assert "not read while it ran" in blind_spot.why
+    assert "not read while the command ran" in blind_spot.why
 
 
 def test_looks_that_compared_a_clock_have_to_cover_half_of_a_repetition_whose_thread_moves() -> None:

@@ -62,13 +62,16 @@ def test_a_frozen_control_group_disturbs(is_estimate: bool) -> None:
     verdict = judge(replace(_quiet(), freezing=freezing))
     (reason,) = verdict.reasons
     assert (verdict.outcome, reason.kind, reason.ns, reason.share) == ("disturbed", ReasonKind.FROZEN, 500 * MS, 0.5)
-    assert (reason.name, reason.is_estimate) == ("its control group /sys/fs/cgroup/a was frozen", is_estimate)
+    assert (reason.name, reason.is_estimate) == ("the control group /sys/fs/cgroup/a was frozen", is_estimate)
 
 
 def test_an_unreadable_control_group_may_have_been_frozen() -> None:
     verdict = judge(replace(_quiet(), freezing=Freezing(unknown="/sys/fs/cgroup/a/cgroup.events: permission denied")))
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert "cannot tell whether its control group was frozen: /sys/fs/cgroup/a/cgroup.events" in verdict.unknowns[0]
+    assert (
+        "cannot tell whether the command's control group was frozen: /sys/fs/cgroup/a/cgroup.events"
+        in verdict.unknowns[0]
+    )
 
 
 def test_a_freeze_of_noisewatch_and_its_command_explains_the_delay() -> None:
@@ -140,7 +143,7 @@ def test_a_quota_whose_periods_do_not_advance_is_unknown() -> None:
         for enforced in (20, 10)
     )
     assert advancing.outcome == RunOutcome.UNDISTURBED
-    assert constant.unknowns == ("cannot tell whether the CPU quota of /sys/fs/cgroup/ci stopped it",)
+    assert constant.unknowns == ("cannot tell whether the CPU quota of /sys/fs/cgroup/ci stopped the command",)
 
 
 def test_swapping_is_unknown_without_vmstat() -> None:
@@ -187,7 +190,7 @@ def test_a_quota_that_stopped_a_group_the_command_moved_to_disturbs() -> None:
 def test_a_group_without_an_earlier_look_is_unknown_if_it_was_stopped() -> None:
     verdict = judge(_repetition_in_group(None, 5))
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert verdict.unknowns == ("cannot tell whether the CPU quota of /sys/fs/cgroup/scope stopped it",)
+    assert verdict.unknowns == ("cannot tell whether the CPU quota of /sys/fs/cgroup/scope stopped the command",)
     assert judge(_repetition_in_group(None, 0)).outcome == RunOutcome.UNDISTURBED
     assert judge(_repetition_in_group(None, 5, quota_share=UNLIMITED)).outcome == RunOutcome.UNDISTURBED
 

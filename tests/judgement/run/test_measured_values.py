@@ -59,7 +59,7 @@ def _around(
         (_value(waited_ms=None), "unknown", "does not report"),
         (_value(rest_ms=3), "disturbed", "interrupts or the hypervisor took 3 ms"),
         (_value(rest_ms=3, sleeps=4), "unknown", "slept 4 times, or was interrupted, for 3 ms"),
-        (_value(others_ms=30), "unknown", "its other threads and processes"),
+        (_value(others_ms=30), "unknown", "other threads and processes"),
         (_value(length_ms=1), "unknown", "too short"),
     ],
 )

@@ -82,7 +82,7 @@ def _stacked_placement(waited_ns: int | None, looks: int = 3) -> Placement:
 def test_own_threads_stacked_on_a_cpu_are_an_own_reason() -> None:
     reasons, (own,) = placement_reasons(_stacked_placement(waited_ns=200_000_000), SECOND_NS)
     assert reasons == []
-    assert (own.kind, own.cpu, own.ns, own.name) == (ReasonKind.STACKED, 2, 400_000_000, "2 of its threads")
+    assert (own.kind, own.cpu, own.ns, own.name) == (ReasonKind.STACKED, 2, 400_000_000, "2 of the command's threads")
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ _LOOK = [thread_look(9, 1, 90, migrations=0)]
     [
         (placed(_LOOK, used_ns=100), None),
         (placed(_LOOK, used_ns=300), "30%"),
-        (placed([thread_look(9, 1, 90)], used_ns=100), "does not count it"),
+        (placed([thread_look(9, 1, 90)], used_ns=100), "does not count moves"),
         (placed([thread_look(9, 1, 90)], used_ns=100, places=ONE_NODE), None),
-        (placed(_LOOK), "how much of its CPU time"),
+        (placed(_LOOK), "how much of the command's CPU time"),
         (placed(used_ns=100), "were not observed"),
         (placed(used_ns=100, target=frozenset({0, 1})), None),
         (placed(used_ns=100, target=frozenset({2})), None),
@@ -152,7 +152,7 @@ def test_a_placement_unknown_for_a_small_part_of_the_time_is_accepted(steps: lis
 
 def test_migrations_before_the_command_began_do_not_count_except_for_its_children() -> None:
     assert _unknown_reason(*[(0, 3)] * 5, begun=3) is None
-    assert "does not count it" in str(_unknown_reason(*[(0, 3)] * 2, begun=None))
+    assert "does not count moves" in str(_unknown_reason(*[(0, 3)] * 2, begun=None))
     child = PlacementTally(ALL, TWO_NODES, {8: 3})
     child.add(CommandLook(0, by_tid(thread_look(9, 0, 100, migrations=3))))
     assert "known for only 0%" in str(unknown_placement_reason(child.placement(NOWHERE_ELSE, 100)))

@@ -103,7 +103,7 @@ def test_the_gate_judges_the_runs_in_the_file(tmp_path: Path) -> None:
     process = _run_noisewatch("--gate", "--results", results, "--filtered", filtered, "--", "true")
     assert process.returncode == 3  # no run was during the command
     assert "0 of 2 runs undisturbed" in process.stderr
-    assert "did not run while" in process.stderr
+    assert "did not take place while" in process.stderr
     assert not filtered.exists()
     results.unlink()
     process = _run_noisewatch("--gate", "--results", results, "--", "true")

@@ -112,7 +112,7 @@ slower_than_usual = _check_of_figures(
         "A machine that became slower makes every later result look like a regression of the program. All other "
         "checks pass on a machine that is slow but steady."
     ),
-    remedy=f"{_LOOK}; noisewatch history shows all of it. {_ACCEPT}",
+    remedy=f"{_LOOK}; noisewatch history shows all changes. {_ACCEPT}",
     sources=("https://github.com/conbench/conbench/issues/1412",),
 )
 faster_than_usual = _check_of_figures(
@@ -125,7 +125,7 @@ faster_than_usual = _check_of_figures(
         "If turbo was switched on or a limit was lifted, new results do not compare with earlier ones: a program "
         "seems to become faster, and later slower again."
     ),
-    remedy=f"{_LOOK}; noisewatch history shows all of it. {_ACCEPT}",
+    remedy=f"{_LOOK}; noisewatch history shows all changes. {_ACCEPT}",
     sources=("https://github.com/TechEmpower/FrameworkBenchmarks/issues/9450",),
 )
 noisier_than_usual = _check_of_figures(

@@ -77,7 +77,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
     text = (
         f"{chance_line(calibrated)}; CV {floor.cv_expected:.1%} (90% interval "
         f"{floor.cv_low:.1%} to {floor.cv_high:.1%}) on CPU {floor.cpu}, worst up to {floor.max_inflation:.2f}×"
-        + ("" if floor.bounded else " (extrapolated: rarer events are not bounded)")
+        + ("" if floor.bounded else " (extrapolated: rarer events may take longer)")
     )
     evidence = _evidence(calibrated, floor)
     graded = case.graded(measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
@@ -294,7 +294,7 @@ _check_of_work = partial(
 _MAD_PASSES, _MAD_FAILS = passing_and_failing(
     "median deviation",
     "share",
-    passes=(0.005, "an idle machine stays well below"),
+    passes=(0.005, "an idle machine stays well below this"),
     fails=(0.02, "a change of 2% would be hidden"),
 )
 _TAIL_PASSES, _TAIL_FAILS = passing_and_failing(

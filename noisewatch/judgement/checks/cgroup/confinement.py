@@ -66,7 +66,7 @@ def partition_invalid(case: Case) -> Answer:
     text = (
         "all partitions are valid"
         if not invalid
-        else f"valid for the target CPUs; elsewhere: {'; '.join(map(_describe, invalid))}"
+        else f"all partitions for the target CPUs are valid; elsewhere: {'; '.join(map(_describe, invalid))}"
     )
     return graded.passes(text)
 

@@ -237,7 +237,7 @@ _THROTTLED = Limit(
     name="throttled periods in the sample",
     value=0,
     unit="periods",
-    reason="each stops all threads of the group for tens of milliseconds",
+    reason="a throttled group stops for tens of milliseconds, with all of its threads",
 )
 
 

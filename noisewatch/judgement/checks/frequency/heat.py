@@ -191,7 +191,7 @@ _MARGIN_PASSES, _MARGIN_FAILS = passing_and_failing(
     "margin to the critical temperature",
     "K",
     passes=(20, "what a few minutes of load add on a desktop"),
-    fails=(5, "near this the processor lowers its clock"),
+    fails=(5, "so close to it the processor lowers its clock"),
     is_least=True,
 )
 
@@ -260,7 +260,7 @@ _POWER_FAILS = Limit(
 )
 _POWER_EXCEEDS = Limit(
     key="exceeds",
-    name="long-term power limit that is above the rated power, as a share of it",
+    name="long-term power limit above the rated power, as a share of the rated power",
     value=1.05,
     unit="share",
     reason="cooling is made for the rated power",
@@ -401,4 +401,4 @@ def under_voltage(case: Case) -> Answer:
         return graded.passes("no under-voltage") if is_all_read else case.unread(alarm.path)
     if alarm.unread is not None:
         return case.unread(alarm.unread)
-    return hardware_without(case, "alarm of its power supply")
+    return hardware_without(case, "alarm for under-voltage")

@@ -78,7 +78,7 @@ def deep_idle_states(case: Case) -> Answer:
         folder = f"{CPUS}/cpu{min(unreadable, default=0)}"
         return case.unread(f"{folder}/cpuidle", f"{folder}/power/pm_qos_resume_latency_us")
     if not any(own.states for own in idle.cpus.values()):
-        return hardware_without(case, "idle states: an idle CPU is simply halted")
+        return hardware_without(case, "idle states to choose from")
     if _is_left_to_the_host(case):
         return unknown(f"{case.guest_words} cannot see how deeply its host lets the CPUs sleep")
     return graded.passes(f"awake within {case.bound(_LATENCY):g} µs")

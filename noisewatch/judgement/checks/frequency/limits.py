@@ -271,7 +271,7 @@ def clock_boosted_after_io(case: Case) -> Answer:
     drivers = {clock.driver for clock in clocks.values()}
     is_unreadable = _is_unreadable(case, Knob.PSTATE_DYNAMIC_BOOST)
     if boost is None and not is_unreadable and drivers and not drivers & {None, *INTEL_DRIVERS}:
-        return hardware_without(case, "I/O boost, a feature of intel_pstate")
+        return hardware_without(case, "I/O boost (intel_pstate)")
     is_held = bool(clocks) and all(clock.governor == "performance" for clock in clocks.values())
     if is_held and boost is not None:
         return case.graded().passes("with governor performance there is nothing to boost")

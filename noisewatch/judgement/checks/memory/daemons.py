@@ -120,7 +120,7 @@ _UNMAPPED = Limit(
     name="pages unmapped by NUMA balancing",
     value=0,
     unit="pages",
-    reason="the next access to each causes a page fault",
+    reason="the next access to an unmapped page causes a page fault",
 )
 
 

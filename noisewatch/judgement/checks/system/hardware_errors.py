@@ -189,7 +189,7 @@ _NO_EXCEPTION = Limit(
     name="machine check exceptions",
     value=0,
     unit="exceptions",
-    reason="each stops all CPUs; sound hardware has none",
+    reason="an exception stops all CPUs; sound hardware has none",
 )
 
 

@@ -164,7 +164,7 @@ _VOLTAGE = [
     Example("under-voltage", "pass", _BOARD | {_FLAGS: "20002\n"}),
     Example("under-voltage", "unknown", _BOARD | {_FLAGS: "rubbish\n"}, "get_throttled"),
     Example("under-voltage", "unknown", _BOARD, "hwmon", gone=("/sys/class/hwmon",)),
-    Example("under-voltage", "unknown", _BOARD, "no alarm of its power supply here, but this may be a virtual machine"),
+    Example("under-voltage", "unknown", _BOARD, "no alarm for under-voltage here, but this may be a virtual machine"),
     Example("under-voltage", "not-applicable"),
 ]
 

@@ -144,7 +144,7 @@ def test_an_exit_that_was_seen_late_is_not_called_undisturbed(tmp_path: Path) ->
         assert process.wait(30) == 0
     _, repetition, _ = lines_of(receipt)
     assert repetition["verdict"] != "undisturbed"
-    assert [reason for reason in repetition["unknowns"] if "its end was seen up to" in reason]
+    assert [reason for reason in repetition["unknowns"] if "the command's end was seen up to" in reason]
 
 
 _INTERRUPTS = """

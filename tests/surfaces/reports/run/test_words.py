@@ -240,7 +240,7 @@ def test_stacked_threads_are_listed_with_the_free_cpu() -> None:
     (own,) = placement_reasons(placement, SECOND_NS)[1]
     assert (
         describe_reason(own)
-        == "2 of its threads had to share, with another target CPU free, on CPU 2: ~500 ms (100.00%)"
+        == "2 of the command's threads had to share, with another target CPU free, on CPU 2: ~500 ms (100.00%)"
     )
 
 
@@ -271,7 +271,7 @@ def test_unknown_placement_is_reported_with_the_reason() -> None:
     placement = replace(placed([thread_look(9, 1, 5)], used_ns=50), reason="no children")
     assert placement_lines(placement)[-2:] == [
         "unknown: no children",
-        "unknown: where its threads ran is known for only 10% of their CPU time",
+        "unknown: where the command's threads ran is known for only 10% of their CPU time",
     ]
     assert placement_lines(placed(used_ns=50))[0] == "its threads were not observed: it was too short"
 
