@@ -189,7 +189,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
     calibrated: Calibrated | None = None
     no_calibration_reason: str | None = None
     under_load: Interval | None = None
-    clock_comparison: ClockComparison | str | None = None  # with CLOCK_MONOTONIC, or why there is none
+    clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC against another clock, or why not compared
     past: Past | None = None  # earlier calibrations of this machine; None if not requested
     rules: Rules = DEFAULT
     limits: Mapping[str, float] = {}  # the evaluated check's limits that the user set, by key

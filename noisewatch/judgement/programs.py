@@ -148,7 +148,7 @@ Members = tuple[Disturbance, ...]
 
 
 def many_threads(threads: Iterable[Disturbance], tasks: Tasks | None, limit: float) -> dict[Disturbance, Members]:
-    """Return groups of threads, with their members, that used more than `limit` of a CPU only together.
+    """Return groups of threads that used more than `limit` of a CPU together, but not alone, with their members.
 
     Threads are grouped by process name, kind and CPU.
     """

@@ -103,7 +103,7 @@ class Preferences(Struct, frozen=True):
 
     near: CpuSet | None = None
     isolated: CpuSet = frozenset()
-    fixed_irqs_by_cpu: Mapping[int, int] = {}  # IRQs that only the kernel can move
+    fixed_irqs_by_cpu: Mapping[int, int] = {}  # number of IRQs that only the kernel can move
     nodes: MemoryNodes = field(default_factory=lambda: MemoryNodes(None, {}))
     busy: CpuSet = frozenset()  # CPUs of the cores that are kept for all other work
 

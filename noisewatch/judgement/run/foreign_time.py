@@ -164,7 +164,8 @@ def _unknown_time_reason(repetition: Repetition, allowed_ns: float, known_ns: in
         return _WAS_ELSEWHERE.format(describe_ns(elsewhere_ns))
     if repetition.allowed is None:
         return _NO_AFFINITY
-    if not repetition.allowed <= repetition.target:  # time elsewhere would hide as much foreign time here
+    # The command's time on other CPUs would hide as much foreign time on the target CPUs.
+    if not repetition.allowed <= repetition.target:
         return _MAY_HAVE_LEFT.format(name_cpus(repetition.allowed))
     if not books.is_exact:
         return _TOO_COARSE

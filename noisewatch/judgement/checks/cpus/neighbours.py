@@ -47,7 +47,7 @@ _SIBLING_BUSY = Limit(
     reason=(
         "a thread on the sibling slows the target by a third or more while it runs: even 5% of the time changes results"
     ),
-    of_budget=1.25,  # a busy sibling takes up to 40% of a core's throughput: at this share, half of the budget
+    of_budget=1.25,  # a sibling this busy takes half of the budget: up to 40% of a core's throughput if always busy
 )
 CANNOT_SEE = "cannot see which CPUs of its host share a core"
 

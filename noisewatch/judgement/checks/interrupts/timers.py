@@ -230,7 +230,7 @@ def timers_on_target(case: Case) -> Answer:
     rates, traced = _rates(case), timers_while_calibrating(case)
     hz = case.snapshot.platform.tick_hz
     beyond = {cpu: max(rate - (hz or LARGEST_HZ), 0.0) for cpu, rate in rates.items()}
-    identified = [timer for timer in traced if timer.name != TIMER_INTERRUPTS]  # whose rate includes the tick
+    identified = [timer for timer in traced if timer.name != TIMER_INTERRUPTS]  # TIMER_INTERRUPTS includes the tick
     for cpu, rate in _sums(identified, _rate).items():
         beyond[cpu] = max(beyond.get(cpu, 0.0), rate)
     shares = _sums(identified, _share)
