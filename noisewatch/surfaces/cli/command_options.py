@@ -58,7 +58,8 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     measurement = option_group(parser, MEASUREMENT)
     measurement.value(
         "--sample SECONDS",
-        "length of the sample (default 3; 0: settings only; a recording is sampled as a whole)",
+        "how long to sample load, tasks and interrupts (default 3; 0: judge only settings; a recording is judged as a "
+        "whole)",
         zero_or_seconds(SHORTEST_SAMPLE_S),
         3.0,
     )
@@ -69,7 +70,7 @@ def _fill_preflight(parser: ArgumentParser) -> None:
         or_auto(zero_or_seconds(SHORTEST_CALIBRATION_S)),
         3.0,
     )
-    skipped = "skip the microbenchmark: judge only settings and sample"
+    skipped = "skip the microbenchmark: judge only the settings and the sample"
     measurement.constant("--no-calibration", "calibration", 0.0, skipped)
     add_budget(parser)
     add_record(parser)
@@ -160,7 +161,8 @@ def _fill_tune(parser: ArgumentParser) -> None:
     )
     measurement.value(
         "--minutes M",
-        "length of --measure; if it is too short for all checks, the gravest are measured (default "
+        "length of --measure; if it is too short for all checks, only the most severe are measured "
+        f"(default "
         f"{MEASURE_MINUTES:g})",
         minutes,
     )
@@ -178,9 +180,9 @@ def _fill_tune(parser: ArgumentParser) -> None:
 def _fill_restore(parser: ArgumentParser) -> None:
     restoring = option_group(parser, "changes")
     restoring.flag("--dry-run", what="list what would be restored, and restore nothing")
-    restoring.flag("--force", what="restore also settings that another program has changed since")
+    restoring.flag("--force", what="also restore settings that another program has changed since")
     restoring.flag(
-        "--to-defaults", what="list the settings that differ from the kernel's defaults, a guess if the journal is lost"
+        "--to-defaults", what="if the journal is lost: list the settings that differ from the kernel's defaults"
     )
     restoring.flag("--yes", what="with --to-defaults: set these defaults")
 
@@ -203,7 +205,7 @@ def _fill_plan(parser: ArgumentParser) -> None:
 
 
 def default_runs(is_aa: bool, is_against: bool) -> int:
-    """Return the default of --runs: one unaffected run of a single command, or enough runs for a comparison."""
+    """Return the default of --runs: 1 for a single command, or enough runs for a comparison."""
     return 30 if is_aa else 25 if is_against else 1
 
 
@@ -213,7 +215,7 @@ def _fill_run(parser: ArgumentParser) -> None:
     _add_command_of_run(parser)
     _add_repetitions(parser)
     comparison = option_group(parser, "comparison").exclusive()
-    against = "compare with another command: run both --runs times, in pairs with random order"
+    against = "compare with another command: run each of the two --runs times, in pairs, each in random order"
     comparison.value("--against COMMAND", against, words)
     comparison.flag("--aa", what="compare the command with itself, to measure the smallest change detectable here")
     option_group(parser, MEASUREMENT).value(
@@ -249,7 +251,7 @@ def _add_command_of_run(parser: ArgumentParser) -> None:
     command.flag("--as-user", what="with sudo: run the command as the user who called sudo, and noisewatch as root")
     command.flag(
         "--show-output",
-        what="also in a series, connect the command to noisewatch's standard input, output and error (default: "
+        what="connect the command to noisewatch's standard input, output and error in a series too (default: "
         "/dev/null)",
     )
     command.flag("--ignore-failure", what="continue a series if the command fails")

@@ -48,7 +48,7 @@ def budget_of(arguments: Namespace) -> Budget:
 
 
 def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOptions:
-    """Return the options of the microbenchmark. Raise UsageError."""
+    """Return the options of the microbenchmark. Raise UsageError if options exclude each other."""
     from noisewatch.kernel.calibration import CalibrationOptions
 
     command, is_auto = getattr(arguments, "workload", ()), seconds == AS_LONG_AS_NEEDED
@@ -62,7 +62,7 @@ def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOpti
 
 
 def history_path(arguments: Namespace) -> Path | None:
-    """Return the path of the history, or None without --history. Raise UsageError."""
+    """Return the path of the history, or None without --history. Raise UsageError if the default path is unknown."""
     if arguments.history is None:
         return None
     return Path(arguments.history) if arguments.history else usual_path()
@@ -89,7 +89,7 @@ class ReportOutput:
         self._output.write(content)
 
     def write_text(self, text: str) -> None:
-        """Write a report for people, in ASCII if standard output has no other characters."""
+        """Write a report for people, in ASCII for a terminal or pipe that takes nothing else."""
         self._output.write(encode_report(text, self._path))
 
     def write_json(self, described: object) -> None:

@@ -63,7 +63,7 @@ _NO_SETTINGS = ("help", "show_options")
 
 
 class _OptionsFile(Struct, frozen=True):
-    """An options file: its text, and noisewatch's table, which is nested in the keys `above`."""
+    """An options file: its text, and its table of options, below the keys `above`."""
 
     path: Path
     text: str
@@ -121,7 +121,7 @@ def _kind_of(option: Action) -> str:
 
 
 def _settings_in(kind: str | None, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the (name, value) pairs of a table. Otherwise names are empty, and a list becomes lists of one item."""
+    """Yield the (name, value) pairs of a table. For other values names are empty; a list becomes lists of one item."""
     if kind == _TABLE and isinstance(value, dict):
         yield from _flatten(value)
     elif kind == _LIST and isinstance(value, list):

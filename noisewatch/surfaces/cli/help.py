@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Action, RawDescriptionHelpFormatter, _SubParsersAction
 
 COMMANDS_BY_QUESTION = {
-    "watch (what disturbs this machine? without a command: the monitor)": {
+    "watch (what disturbs this machine? `noisewatch` without a command opens the monitor)": {
         "show": "print topology, clocks and IRQs, without a verdict",
         "trace": "trace the target CPUs and name the culprits",
     },
@@ -76,17 +76,18 @@ only with --select target-not-isolated. Each change is in the journal (/var/lib/
 it is made, so `restore` works even if noisewatch was killed. A reboot undoes all changes.
 
 exit status: 0 done, also if you decline; 2 usage or input error, or the journal cannot be written; 3 the kernel
-refused a change, or --measure left one or measured nothing; with --until-exit, the command's own
+refused a change, or --measure left a setting changed or measured nothing; with --until-exit, the command's
+own status
 """,
     "restore": """\
 examples:
   sudo noisewatch restore --dry-run         list what would be restored
   sudo noisewatch restore
 
-A setting that another program has changed since is left unchanged, and listed. `restore` may be interrupted and
+Settings that another program has changed since are left unchanged, and listed. `restore` may be interrupted and
 repeated.
 
-exit status: 0 restored, or nothing was tuned; 2 usage or input error; 3 a setting was left
+exit status: 0 restored, or nothing was tuned; 2 usage or input error; 3 a setting was not restored
 """,
     "run": """\
 examples:
@@ -105,7 +106,7 @@ exit status:
   126  the command cannot be executed
   127  the command was not found
 
---format pyperf without an undisturbed run ends with 5 or 3, even without --gate.
+--format pyperf exits with 5 or 3 if no run was undisturbed, even without --gate.
 """,
     "calibrate": """\
 examples:
@@ -137,7 +138,7 @@ examples:
 examples:
   noisewatch preflight --history              check the machine, and remember the measurements
   noisewatch history                          when speed or noise changed, and what else changed then
-  noisewatch history --cpus 2-3               entries of these CPUs, not of the newest entry's
+  noisewatch history --cpus 2-3               show the entries of these CPUs
   noisewatch history accept --why 'new BIOS'  make this machine the new baseline
 
 Up to 200 entries of each set of CPUs count: the newest 40, and older ones evenly spaced in time.

@@ -99,8 +99,8 @@ def add_machine(parser: ArgumentParser, default: object = SUPPRESS) -> None:
     """Add the options that select the machine and its CPUs."""
     add_cpus(parser, default)
     machine = option_group(parser, MACHINE).exclusive()
-    machine.value("--sysroot DIR", "copied tree of /proc and /sys instead of this host", default=default)
-    machine.value("--replay FILE", "recording instead of this host", default=default)
+    machine.value("--sysroot DIR", "read a copied tree of /proc and /sys instead of this host", default=default)
+    machine.value("--replay FILE", "read a recording instead of this host", default=default)
 
 
 def add_interval(parser: ArgumentParser, default: object = SUPPRESS) -> None:
@@ -143,12 +143,12 @@ def add_theme(options: Options, of: str = "") -> None:
 
 
 def add_on_unknown(options: Options, what: str) -> None:
-    """Add --on-unknown, the exit status for an unknown verdict."""
+    """Add --on-unknown, the exit status for an unknown verdict or gate."""
     options.choice("--on-unknown", (FAIL, PASS), what)
 
 
 def add_budget(parser: ArgumentParser) -> None:
-    """Add the options that describe the next benchmark, and how the microbenchmark measures for it."""
+    """Add the options of the next benchmark, and of the microbenchmark that measures for it."""
     budget = option_group(parser, "the next benchmark")
     budget.value("--at DURATION", "length of a sample (default 100ms)", sample_length, "100ms")
     samples = whole_number(_MIN_SAMPLES, _MAX_SAMPLES, " of samples")

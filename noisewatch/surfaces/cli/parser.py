@@ -10,7 +10,7 @@ from noisewatch.errors import UsageError, quote
 from noisewatch.patterns import regex
 from noisewatch.text import printable
 
-_OPTION = regex(r"--?[A-Za-z]\S*+$")  # no negative number, and no text that starts with a dash
+_OPTION = regex(r"--?[A-Za-z]\S*+$")  # neither a negative number nor a text with blanks
 
 _OPTION_BY_SYNONYM = {
     "--seconds": "--duration",

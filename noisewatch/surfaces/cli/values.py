@@ -74,7 +74,7 @@ def kind_of_work(text: str) -> Work:
 
 
 def sample_length(text: str) -> int:
-    """Parse a duration such as 100ms, 10us or 1s; return ns."""
+    """Parse a duration such as 100ms, 500us or 1s; return ns."""
     length_ns = parse_duration(text.strip()) or 0
     if not _MIN_SAMPLE_NS <= length_ns <= _MAX_SAMPLE_NS:
         raise ArgumentTypeError(f"expected a duration from 100us to 100s, such as 10ms, found {text!r}")

@@ -31,7 +31,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _offer(parser: ArgumentParser, name: str, words: list[str]) -> None:
-    """Complete the argument `name` with these words; argparse has no public way to list arguments."""
+    """Offer these words as completions of the argument `name`; argparse has no public way to list arguments."""
     for action in parser._actions:
         if name in action.option_strings or name == action.dest:
             action.choices = words

@@ -90,7 +90,7 @@ def _topics_page() -> _Page:
 
 
 def _term_page(name: str, columns: int, in_colour: bool) -> _Page | None:
-    """Return the page of a term of the glossary, whose case and hyphens do not matter, or None."""
+    """Return the page of the glossary's term `name`, ignoring case and hyphens; None if there is no such term."""
     from noisewatch.surfaces.reports.topics.report import terms, text_of_term
 
     section = {_fold(term): section for term, section in terms().items()}.get(_fold(name))

@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> int:
     if not is_interactive():
         if arguments.idle_probe:
             raise UsageError(
-                "--idle-probe: a single picture is too short for it; use a terminal, or `noisewatch calibrate`"
+                "--idle-probe: needs the monitor in a terminal; without a terminal use `noisewatch calibrate`"
             )
         return _print_once(arguments)
     options = SamplerOptions(

@@ -89,7 +89,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _show_options(arguments: Namespace) -> int:
-    from noisewatch.surfaces.cli.configuration import options_text  # most runs measure
+    from noisewatch.surfaces.cli.configuration import options_text  # only --show-options needs it
 
     with open_report(arguments) as report:
         report.write(options_text(arguments))
@@ -99,7 +99,7 @@ def _show_options(arguments: Namespace) -> int:
 def status_if_unknown(arguments: Namespace, lock: Lock | None) -> int | None:
     """Return the exit status of an unknown verdict, or None for the default.
 
-    If the requested lock is not ours, `--on-unknown pass` has no effect.
+    If the requested lock is not held, `--on-unknown pass` has no effect.
     """
     if arguments.on_unknown == PASS:
         return 0 if lock is None or lock.is_ours else None
@@ -136,7 +136,7 @@ class _Script(Struct, frozen=True):
     name: str
 
     def write(self, verdict: Verdict) -> None:
-        from noisewatch.surfaces.reports.verdict import fix_script  # most preflights write none
+        from noisewatch.surfaces.reports.verdict import fix_script  # most preflights write no script
 
         text: str = getattr(fix_script, self.name)(verdict)
         self.output.write(text.encode("utf-8", "replace"))

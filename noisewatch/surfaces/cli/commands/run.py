@@ -124,7 +124,7 @@ def _columns() -> int:
 
 
 class SingleRunReport(TerminalListener):
-    """A listener that reports a single run on standard error, with the attribution used if a trace was requested.
+    """A listener that reports a single run on standard error, and whether a requested trace was used.
 
     These lines may end up among a benchmark's results, so none looks like `word: text`: benchstat parses such a line
     as configuration, and compares only results with equal configurations
@@ -133,7 +133,7 @@ class SingleRunReport(TerminalListener):
 
     program = _PROGRAM
     _tracer = Tracer.NONE
-    _unwatched: tuple[Unwatched, ...] = ()  # on this machine
+    _unwatched: tuple[Unwatched, ...] = ()  # on this machine, in any run
 
     def on_begin(self, beginning: RunBeginning) -> None:
         """Store the tracer and the unwatched aspects for the report; nothing is printed before the run ends."""
@@ -273,7 +273,7 @@ class _SeriesResult(Struct, frozen=True):
     series: RunSeries
     results: MarkedResults | None
     is_complete: bool
-    is_empty: bool = False  # nothing was written: the requested format contains only undisturbed runs, and none was
+    is_empty: bool = False  # nothing was written: the format contains only undisturbed runs, and there was none
 
 
 def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace, is_series: bool) -> _SeriesResult:

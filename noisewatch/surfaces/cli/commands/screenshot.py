@@ -35,7 +35,7 @@ _MIN_STILL_S = 0.1
 
 
 def run(arguments: Namespace) -> int:
-    """Draw the monitor's screen: a recording's moment, a part of a recording as animation, or this host's interval."""
+    """Draw the monitor's screen: a moment or an animated part of a recording, or an interval of this host."""
     _check_options(arguments)
     width, height = _parse_size(arguments.size)
     keys = _parse_keys(arguments.keys)
@@ -101,7 +101,7 @@ def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
         raise UsageError(f"--at {at_s:g}: the recording ends after {end_s:.1f} s")
     if history.first and at_ns < (kept_ns := history.frame(history.first).taken_at_ns):
         raise UsageError(
-            f"--at {at_s:g}: such a long recording can be drawn only from {(kept_ns - begin_ns) / 1e9:.0f} s on"
+            f"--at {at_s:g}: a recording this long can be drawn only from {(kept_ns - begin_ns) / 1e9:.0f} s on"
         )
     model.go_to_time(at_ns)
 
@@ -143,7 +143,7 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
 async def _draw_animation(app: MonitorApp, pressed: Press, frames: Iterable[Frame], arguments: Namespace) -> str:
     """Return an animated SVG of the monitor between --from and --to; each frame is shown as long as its interval.
 
-    Raise UsageError if the recording has no frame in between.
+    Raise UsageError if the recording has no frame in that time.
     """
     begin_s, end_s = arguments.begin_s or 0.0, arguments.end_s
     begin_ns: int | None = None

@@ -13,7 +13,7 @@ from noisewatch.surfaces.reports.trace.text import text_of_followed
 
 
 def run(arguments: Namespace) -> int:
-    """Trace the target CPUs for a time or until Ctrl-C, and report. Raise CannotMeasure without target CPUs."""
+    """Trace the target CPUs for --duration or until Ctrl-C, and report. Raise CannotMeasure without target CPUs."""
     options = TraceOptions(machine=machine_options(arguments), seconds=arguments.duration, tracer=arguments.tracer)
     machine = open_machine(options.machine)
     with open_report(arguments) as report, recording_to(arguments, machine) as source:

@@ -57,7 +57,7 @@ def run(arguments: Namespace) -> int:
         return 0
     question = "Make these changes?" if schedule is None else "Switch these settings on and off?"
     if plan.has_changes and not arguments.yes and not _is_confirmed(question):
-        print("noisewatch: nothing is changed", file=sys.stderr)
+        print("noisewatch: nothing was changed", file=sys.stderr)
         return 0
     if schedule is not None:
         return measure(plan, schedule)
