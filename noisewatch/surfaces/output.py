@@ -69,7 +69,7 @@ def drop_unwritable(stream: TextIO | None) -> None:
     try:
         stream.flush()
     except (OSError, ValueError):  # ValueError if it is closed
-        with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:  # a stream of tests has no descriptor
+        with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:  # tests have streams without descriptor
             os.dup2(nowhere.fileno(), stream.fileno())
 
 
@@ -144,13 +144,13 @@ def _report_errors(path: str) -> Iterator[None]:
 
 def width() -> int:
     """Return the number of columns at which to wrap text."""
-    import shutil  # most of it deals with archives
+    import shutil  # it imports modules for archives
 
     return shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
 
 
 def takes_colour(output: str | None, choice: str = AUTO) -> bool:
-    """Return whether a text answer has colours: by --color, by default never in a file, else by `in_colour`."""
+    """Return whether a text answer has colours: as --color requests; if auto, never in a file, else by `in_colour`."""
     return choice == ALWAYS or (output is None and in_colour(sys.stdout, choice))
 
 
@@ -185,11 +185,12 @@ def is_utf8(stream: TextIO) -> bool:
 
 
 def encoding_of(stream: TextIO) -> str:
-    """Return the encoding of a stream, or ASCII if the name of the user's locale does not contain UTF-8.
+    """Return the stream's encoding, or ASCII if Python only assumes UTF-8 and the user's locale does not name it.
 
-    Python itself also writes UTF-8 in the locales C and POSIX, and in uninstalled locales (PEP 538, PEP 540).
+    Unless the user sets the encoding, Python also assumes UTF-8 in the locales C and POSIX, and in locales that are
+    not installed (PEP 538, PEP 540).
     """
-    locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or "UTF-8"  # Python itself sets LC_CTYPE
+    locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or "UTF-8"  # not LC_CTYPE, which Python itself may set
     is_python_sure = not sys.flags.utf8_mode or any(name in os.environ for name in ("PYTHONUTF8", "PYTHONIOENCODING"))
     return stream.encoding or "" if is_python_sure or _UTF8 in locale.lower().replace("-", "") else "ascii"
 

@@ -1,7 +1,7 @@
 """Pictures of styled text: an SVG, still or animated, in dark or light colours, or a PNG.
 
 A picture looks the same everywhere, and needs no external resources. Line, block and dot characters are drawn as
-geometry, because fonts leave gaps between them or lack them. A cell is 12 wide and 24 high.
+geometry, because fonts leave gaps between them or lack them. A cell is 12 units wide and 24 high.
 https://www.unicode.org/charts/PDF/U2500.pdf, U2580.pdf and U2800.pdf
 
 The themes have their own palettes: dark for screens and light for paper. The eight hues stay distinct for people
@@ -60,7 +60,7 @@ class Theme(Struct, frozen=True):
     background: str
     text: str
     bar: str  # of the title
-    hues: tuple[str, ...]  # in the order of the terminal's: black, red, green, yellow, blue, magenta, cyan, white
+    hues: tuple[str, ...]  # in a terminal's order: black, red, green, yellow, blue, magenta, cyan, white
     bright_black: str
     dim_share: float
     is_light: bool
@@ -292,7 +292,7 @@ def _short(value: float) -> str:
 Line = Sequence[Segment]
 _FONT = "DejaVu Sans Mono"
 _FONT_FOLDER = "/usr/share/fonts/truetype/dejavu"
-_CSS = f'text{{font:20px "{_FONT}",Menlo,Consolas,monospace}}'  # 12 wide; other fonts are stretched
+_CSS = f'text{{font:20px "{_FONT}",Menlo,Consolas,monospace}}'  # 12 wide; `textLength` stretches other fonts
 _BASELINE = 18
 _MARGIN, _BAR_HEIGHT, _ROUND = 12, 36, 10
 _LEAST_TITLED = 24  # columns
@@ -483,7 +483,7 @@ def _by_pattern(stills: Sequence[Still], theme: Theme, classes: Classes) -> dict
 
 
 def _keyframes(patterns: dict[_Shown, str], seconds: Sequence[float]) -> str:
-    """Return the CSS that shows and hides each pattern; readers who prefer reduced motion see the first frame."""
+    """Return the CSS that shows and hides elements; readers who prefer reduced motion see the first frame."""
     if not patterns:
         return ""
     total = sum(seconds)
@@ -497,7 +497,7 @@ def _keyframes(patterns: dict[_Shown, str], seconds: Sequence[float]) -> str:
 
 
 def _changes(shown: _Shown) -> Iterator[tuple[int, str]]:
-    """Yield the first frame, and all in which an element appears or disappears, with `visible` or `hidden`."""
+    """Yield each frame in which the visibility changes, and the first one, with `visible` or `hidden`."""
     for number, is_shown in enumerate(shown):
         if number == 0 or is_shown != shown[number - 1]:
             yield number, "visible" if is_shown else "hidden"

@@ -40,7 +40,7 @@ def _bars(histogram: Histogram, from_ns: int) -> dict[int, int]:
 
 
 def work_chart(start_ns: Sequence[int], length_ns: Sequence[int], width: int, height: int) -> list[str]:
-    """Draw the median and the longest sample of work over the calibration, below a legend.
+    """Draw the median and the longest time of the pieces of work over the calibration, below a legend.
 
     The chart is empty if there are too few samples, if it does not fit, or if plotext cannot be imported (it has no
     wheel for musl).

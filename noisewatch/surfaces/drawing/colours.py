@@ -1,4 +1,4 @@
-"""The colours of the monitor and of reports: one for each meaning, which a word always repeats."""
+"""The colours of the monitor and of reports: one for each meaning, which a word or a sign always repeats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from noisewatch.kinds import Kind
 
 Meaning = Literal["calm", "notable", "grave", "unknown", "good", "bad", "doubt"]
 KindStyle = Literal["irq", "softirq", "tick", "ipi", "thread", "kernel-thread", "outside"]
-Halves = NewType("Halves", str)  # two tones
+Halves = NewType("Halves", str)  # a style with two tones, for the halves of a cell
 
 # By meaning, from the sixteen colours that every terminal has. People who confuse red and green can distinguish cyan,
 # yellow and magenta.
@@ -91,13 +91,13 @@ _CODES = {
 
 
 def paint(text: str, style: str, in_colour: bool = True) -> str:
-    """Return the text in a terminal's escape sequences; `style` is a name in ROW_STYLES."""
+    """Return the text with a terminal's escape sequences for the style; `style` is a name in ROW_STYLES."""
     codes = ";".join(_CODES[word] for word in ROW_STYLES[style].split() if in_colour or word in _WITHOUT_COLOUR)
     return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
 
 
 def paint_row(row: Iterable[tuple[str, str]], in_colour: bool = True) -> str:
-    """Return the row's text in a terminal's escape sequences."""
+    """Return the row's text with a terminal's escape sequences for its styles."""
     return "".join(paint(text, style, in_colour) for text, style in row)
 
 
@@ -107,5 +107,5 @@ def plain_row(row: Iterable[tuple[str, str]]) -> str:
 
 
 def style_of_label(label: str) -> Meaning:
-    """Return the name of the label's style."""
+    """Return the name of the style for a finding's label, such as `FAIL`."""
     return _MEANING_BY_LABEL.get(label, "unknown")

@@ -62,7 +62,7 @@ def legend(in_unicode: bool) -> list[Row]:
 
 
 def marks_by_area(gravities: Iterable[tuple[Area, Gravity]]) -> dict[Area, list[Gravity]]:
-    """Group gravities by area, in the order of areas, the gravest first."""
+    """Group gravities by area, in the order of areas; within an area, the gravest first."""
     by_area: dict[Area, list[Gravity]] = {area: [] for area in Area}
     for area, gravity in gravities:
         by_area[area].append(gravity)

@@ -18,7 +18,7 @@ class Column(Struct, Generic[Line], frozen=True, eq=False):
     """A column of a table.
 
     `cell` returns a text to align in `width` columns, or a row of exactly that width. A column with a rank is dropped
-    if the table would leave fewer than `leaves` columns free; the highest rank is dropped first.
+    if the table would leave fewer than `leaves` terminal columns free; the highest rank is dropped first.
     """
 
     heading: str
