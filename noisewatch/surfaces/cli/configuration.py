@@ -51,7 +51,7 @@ KEYS = (
     "machine",
 )
 _TEXT, _LIST, _TABLE, _FLAG, _PATH = (
-    "a text or a number",
+    "a string or a number",
     "a list of names",
     "a table",
     "true or false",
@@ -71,7 +71,7 @@ class _OptionsFile(Struct, frozen=True):
     above: tuple[str, ...] = ()
 
     def place(self, key: str, name: str, value: object) -> str:
-        """Return `FILE:LINE` of the key, of `name` in the key's table, or of `value` if it is a list of one text."""
+        """Return `FILE:LINE` of the key, of `name` in the key's table, or of `value` if it is a list of one string."""
         keys = (*self.above, key)
         line = (line_of(self.text, *keys, name) if name else None) or line_of(self.text, *keys) or 1
         match value:

@@ -158,6 +158,5 @@ def _interval_lines(model: ScreenModel) -> list[str]:
     unknown = history.count_noisy(history.kept)[1]
     doubt = f" ({unknown} unknown)" if unknown else ""
     kept = f"{'last ' if history.first else ''}{history.count - history.first}"
-    return [
-        f"the worst of the {kept} intervals{doubt}, at {model.into_s():.0f} s; screenshot --at SECONDS draws another"
-    ]
+    worst = f"the worst of the {kept} intervals{doubt}, at {model.into_s():.0f} s"
+    return [f"shown: {worst}; noisewatch screenshot --at SECONDS draws another"]

@@ -31,14 +31,14 @@ def test_a_recording_is_one_picture_of_its_worst_interval_with_its_time(run: Run
     assert "STOPPED at 9 of 12 s" in lines[1]
     assert "UNSTABLE" in lines[1]
     assert [line for line in lines if "hog [900]" in line and "50%" in line]
-    assert lines[-1] == "the worst of the 4 intervals, at 9 s; screenshot --at SECONDS draws another"
+    assert lines[-1] == "shown: the worst of the 4 intervals, at 9 s; noisewatch screenshot --at SECONDS draws another"
 
 
 def test_an_unknown_interval_is_counted_and_not_called_the_worst(run: Run, tmp_path: Path) -> None:
     moments = [quiet_files(3.0 * number) for number in range(4)]
     del moments[3]["/proc/stat"]
     lines = run("--replay", record(tmp_path / "machine.nw", *moments)).out.splitlines()
-    assert lines[-1].startswith("the worst of the 3 intervals (1 unknown), at 6 s")
+    assert lines[-1].startswith("shown: the worst of the 3 intervals (1 unknown), at 6 s")
 
 
 def test_no_two_adjacent_rows_are_empty(run: Run, unchanged_tree: Path) -> None:
