@@ -106,7 +106,7 @@ def test_without_a_trace_gaps_have_a_class_and_running_threads_are_suspects(run:
     recording = record(tmp_path / "untraced.nw", before, after, calibration=calibration, calibrated_after=1)
     result = run("calibrate", "--cpus", "2", "--replay", recording)
     culprits = result.out.partition("culprits of the gaps on CPU 2")[2]
-    assert "Suspects (running there meanwhile): hog (pid 901) ~1.33%" in culprits
+    assert "Suspects (ran there during the calibration): hog (pid 901) ~1.33%" in culprits
     rows = [" ".join(line.split()) for line in culprits.partition("longest gaps")[2].splitlines()]
     assert rows[2:4] == [
         "0.010000 s 5 ms another thread",

@@ -10,7 +10,7 @@ from noisewatch.model.calibration.figures import Calibration
 
 
 def work_times(calibration: Calibration, cpus: CpuSet) -> list[float]:
-    """Return the times (ns) of the blocks of interpreted work, or of the workload's runs, on these CPUs."""
+    """Return the times (ns) of the pieces of interpreted work, or of the workload's runs, on these CPUs."""
     return [
         float(length)
         for samples in calibration.samples.cpus

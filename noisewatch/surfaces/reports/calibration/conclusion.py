@@ -155,7 +155,7 @@ def _judge(calibrated: Calibrated, floor: NoiseFloor) -> tuple[Status, str]:
 
 
 def _extrapolated_sentence(calibrated: Calibrated, floor: NoiseFloor, status: Status) -> str:
-    """Return the conclusion for samples that are too long for this calibration; it can fail them, but not pass them."""
+    """Return the conclusion for samples too long for this calibration, which can fail the budget but not pass it."""
     length = describe_ns(floor.sample_ns)
     if status == Status.FAIL:
         above, limit = name_cpus(calibrated.cpus_above_budget), share_text(calibrated.budget.max_cv)
@@ -181,7 +181,7 @@ def _change_clause(floor: NoiseFloor) -> str:
 def _worst_sentence(floor: NoiseFloor) -> str:
     if floor.bounded and floor.max_inflation < _NO_LONGER:
         return ""
-    times = f"{floor.max_inflation:.2f} times as long{'' if floor.bounded else ', or longer'}"
+    times = f"{floor.max_inflation:.2f} times the median{'' if floor.bounded else ', or more'}"
     return f"A single sample may take {times}."
 
 
@@ -199,7 +199,7 @@ def _undecided_reason(calibrated: Calibrated, floor: NoiseFloor, budget: Budget)
             f"within the budget of {limit} with a chance of {describe_chance(floor.chance)} (at least {least} needed)"
         )
     if floor.bounded:
-        return f"the worst sample may take more than {budget.max_inflation:.2f} times as long"
+        return f"the worst sample may take more than {budget.max_inflation:.2f} times the median"
     return f"the calibration is too short to bound the worst sample: {_LONGER}"
 
 
@@ -222,7 +222,7 @@ def _most_of_the_gaps(gaps: GapsShown) -> str:
 
 
 def _longer_samples(calibrated: Calibrated) -> str:
-    """Return the shortest samples that meet the budget, if they are longer than the requested samples, which do not."""
+    """Return a sentence on longer samples that meet the budget, if samples of the requested length do not."""
     budget = calibrated.budget
     meeting = [floor for floor in calibrated.floors if budget.is_met_by(floor)]
     if calibrated.floor in meeting or not meeting or meeting[0].sample_ns <= budget.at_ns:

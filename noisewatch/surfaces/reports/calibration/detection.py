@@ -28,7 +28,7 @@ def change_sentence(calibrated: Calibrated) -> str:
 
 
 def opening_sentence(calibrated: Calibrated) -> str:
-    """Return the smallest detectable change in a sentence, and the samples for the requested or a smaller one.
+    """Return the smallest detectable change in a sentence, and the samples for the requested or a smaller change.
 
     `A change of 1.3% can be detected here with 25 samples of 100 ms (cache work, which varies most); for 1% take 42.`
     """

@@ -263,7 +263,7 @@ def _cells(bar: Counter[GapClass], height: int, power: int, glyphs: Glyphs) -> l
     cells: list[Piece] = [(glyph_of(cause, glyphs), cause.style) for cause in causes]
     part = int((high - int(high)) * (len(glyphs.ramp) - 1))
     last = cause_at(1.0, bar, total)
-    if len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN:  # no partial sign
+    if len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN:  # its glyph has no partial form
         cells.append((glyphs.ramp[part], last.style))
     return cells + [(" ", "plain")] * (height - len(cells))
 
@@ -285,7 +285,7 @@ def cause_at(share: float, bar: Counter[GapClass], total: int) -> GapClass:
 
 
 def _places(columns: int) -> list[int]:
-    """Return the column of each decade, including the last."""
+    """Return the column of each power of ten on the axis of lengths."""
     return [min(round(columns * power / DECADES), columns - 1) for power in range(DECADES + 1)]
 
 
@@ -306,7 +306,7 @@ def _lengths(columns: int, left: int, width: int) -> Row:
 
 
 def _mark_rows(gaps: GapsShown, columns: int, glyphs: Glyphs) -> list[Row]:
-    """Return the percentiles below their places, the longest placed first; overlapping ones move to a second row."""
+    """Return rows of percentiles below their places, the longest placed first; overlapping ones go to a second row."""
     lines = [[" "] * columns for _ in range(_MARK_ROWS)]
     for name, ns in reversed(gaps.marks):
         at = min(int(share_of_axis(ns) * columns), columns - 1)

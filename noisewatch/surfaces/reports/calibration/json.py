@@ -46,7 +46,7 @@ _SUMMARY = SummaryPart.__struct_fields__
 
 
 def describe_calibration(calibrated: Calibrated) -> CalibrationPart:
-    """Return `calibration` of the verdict."""
+    """Return the value of the key `calibration` in a document."""
     calibration, attribution = calibrated.calibration, calibrated.attribution
     samples = calibration.samples
     clocks = [figures.clock_ns for figures in calibration.cpus if figures.clock_ns is not None]
@@ -93,7 +93,7 @@ def _cpu(
 
 
 def describe_floors(calibrated: Calibrated, floors: Sequence[NoiseFloor]) -> list[FloorPart]:
-    """Return `noise_floor` of the verdict: the worst CPU, for each length of samples."""
+    """Return noise floors for JSON, one for each length of samples."""
     return [fill_part(FloorPart, floor, chance=calibrated.chance_of(floor), test=TEST) for floor in floors]
 
 
@@ -122,7 +122,7 @@ _OF_NOISE = ("noise_floor", "noise_floor_of", "noise_floor_chance", "noise_floor
 
 
 def describe_detection(calibrated: Calibrated | None, share: float | None) -> DetectionPart | None:
-    """Return `detect` of a document; None if no share was requested."""
+    """Return the value of the key `detect` in a document; None if no share was requested."""
     if share is None:
         return None
     if calibrated is None:
@@ -227,7 +227,7 @@ def describe_for_pyperf(calibration: Calibration) -> dict[str, Any]:
 
 
 def describe_settling(settling: Settling | None) -> SettlingPart | None:
-    """Return `settling` of the document, or None if it was not requested."""
+    """Return the value of the key `settling` in a document; None if settling was not requested."""
     if settling is None:
         return None
     return SettlingPart(

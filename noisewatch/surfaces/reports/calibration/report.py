@@ -80,7 +80,7 @@ def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
     work = worst.interpreted
     chart = work_chart(work.start_ns, work.length_ns, min(width, WIDTH), _CHART_ROWS)
     return (
-        ["", *fold_sentences([f"how long each block of interpreted work took on CPU {worst.cpu}"], width), *chart]
+        ["", *fold_sentences([f"how long each piece of interpreted work took on CPU {worst.cpu}"], width), *chart]
         if chart
         else []
     )

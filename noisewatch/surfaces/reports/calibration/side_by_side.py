@@ -58,7 +58,7 @@ class Side(Struct, frozen=True):
 
     @property
     def work_ns(self) -> list[float]:
-        """The sorted times (ns) of the blocks of interpreted work, or of the workload's runs."""
+        """The sorted times (ns) of the pieces of interpreted work, or of the workload's runs."""
         return sorted(
             work_times(self.calibrated.calibration, frozenset(figures.cpu for figures in self.calibrated.complete))
         )
@@ -281,7 +281,7 @@ def _ratio_bar(ratio: float | None, room: int) -> str:
 def mirrored_rows(
     names: tuple[str, str], sides: tuple[GapsShown, GapsShown], width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
-    """Draw both sides' names, a row for each range of lengths, and a title, in at most `height` rows.
+    """Draw both sides' names, a row for each range of lengths, and the bars' title, in at most `height` rows.
 
     The list is empty if they do not fit.
     """
@@ -306,7 +306,7 @@ def mirrored_rows(
 
 
 def _axis_texts_row(left: str, middle: str, right: str, room: int, style: Style) -> Row:
-    """Return a row with texts at both sides of the axis, cut to their sides."""
+    """Return a row with `middle` on the axis and the other texts next to it, cut to fit."""
     return [
         (f"{left[:room]:>{room}}", style),
         (f"{middle:^{_AXIS_WIDTH}}", "faint"),

@@ -50,7 +50,7 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
         lines += ["", f"culprits of the gaps on CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS, width)]
         suspects = attribution.suspects_by_cpu.get(cpu, ())
         if suspects:
-            sentence = f"Suspects (running there meanwhile): {suspect_words(suspects, _MOST_SUSPECTS)}."
+            sentence = f"Suspects (ran there during the calibration): {suspect_words(suspects, _MOST_SUSPECTS)}."
             lines += wrap(sentence, width, "  ")
         lines += ["  longest gaps", *gap_lines(attribution.longest(cpu, _MOST_GAPS), width)]
     return ["", *lines] if len(lines) > 1 else []
@@ -120,7 +120,7 @@ def cpu_lines(calibration: Calibration, width: int) -> list[str]:
     lines = cpu_table(whole, width) if whole else []
     lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
     lines += [
-        f"CPU {figures.cpu}: {figures.lost_gaps} gaps counted without details, the noise floor is unknown "
+        f"CPU {figures.cpu}: {figures.lost_gaps} gaps counted without details, so the noise floor is unknown "
         f"({full_buffer_words(figures)})"
         for figures in calibration.cpus
         if figures.lost_gaps
@@ -209,8 +209,8 @@ def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) ->
     while len(columns) > 2 and sum(max(map(len, column)) + 2 for column in columns) > width + 2:
         columns.pop()
     heading = (
-        f"noise floor of {budget.samples} samples by kind of work, each on its worst CPU (all but CV: of "
-        f"{describe_ns(budget.at_ns)})"
+        f"noise floor of {budget.samples} samples by kind of work, each on its worst CPU (columns without a "
+        f"length: samples of {describe_ns(budget.at_ns)})"
     )
     return [
         *wrap(heading, width),
@@ -248,7 +248,7 @@ def settling_line(settling: Settling) -> str:
     """Return a line such as `settled after 27 s: 4.40 → 2.10 GHz on CPU 3 (worked for 53 s)`."""
     slowest, worked = settling.slowest, f"worked for {settling.seconds} s"
     if slowest is None:
-        return "not settled: not all of the CPUs could be measured"
+        return "not settled: not all CPUs could be measured"
     moved = _clock_change(slowest)
     if settling.after_s is not None:
         after = f"after {settling.after_s} s" if settling.after_s else "at once"
@@ -265,5 +265,7 @@ def _clock_change(cpu: SettledCpu) -> str:
         last = f"{cpu.last / 1e6:.2f} GHz on CPU {cpu.cpu}"
         return last if is_same else f"{cpu.first / 1e6:.2f} → {last}"
     return (
-        f"the same speed on CPU {cpu.cpu}" if is_same else f"{cpu.last / cpu.first:.0%} of the speed on CPU {cpu.cpu}"
+        f"the same speed on CPU {cpu.cpu}"
+        if is_same
+        else f"{cpu.last / cpu.first:.0%} of the first speed on CPU {cpu.cpu}"
     )

@@ -181,7 +181,9 @@ def test_gaps_that_were_not_kept_are_counted_without_a_share() -> None:
 def test_full_buffer_is_explained() -> None:
     written = written_calibration((2, 3), seconds=5.0, changes={3: {"lost_gaps": 7, "lost_gaps_ns": 70_000}})
     text = "\n".join(cpu_lines(calibrated_with(parse_calibration(written), Budget()).calibration, 80))
-    assert "CPU 3: 7 gaps counted without details, the noise floor is unknown (buffer full: calibrate for a s" in text
+    assert (
+        "CPU 3: 7 gaps counted without details, so the noise floor is unknown (buffer full: calibrate for a s" in text
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ _TURBO = (10_000,) * 27 + (21_000,) * 16
     ("times", "cycles", "line"),
     [
         (_TURBO, 44_000, "settled after 27 s: 4.40 → 2.10 GHz on CPU 3 (worked for 43 s)"),
-        (_TURBO, None, "settled after 27 s: 48% of the speed on CPU 3 (worked for 43 s)"),
+        (_TURBO, None, "settled after 27 s: 48% of the first speed on CPU 3 (worked for 43 s)"),
         ((10_000,) * 50, 44_000, "settled at once: 4.40 GHz on CPU 3 (worked for 50 s)"),
         ((10_000,) * 50, None, "settled at once: the same speed on CPU 3 (worked for 50 s)"),
         (
@@ -29,7 +29,7 @@ _TURBO = (10_000,) * 27 + (21_000,) * 16
             44_000,
             "not settled in time: 4.40 → 2.05 GHz on CPU 3, and the clock may still move (worked for 120 s)",
         ),
-        ((), None, "not settled: not all of the CPUs could be measured"),
+        ((), None, "not settled: not all CPUs could be measured"),
     ],
 )
 def test_line_shows_the_settling_time_and_both_clocks(times: tuple[int, ...], cycles: int | None, line: str) -> None:
