@@ -64,7 +64,7 @@ def _compared_figures(comparison: SideComparison) -> str:
 
 
 def change_of(figure: ComparedFigure) -> str:
-    """Return `latency work is 4.1% slower` or `gaps below 10 µs: 2.3 times as noisy`."""
+    """Return `latency work 4.1% slower` or `gaps below 10 µs 2.3 times as noisy`."""
     words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
     return f"{figure.name} {words}"
 
@@ -79,7 +79,7 @@ def other_machine_sentences(comparison: SideComparison) -> Iterator[str]:
         ("CPUs of --against", comparison.before.against, comparison.after.against),
     ):
         if before is not None and after is not None and before != after:
-            yield f"other {what}: {name_cpus(before)} → {name_cpus(after)}"
+            yield f"different {what}: {name_cpus(before)} → {name_cpus(after)}"
 
 
 def side_words(side: MachineRecord) -> str:
@@ -138,13 +138,13 @@ def _ratio(value: float) -> str:
 
 
 def test_sentences(comparison: SideComparison) -> Iterator[str]:
-    """Yield the tests, their significance level, and the smallest changes that they would have shown."""
+    """Yield the tests, their significance level, and the smallest changes that they can detect."""
     if not comparison.figures:
         return
     by_cpu = f", {comparison.by_cpu} of them also CPU by CPU" if comparison.by_cpu else ""
     yield (
-        f"{_compared_figures(comparison)} compared{by_cpu}, at {describe_share(comparison.significance)} each "
-        f"(Bonferroni: 5% for all){_least_shown(comparison.figures)}"
+        f"{_compared_figures(comparison)} compared{by_cpu}, each at a significance level of "
+        f"{describe_share(comparison.significance)} (Bonferroni: 5% for all){_least_shown(comparison.figures)}"
     )
     if comparison.blind_figures:
         names = [figure.name for figure in comparison.blind_figures]
@@ -165,8 +165,8 @@ def _least_shown(figures: Sequence[ComparedFigure]) -> str:
                 f"{_least(figure.detectable_ratio)} ({figure.name})"
                 for figure in dict.fromkeys((ordered[0], ordered[-1]))
             ]
-            ranges.append(f"{word} from {' to '.join(ends)}")
-    return f"; would have shown changes of {', of '.join(ranges)}" if ranges else ""
+            ranges.append(f"{word} {' to '.join(ends)}")
+    return f"; smallest detectable changes: {', '.join(ranges)}" if ranges else ""
 
 
 def _least(ratio: float) -> str:

@@ -30,7 +30,7 @@ _CHANCE = "chance to stay within the budget"
 _FLOOR = f"noise floor at {describe_ns(FLOOR_NS)}"
 _RULE = (
     f"out of line with machines of the same CPU model, kernel and hypervisor (more than {MOST_DEVIATIONS} standard "
-    f"deviations, by MAD, from the median of at least {LEAST_MACHINES})"
+    f"deviations, estimated by MAD, from the median of at least {LEAST_MACHINES})"
 )
 _MOST_NAMED = 4
 _MOST_REASONS = 3
@@ -198,7 +198,7 @@ def _sections(
 def _charts(fleet: Fleet, in_unicode: bool, width: int) -> Iterator[str]:
     """Yield a bar for each outcome, the distribution of noise floors, and the range of chances.
 
-    Only the bars and the distribution fit the width.
+    Only the bars are sure to fit the width.
     """
     bins, highest = min(width // 4, _MOST_BINS), max(fleet.counts.values())
     counts = {outcome: count for outcome, count in fleet.counts.items() if count}

@@ -22,7 +22,7 @@ from noisewatch.operations.history import HistoryView
 
 
 def json_of_history(view: HistoryView) -> str:
-    """Return all entries that are comparable with the newest one of these CPUs, and the moves between them."""
+    """Return the document of `history --format json`: entries comparable with the newest one, and their moves."""
     development = view.development or Development()
     is_judged = view.past.doubt is None and len(development.entries) > LEAST_BEFORE
     document = HistoryDocument(

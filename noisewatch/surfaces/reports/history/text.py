@@ -77,7 +77,7 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     if view.past.doubt is not None:
         yield from wrap_hanging(f"unknown: {view.past.doubt}", width)
     elif count <= LEAST_BEFORE:
-        yield f"remembering: {count} of {LEAST_BEFORE} entries; the entry after these is judged"
+        yield f"learning what is usual: {count} of {LEAST_BEFORE} entries; later entries are judged"
     else:
         yield from _development(development, width)
     yield from wrap_hanging(_left_out_text(view, development), width)
@@ -152,7 +152,7 @@ def _development(development: Development, width: int) -> Iterator[str]:
         yield from wrap_hanging(f"not as usual now: {', '.join(map(str, departures))} ({_ACCEPT})", width)
     if development.unjudged:
         named = ", ".join(development.unjudged)
-        yield from wrap_hanging(f"not judged, because in at most {LEAST_BEFORE} entries: {named}", width)
+        yield from wrap_hanging(f"not judged, because measured in at most {LEAST_BEFORE} entries: {named}", width)
 
 
 def _attribution(move: FigureMove, width: int) -> Iterator[str]:
@@ -163,7 +163,7 @@ def _attribution(move: FigureMove, width: int) -> Iterator[str]:
         yield from wrap_hanging(f"  since {describe_minute(move.last_old.at_s)} {NOTHING_CHANGED}", width)
     elif changed:
         until = "now" if move.is_drift else "then"
-        yield from wrap_hanging(f"  between {describe_minute(move.last_old.at_s)} and {until} changed:", width)
+        yield from wrap_hanging(f"  changed between {describe_minute(move.last_old.at_s)} and {until}:", width)
         for difference in changed:
             yield from wrap_hanging(f"    {difference}", width)
     if move.has_facts and move.unknown:
@@ -195,8 +195,8 @@ def _value(entry: Entry, figure: Figure) -> str:
 def chart_lines(development: Development, width: int, is_unicode: bool) -> list[str]:
     """Return charts of speed and noise with a column for each entry, the newest on the right, and marks below moves.
 
-    There is no chart for a figure without values, or on a terminal that is too narrow. The monitor
-    shows these charts too, in windows that may be too narrow for plotext, or lack its characters.
+    There is no chart for a figure without values, or if `width` is too small. The monitor shows these charts too, in
+    windows that may be too narrow for plotext, and on terminals that lack its characters.
     """
     return [line for figure in CHARTED for line in _chart(figure, development, width, is_unicode)]
 

@@ -66,7 +66,7 @@ def test_different_machines_are_reported_first(run: Run) -> None:
     assert ran.status == 1
     assert "blocking differences: " in " ".join([answer, *following])
     assert ran.words.index("two different machines: CPU model: AMD EPYC → QEMU TCG") < ran.words.index("before:")
-    assert "other target CPUs: CPU 1 → CPUs 2-7" in ran.out
+    assert "different target CPUs: CPU 1 → CPUs 2-7" in ran.out
     assert "kernel: 6.18.44-fc-v595 → 6.1.0-56-amd64" in ran.out
     assert "BLOCKS partition-invalid: not-applicable → fail" in ran.out
     assert "known only before: all figures" in ran.out
@@ -77,7 +77,7 @@ def test_verdict_does_not_differ_from_its_recording(run: Run, tmp_path: Path) ->
     run("preflight", "--replay", _HOST, "--format", "json", "--output", path)
     ran = run("compare", path, _HOST)
     assert (ran.status, ran.words.partition(" before: ")[0]) == (0, f"no difference found; {_NOISY}")
-    assert "compared, at" in ran.out
+    assert "figures compared, each at" in ran.words
     run("preflight", "--replay", _HOST, "--format", "jsonl", "--output", path)
     assert run("compare", path, _HOST).words.startswith(f"no difference found; {_NOISY}")
     run("calibrate", "--replay", _HOST, "--format", "json", "--output", path)

@@ -30,7 +30,7 @@ def test_a_slower_machine_is_named_with_its_ratio_and_the_test(compare: Compare)
     assert ran.out.splitlines()[0].startswith("6 figures differ; blocking differences: ")
     assert "latency work: 200 µs → 211 µs, 5.3% slower, ratio 1.053 (1.0" in ran.words
     assert "clock: 3 GHz → 2.85 GHz, 5.0% slower" in ran.words
-    assert "13 figures compared, at 0.38% each (Bonferroni: 5% for all)" in ran.words
+    assert "13 figures compared, each at a significance level of 0.38% (Bonferroni: 5% for all)" in ran.words
     assert "Welch's t-test, by the spread of blocks within each calibration" in ran.words
 
 
@@ -45,7 +45,7 @@ def test_one_slow_cpu_among_many_is_named(compare: Compare) -> None:
     assert ran.status == 1
     assert "latency work on CPU 7: 200 µs → 320 µs, 60.0% slower" in ran.words
     assert "clock on CPU 7: 3 GHz → 1.875 GHz, 37.5% slower" in ran.words
-    assert "13 figures compared, 2 of them also CPU by CPU, at 0.33% each" in ran.words
+    assert "13 figures compared, 2 of them also CPU by CPU, each at a significance level of 0.33%" in ran.words
     figures = compare(_cpus(64), _cpus(64, slower=1.6), "--format", "json").json["figures"]
     assert [figure["figure"] for figure in figures if figure["cpu"] == 7][:1] == ["latency work on CPU 7"]
 
@@ -276,7 +276,7 @@ def test_change_under_load_only_is_found(compare: Compare) -> None:
     assert "noise floor at 10 ms under load: 0.10% → 10.00%, 100 times as noisy" in ran.words
     assert "gaps below 10 µs under load: 240/s → 86 400/s" in ran.words
     assert "latency work: 2" not in ran.words
-    assert "26 figures compared, at 0.19% each" in ran.words
+    assert "26 figures compared, each at a significance level of 0.19%" in ran.words
 
 
 def test_change_without_load_only_is_no_change_under_load(compare: Compare) -> None:
@@ -325,7 +325,7 @@ def test_target_with_against_cpus_is_compared_with_a_target_alone(compare: Compa
 def test_different_against_cpus_are_reported(compare: Compare) -> None:
     other = against(cpu(), cpu())
     other["against"] = [0, 1]
-    assert "other CPUs of --against: CPU 0 → CPUs 0-1" in compare(against(cpu(), cpu()), other).words
+    assert "different CPUs of --against: CPU 0 → CPUs 0-1" in compare(against(cpu(), cpu()), other).words
 
 
 _OLD_NAMES = {"throughput": "native_work", "interpreter": "work", "cache": "memory", "memory": "main_memory"}

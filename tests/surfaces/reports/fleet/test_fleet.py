@@ -135,7 +135,7 @@ def test_outlier_is_reported_with_the_rule(run: Run, tmp_path: Path) -> None:
     for number in range(9):
         write(tmp_path / f"web{number}.json", calibration=calibration(2e5 * (1.5 if number == 7 else 1.0)))
     words = run("fleet", tmp_path).words
-    assert "more than 3.5 standard deviations, by MAD, from the median of at least 8" in words
+    assert "more than 3.5 standard deviations, estimated by MAD, from the median of at least 8" in words
     assert words.index("web7 stable") < words.index("web0 stable")
     assert "out of line: latency work 300 µs (median of 9: 200 µs)" in words
     assert "web7: latency work 300 µs (median of 9: 200 µs)" in words

@@ -66,7 +66,7 @@ def test_move_without_a_changed_fact_is_reported_as_such(history: History) -> No
 
 def test_figures_in_few_entries_are_listed_as_not_judged(history: History) -> None:
     lines = slowdown_lines()
-    assert "not judged, because in at most 5 entries: throughput work," in history(lines).words
+    assert "not judged, because measured in at most 5 entries: throughput work," in history(lines).words
     assert "memory walk" in history(lines, "--format", "json").json["unjudged"]
 
 
@@ -79,7 +79,7 @@ def test_a_machine_without_an_identity_is_not_judged(history: History, monkeypat
 
 def test_few_entries_are_not_judged(history: History) -> None:
     lines = [entry_line(0, 1e6, ""), entry_line(1, 2e6, "")]
-    assert "remembering: 2 of 5" in history(lines).out
+    assert "learning what is usual: 2 of 5" in history(lines).out
     assert history(lines, "--format", "json").json["moves"] is None
 
 
