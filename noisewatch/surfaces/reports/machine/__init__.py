@@ -1,1 +1,1 @@
-"""The machine's state as read, in each format."""
+"""The state of a machine, in each format."""

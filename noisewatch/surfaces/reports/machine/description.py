@@ -32,21 +32,21 @@ _HEAD = """\
 #   memory = { at_least = "64 GiB" }                     at least this: sizes, clocks, counts, versions
 """
 _WHY: Mapping[FactClass, str] = {
-    FactClass.IDENTITY: "Results depend on the processor first. The board of a cloud's machine is its instance type.",
-    FactClass.HARDWARE: "The same name with other hardware is the usual reason why runners of one pool differ.",
+    FactClass.IDENTITY: "Results depend mostly on the processor. The board of a cloud machine is its instance type.",
+    FactClass.HARDWARE: "Runners of one pool usually differ because their hardware does, even under the same name.",
     FactClass.KERNEL: "Updates are accepted. Older kernels are not: they schedule and mitigate differently.",
-    FactClass.SETTINGS: "Settings that change results by some percent. Preflight judges many more by itself.",
-    FactClass.SURROUNDINGS: "A hypervisor takes time, and hides the other load of its machine.",
+    FactClass.SETTINGS: "Settings that change results by a few per cent. Preflight checks many more without this file.",
+    FactClass.SURROUNDINGS: "A hypervisor takes CPU time, and hides other load on its host.",
 }
 _WHY_NOT: Mapping[FactClass, str] = {
     FactClass.FIRMWARE: (
-        "Not checked, because each update would make it another machine. `noisewatch history` shows updates."
+        "Not checked, because the machine would no longer match after an update. `noisewatch history` shows updates."
     ),
     FactClass.KERNEL: "Not checked, because an update may change them.",
-    FactClass.SETTINGS: "Not checked. Some of these belong to one tuning, or to these target CPUs.",
+    FactClass.SETTINGS: "Not checked. Some of these result from tuning, or depend on the target CPUs.",
 }
-_REMOVE = "Remove a # to check it:"
-_REMARKS = {"memory": f"{KEPT_BACK:.0%} less is accepted, because firmware and kernel keep some"}
+_REMOVE = "Remove the # to check a fact:"
+_REMARKS = {"memory": f"{KEPT_BACK:.0%} less is accepted, because firmware and kernel keep some of it"}
 _BARE = regex(r"[A-Za-z0-9_-]+")
 _KNOBS = {knob_name(knob) for knob in Knob}
 
@@ -94,7 +94,7 @@ def _exact_line(name: str, value: str) -> str:
 def _line_unless_none(name: str, value: str) -> str | None:
     """Return a line that requires the value, or None if the value is "none".
 
-    Facts such as memory modules without their driver may only be unreported here, so other machines need not match.
+    "none" may only mean that this machine does not report the fact: memory modules need a driver.
     """
     return None if value == NONE else _exact_line(name, value)
 

@@ -19,7 +19,7 @@ _STALL = ("some_total_ns", "full_total_ns")
 
 
 def _attributes(source: object, keys: Sequence[str]) -> dict[str, Any] | None:
-    """Return these attributes, with CPUs in order; None for an unknown source."""
+    """Return the source's attributes `keys`, with sets of CPUs as sorted lists; None if the source is unknown."""
     if source is None:
         return None
     values = {key: getattr(source, key) for key in keys}

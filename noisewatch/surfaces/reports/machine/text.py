@@ -113,7 +113,7 @@ def _clock(snapshot: Snapshot) -> str:
 
 
 def _pattern(path: str) -> str:
-    """Return the path without its numbers: files of several CPUs or devices are listed once."""
+    """Return the path with `N` for each number, so that files of several CPUs or devices are listed once."""
     return _NUMBER.sub("N", path)
 
 
@@ -145,7 +145,7 @@ def _unreadable_text(reasons: Mapping[str, str], width: int, is_whole: bool) -> 
         names = describe_names([path for path, _ in faults], _MOST_PATHS)
         lines += wrap(printable(f"{faults[0][1]}: {names}"), width, "  ", "    ")
     if rest := by_reason[_MOST_REASONS:]:
-        lines.append(f"  for {describe_count(len(rest), 'other reason')}: {sum(map(len, rest))} more")
+        lines.append(f"  {sum(map(len, rest))} more, for {describe_count(len(rest), 'other reason')}")
     return "\n".join(lines)
 
 
@@ -176,7 +176,7 @@ class ShownIrq(Struct, frozen=True):
         return self._key_without(_NUMBER)
 
     def _key_without(self, numbers: re.Pattern[str]) -> tuple[str | None, str]:
-        """Return the device and its driver's name without these numbers; without both, a key that no other IRQ has."""
+        """Return the device and its driver's name without these numbers; if both are missing, a unique key."""
         return self.device, numbers.sub("*", self.driver) or (str(self.number) if self.device is None else "")
 
 
@@ -197,7 +197,7 @@ def _irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
     if rest:
         more = [line for group in rest for line in group]
         total = count(sum(line.count or 0 for line in more))
-        blocks.append(f"{describe_count(len(more), 'other IRQ')} since boot: {total} in all (-v shows each)")
+        blocks.append(f"{describe_count(len(more), 'other IRQ')} with {total} interrupts since boot (-v shows all)")
     return "\n".join(blocks + ([_silent_words(silent, width)] if silent else []))
 
 

@@ -60,7 +60,7 @@ def render_plan(plan: Plan, form: str, options: PlanRenderOptions) -> str:
 
 
 def plan_remarks(plan: Plan, form: str) -> Iterator[str]:
-    """Yield remarks on the options for the command line, which cannot have comments: replaced and missing options."""
+    """Yield remarks for `--format cmdline`, whose output has no comments: replaced options, and missing steps."""
     if form != "cmdline":
         return
     yield from _replaced_options(plan)
@@ -111,7 +111,7 @@ def _answer_text(judged: Judged) -> str:
 
 
 def _immediate_steps(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
-    yield "NOW, until the next boot   (--format script; write its --undo before you run it)"
+    yield "NOW, until the next boot   (as a script: --format script; save its --undo first)"
     for step in plan.steps.now:
         yield f"{_INDENT}{step.about}"
         for action in step.fix.actions:
@@ -174,8 +174,8 @@ def _boot_notes(plan: Plan) -> Iterator[str]:
     yield from _replaced_options(plan)
     if "nohz_full=" in arguments:
         yield (
-            "nohz_full stops the tick only while one thread can run on a CPU, and makes its calls into the kernel "
-            "slower."
+            "nohz_full stops the tick only while a CPU has a single thread to run, and slows that thread's system "
+            "calls."
         )
     if "isolcpus=" in arguments and plan.steps.partition is not None:
         yield (
@@ -188,7 +188,7 @@ def _replaced_options(plan: Plan) -> Iterator[str]:
     """Yield notes on what to change before the options are added to the command line."""
     halves = frozenset().union(*(core.cpus for core in plan.proposal.cores if not core.has_siblings))
     if plan.steps.kernel_arguments and halves:
-        yield f"Cannot tell which CPUs share a core with {name_cpus(halves)}: add them to these options."
+        yield f"Cannot tell which CPUs share a core with {name_cpus(halves)}: add those CPUs to these options."
     if plan.steps.kernel_arguments and plan.proposal.case.snapshot.platform.options is None:
         yield "Cannot tell whether the command line already has any of these options."
     for name, value in plan.given_options.items():
@@ -202,7 +202,7 @@ def _left_out_steps(plan: Plan) -> Iterator[str]:
 
 
 def _unknown_checks(plan: Plan) -> Iterator[str]:
-    """Yield the checks that could not determine if there is anything to do, with the reasons."""
+    """Yield the checks that could not determine whether there is anything to do, with the reasons."""
     for check, reason in plan.steps.unknown.items():
         yield f"{check}: {reason}"
 
@@ -216,7 +216,7 @@ def _script(plan: Plan) -> str:
     comments = {
         "Not isolated by this script:": [one_line(plan.no_partition_reason or "")],
         "For good: append this to the kernel command line, and reboot.": [steps.kernel_arguments],
-        "Of these options:": list(_boot_notes(plan)) if steps.kernel_arguments else [],
+        "Notes on these options:": list(_boot_notes(plan)) if steps.kernel_arguments else [],
         "To make the rest permanent:": [f"{step.check.id}: {step.fix.persist}" for step in steps.lasting],
         "Left out:": list(_left_out_steps(plan)),
         "Unknown, and so left out:": list(_unknown_checks(plan)),
@@ -238,7 +238,7 @@ def _undo_script(plan: Plan) -> str:
 
 
 _NAME = "benchmark.service"
-_REST = "Interrupts and the kernel's own work are moved by the script (noisewatch plan --format script)."
+_REST = "Interrupts and the kernel's own work are not moved by this unit, but by noisewatch plan --format script."
 
 
 def _unit(plan: Plan) -> Iterator[str]:

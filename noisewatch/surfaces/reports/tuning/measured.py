@@ -73,7 +73,7 @@ def _reason_text(result: CandidateResult) -> str:
 
 
 def _verdict(effect: TuningEffect) -> str:
-    """Return `worth it: less noise`, `worse: slower` or `no difference shown (noise < 0.2%, speed < 1%)`."""
+    """Return `worth it: less noise`, `worse: slower` or `no difference shown (noise less than 0.2%)`."""
     if effect.worth == Worth.NOT_SHOWN:
         limits = [("noise", effect.noise), *([("speed", effect.speed)] if effect.speed is not None else [])]
         return f"{effect.worth} ({', '.join(f'{name} less than {share_text(gain.most)}' for name, gain in limits)})"
@@ -102,7 +102,7 @@ def _explanations(measurement: TuningMeasurement, cpus: CpuSet, work: Work) -> I
         f"noise: share of the time that was taken from a busy loop on {name_cpus(cpus)}; speed: {work} work per "
         "second, on against off"
     )
-    yield "±: half of the difference's interval; all intervals together are right in 95 of 100 measurements"
+    yield "±: half the width of the difference's interval; in 95 of 100 measurements all intervals are right"
 
 
 def _end_of(measurement: TuningMeasurement) -> str:
@@ -110,5 +110,6 @@ def _end_of(measurement: TuningMeasurement) -> str:
     if restoring.is_complete:
         return "All settings are restored.\n"
     count = describe_count(len(failed(restoring.outcomes)), "setting")
-    left = f"{count} not restored: changed by another program, or refused by the kernel: sudo noisewatch tune --status"
+    why = "changed by another program, or refused by the kernel"
+    left = f"{count} not restored: {why}; see sudo noisewatch tune --status"
     return "\n".join([left, *loss_lines(restoring.loss), ""])

@@ -127,7 +127,7 @@ def _state_lines(outcomes: Iterable[Changed], is_back: bool = False) -> list[str
 
 
 def _lines_by_states(grouped: Mapping[tuple[str | None, str], Sequence[Change]]) -> list[str]:
-    """Return a line for the settings of each pair of an old state, if it is known, and a new state."""
+    """Return lines such as `  PATH: 1 -> 0`, grouped by old state (left out if unknown) and new state."""
     return [
         f"  {name}: {'' if old is None else f'{old} -> '}{new}"
         for (old, new), of_states in grouped.items()
@@ -154,7 +154,7 @@ def _failure_lines(outcomes: Iterable[Changed]) -> list[str]:
 
 
 def _names(changes: Sequence[Change]) -> list[str]:
-    """Return the names of the settings; files whose paths differ in a number or a name share one."""
+    """Return the names of the settings; files whose paths differ in a number or a name share one name."""
     paths = [change.path for change in changes if isinstance(change, FileChange)]
     others = [_name(change) for change in changes if not isinstance(change, FileChange)]
     files = [printable(glob_of(product)) for product in products_of_paths(paths)] if paths else []
