@@ -32,8 +32,8 @@ def _record(tmp_path: Path, trace: Json = None) -> Path:
 def test_culprits_are_sorted_by_stolen_time_without_the_benchmark_itself(run: Run, recording: Path) -> None:
     lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
     assert lines[0] == "noisewatch trace · CPU 2 · 2.0 s · by the kernel's trace"
-    assert lines[2] == "CPU 2: bench (pid 890, thread 900) had 95.0%, noise 0.62%"
-    end = lines.index("  the longest interruptions without bench (pid 890, thread 900)")
+    assert lines[2] == "CPU 2: bench (pid 890, thread 900) ran 95.0% of the time, noise 0.62%"
+    end = lines.index("  the longest interruptions of bench (pid 890, thread 900)")
     table = lines[4:end]
     rows = [line.split() for line in table]
     assert [row[0] for row in rows] == ["kernel-thread", "tick", "ipi", "irq", "softirq", "ipi"]
@@ -89,7 +89,7 @@ def test_json_has_counts_and_percentiles_of_each_culprit(run: Run, recording: Pa
 
 def test_the_longest_interruptions_list_their_parts(run: Run, recording: Path) -> None:
     lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
-    heading = lines.index("  the longest interruptions without bench (pid 890, thread 900)")
+    heading = lines.index("  the longest interruptions of bench (pid 890, thread 900)")
     rows = [" ".join(line.split()) for line in lines[heading + 2 : lines.index("fixes") - 1]]
     assert rows == ["0.000900 s 3 ms kworker/2:1 3 ms", "0.000400 s 8 µs timer tick 8 µs"]
     answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
@@ -116,7 +116,7 @@ def test_without_a_trace_the_busiest_thread_counts_as_the_benchmark(run: Run, tm
     after |= process(902, "hog", 2, 500_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 250}, 300)}
     recording = record(tmp_path / "counted.nw", before, after)
     text = run("trace", "--cpus", "2", "--replay", recording).out
-    assert "CPU 2: bench (pid 901) had ~66.67%; also there:" in text
+    assert "CPU 2: bench (pid 901) ran ~66.67% of the time; others:" in text
     assert "taskset -pc 0-1,3 902" in text
     assert "taskset -pc 0-1,3 901" not in text
     (cpu,) = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json["cpus"]
@@ -133,7 +133,7 @@ def test_an_untraced_cpu_is_reported_by_counters_only(run: Run, recording: Path)
 
 def test_lost_events_are_reported(run: Run, tmp_path: Path) -> None:
     traced = written_trace()
-    for lost, message in ((77, "trace lost 77 events"), (None, "lost events unknown")):
+    for lost, message in ((77, "trace lost 77 events"), (None, "unknown whether events were lost")):
         traced["cpus"][0]["lost_events"] = lost
         assert message in run("trace", "--cpus", "2", "--replay", _record(tmp_path, traced)).out
 

@@ -87,13 +87,15 @@ def _traced_cpu_lines(traced: TracedCpu, followed: TraceRun, width: int) -> list
     stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
     works = traced.main_thread.disturbance if traced.main_thread is not None else None
     at_work = (
-        f"{disturbance_name(works)} had {describe_share(works.share, 1)}, noise {stolen}" if works else f"{stolen} used"
+        f"{disturbance_name(works)} ran {describe_share(works.share, 1)} of the time, noise {stolen}"
+        if works
+        else f"{stolen} used"
     )
     if works is None and not traced.culprits:  # no event: perhaps one thread ran all the time
         at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
     lines = [f"CPU {traced.cpu}: {at_work}"]
     if traced.lost_events is None:
-        lines.append("  lost events unknown: there may be more noise than this")
+        lines.append("  unknown whether events were lost: there may be more noise than this")
     elif traced.lost_events:
         lines.append(f"  trace lost {traced.lost_events} events: there was more noise than this")
     if traced.unseen_switches:
@@ -101,7 +103,7 @@ def _traced_cpu_lines(traced: TracedCpu, followed: TraceRun, width: int) -> list
     stretches = interruption_lines(followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS), width)
     lines += culprit_lines(traced.culprits, _MOST_CULPRITS, width)
     return lines + (
-        [f"  the longest interruptions{f' without {disturbance_name(works)}' if works else ''}", *stretches]
+        [f"  the longest interruptions{f' of {disturbance_name(works)}' if works else ''}", *stretches]
         if stretches
         else []
     )
@@ -122,7 +124,7 @@ def _counted_cpu_lines(followed: TraceRun, cpu: int, width: int) -> list[str]:
     ]
     head = ["", "kind", "who", "/s", "time", "share"]
     works = followed.working_thread(cpu)
-    main_thread = f" {disturbance_name(works)} had {share_of(works)}; also there:" if works is not None else ""
+    main_thread = f" {disturbance_name(works)} ran {share_of(works)} of the time; others:" if works is not None else ""
     return [
         f"CPU {cpu}:{main_thread}" + ("" if rows else f" {_NOTHING}"),
         *Table(head, rows, shortened="who", spare=("time",)).lines(width),

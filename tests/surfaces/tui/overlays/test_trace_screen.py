@@ -47,7 +47,7 @@ def test_windows_follow_each_other_until_the_overlay_is_closed(recording: Path) 
     _measure(screen, lambda: Recording(str(recording)))
     assert screen.state == OverlayState.RUNNING
     text = overlay_text(screen)
-    assert "bench (pid 890, thread 900) had 95.0%" in text
+    assert "bench (pid 890, thread 900) ran 95.0%" in text
     assert "flush_tlb_func, called by mapper" in text
     assert "window 2" in text
 
@@ -132,5 +132,5 @@ def test_the_trace_of_a_recording_is_shown_at_once_and_escape_goes_back(tmp_path
     recording = record(tmp_path / "traced.nw", quiet_files(), quiet_files(3.0), trace=trace)
 
     over, left = texts_after("t", "escape", open_machine=lambda: Recording(str(recording)))
-    assert "had 95.0%" in over
+    assert "ran 95.0%" in over
     assert "q quit" in left
