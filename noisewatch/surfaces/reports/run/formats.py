@@ -1,4 +1,4 @@
-"""The formats of a series, as data, and its output: lines as runs end, a whole report at the end, a summary.
+"""The report formats of a series of runs, and its output: receipt lines as runs end, then a report and a summary.
 
 A format's module is imported only if it is requested.
 """
@@ -61,7 +61,7 @@ def render_series(form: str, series: RunSeries, options: SeriesOptions) -> str:
 
 
 class ReportOptions(Struct, frozen=True):
-    """The requested report. A single run leaves standard output to its command."""
+    """The options of the requested report. A single run leaves standard output to its command."""
 
     form: str | None
     output: str | None
@@ -73,7 +73,7 @@ class ReportOptions(Struct, frozen=True):
 
     @property
     def effective_form(self) -> str:
-        """The requested format, or else the format of the file's extension."""
+        """The requested format, or else the format that the file's extension implies."""
         return self.form or (LINES if self.output is not None and self.output.endswith(".jsonl") else TEXT)
 
     @property
@@ -119,7 +119,7 @@ class RunReport:
             shown = _for_terminal(TEXT, options, asked.color)
             self._summary.write(render_series(TEXT, series, shown).encode("utf-8", "replace"))
         if form == GITHUB:
-            from noisewatch.surfaces.reports.run.document import markdown_of_series  # other formats need none
+            from noisewatch.surfaces.reports.run.document import markdown_of_series  # other formats have no summary
 
             trouble = append_step_summary(partial(markdown_of_series, series, options))
             if trouble is not None:
@@ -143,12 +143,12 @@ def open_run_report(options: ReportOptions, shown: RunListener) -> Iterator[RunR
     """
     form = options.effective_form
     if options.is_silent and form != TEXT:
-        raise UsageError(f"standard output belongs to the command: add --output FILE for the {form}")
+        raise UsageError(f"standard output belongs to the command: add --output FILE for the {form} report")
     with ExitStack() as stack:
         has_summary = not options.is_single and not options.is_printed and form != TEXT
         summary = stack.enter_context(open_output(None)) if has_summary else None
         if form == LINES:
-            from noisewatch.surfaces.reports.run.receipt import open_receipt  # most runs keep none
+            from noisewatch.surfaces.reports.run.receipt import open_receipt  # most runs keep no receipt
 
             keeper = stack.enter_context(open_receipt(options.output, shown, options.identifies))
             yield RunReport(options, shown, keeper, None, summary)

@@ -80,7 +80,7 @@ def shown_runs(series: RunSeries) -> list[RunShown]:
 
 
 class PlaceScale(Struct, frozen=True):
-    """The scale from the places of `count` runs to `columns` columns."""
+    """A scale that maps the places of `count` runs to `columns` columns."""
 
     count: int
     columns: int
@@ -121,7 +121,7 @@ def plot_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale, g
 
 
 def _ticks(places: PlaceScale) -> list[int]:
-    """Return the places of the first run and of runs with round numbers, with room for their labels."""
+    """Return the places of the first run and of runs with round numbers, far enough apart for their labels."""
     room = max(len(str(places.count)), 6) + 2
     steps = (size * 10**power for power in range(len(str(places.count)) + 1) for size in _STEPS)
     step = next((candidate for candidate in steps if candidate * places.columns >= room * places.count), places.count)
@@ -248,9 +248,7 @@ def _side_by_side(plotted: Sequence[Row], bars: Sequence[Row], width: int) -> li
 
 
 def _axis(shown: Sequence[RunShown], places: PlaceScale, left: int, lanes: Sequence[Row]) -> list[Row]:
-    """Return the rows below the timeline: the axis with its ticks, the culprits' lanes, and at the ticks the run
-    numbers and start times.
-    """
+    """Return the rows below the timeline: axis, lanes of culprits, and run numbers and start times at the ticks."""
     line, numbers, times = ([sign] * places.columns for sign in "─  ")
     for place in _ticks(places):
         column = places.column_of(place)
@@ -334,11 +332,11 @@ _BETWEEN = "  "
 
 
 class SeriesProgress:
-    """The progress of a series; `expected` is its number of runs without repeated ones."""
+    """The progress of a series; `expected` is its number of runs, not counting repeated runs."""
 
     def __init__(self, expected: int) -> None:
         self._expected = expected
-        self._last: deque[tuple[RunStanding, int]] = deque(maxlen=_MOST_MARKS)  # with the time in ns
+        self._last: deque[tuple[RunStanding, int]] = deque(maxlen=_MOST_MARKS)  # standing and time (ns)
         self._counts: Counter[RunStanding] = Counter()
         self._last_reason = ""
         self._began_ns: int | None = None
@@ -365,7 +363,7 @@ class SeriesProgress:
     def row(self, width: int, in_unicode: bool = True, waits_for: str = "") -> Row:
         """Return the row, at most `width` columns wide; the least important parts are left out first.
 
-        It shows what the series `waits_for`, or else why the last disturbed or unknown run was not undisturbed.
+        It shows what the series `waits_for`, or else the reason for the last disturbed or unknown verdict.
         """
         count: Row = [(f"{self._counts.total()}/{self._expected}", "strong")]
         left = self.left_ns

@@ -1,6 +1,6 @@
 """A series as a pyperf file: the wall times of undisturbed runs, and all runs with their verdicts.
 
-Other runs have warm-ups only: pyperf leaves runs without values out of its statistics.
+Runs with another verdict contain only a warm-up: pyperf leaves runs without values out of its statistics.
 https://pyperf.readthedocs.io/en/latest/api.html#run-class
 """
 

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 _MOST_CULPRITS, _MOST_PIDS = 20, 8
 MOST_THREADS = 8
 _DIGITS = 4  # of a share, which is an estimate
-_NO_LOOK = "its threads were not observed: it was too short"
-_NO_RUN_TIME_OBSERVED = "none of its threads' run time was observed"
+_NO_LOOK = "the command's threads were not observed: it was too short"
+_NO_RUN_TIME_OBSERVED = "no run time of the command's threads was observed"
 _Key = TypeVar("_Key", bound=int | str | None)
 
 
@@ -65,7 +65,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
 def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> parts.RunDocument:
     """Return the receipt's header, which is complete before the first repetition.
 
-    It has the commands' arguments and the folders only if `identifies`.
+    It has the commands' arguments, the control group's folder and the host's name only if `identifies`.
     """
     machine, options = begun.machine, begun.options
     plan = command_plan(options, options.argv, machine)
@@ -146,9 +146,9 @@ def _calibration(calibrated: Calibrated) -> parts.RunCalibrationPart:
 
 
 def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
-    """Return one repetition, with all that decided its verdict.
+    """Return the receipt's line for a repetition, with all that decided its verdict.
 
-    Keys that are not set here are attributes of the repetition with the same name.
+    Keys that are not set here have the values of the repetition's attributes with the same names.
     """
     repetition, use = judged.repetition, judged.repetition.use
     trace, freezing = repetition.trace, repetition.freezing
@@ -306,9 +306,9 @@ def _results(results: MarkedResults, identifies: bool) -> parts.ResultsPart:
 
 
 def placement_of(placement: Placement) -> parts.PlacementPart:
-    """Return the CPUs on which the command's threads ran, for at most MOST_THREADS threads.
+    """Return the CPUs on which the command's threads ran, with details of at most MOST_THREADS threads.
 
-    If they were never observed, all shares are null, with the `reason`.
+    If the threads were never observed, all shares are null, with the `reason`.
     """
     spread, memory = _spread(placement.spread), _memory(placement.memory)
     if not placement.looks and not placement.is_traced:
@@ -417,7 +417,7 @@ class ReceiptKeeper(RunListener):
         self._write(repetition_of(judged))
 
     def on_end(self, series: RunSeries, options: SeriesOptions) -> None:
-        """Write the last line."""
+        """Write the receipt's last line, its footer."""
         self._write(footer_of(series, options))
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
@@ -459,7 +459,7 @@ class ReceiptKeeper(RunListener):
 
 @contextmanager
 def open_receipt(path: str | None, shown: RunListener, identifies: bool) -> Iterator[ReceiptKeeper]:
-    """Open the file at `path`, or standard output, before a command runs, and yield the receipt's keeper.
+    """Open the file at `path`, or standard output, before a command runs; yield the listener that writes the receipt.
 
     Raise UsageError if the file cannot be opened, or standard output is closed.
     """

@@ -45,8 +45,8 @@ _MOST_DECIMALS = 6
 _TOO_NARROW = "the interval of the mean is too narrow"
 _OF_PROGRAM = "the program (layout, hash seeds, allocation)"
 SAME_LAYOUT = (
-    "A command against itself does not show the layout floor: both sides run the same file, so the effects of "
-    "relinking, another path or a larger environment are in neither."
+    "A comparison of a command with itself does not show the layout floor: both sides run the same file, so neither "
+    "shows the effects of relinking, another path or a larger environment."
 )
 _BOUNDLESS = 1e9  # a share: the runs vary so much that the interval includes a time of zero
 
@@ -54,7 +54,7 @@ _BOUNDLESS = 1e9  # a share: the runs vary so much that the interval includes a 
 def mean_words(series: SeriesStatistics, is_result: bool = True) -> str:
     """Return `1.234 s ± 0.012 s (25 runs, CV 0.97%, 95% interval of the mean 1.229 to 1.239 s)`.
 
-    If the series has no result, the interval is left out: noise may have shifted all of it.
+    If the series has no result, the interval is left out, because noise may have shifted it.
     """
     if series.sd_s is None or series.cv is None or series.mean_interval_s is None:
         return f"{times_text([series.mean_s], None)} (1 run: its variation is unknown)"
@@ -166,7 +166,7 @@ def variance_words(parts: VarianceParts) -> str:
 
 
 def selection_words(selected: SelectedByCause) -> str:
-    """Return `18 of 25 runs undisturbed, 5 disturbed, 2 unknown`, and the refusal if too few are undisturbed."""
+    """Return `18 of 25 runs undisturbed, 5 disturbed`, and if too few are undisturbed, why there is no result."""
     counts = count_words([selected])
     if not selected.is_refused:
         return counts
@@ -240,7 +240,7 @@ def _range(bounds: Bounds) -> str:
 def times_text(values_s: Sequence[float], spread_s: float | None, reference_s: float | None = None) -> str:
     """Format times in the unit that suits `reference_s` (default: the first value).
 
-    They have the decimals for two significant digits of the spread, or without a spread for four of `reference_s`.
+    The number of decimals gives two significant digits of the spread, or without a spread four of `reference_s`.
     """
     reference_s = values_s[0] if reference_s is None else reference_s
     unit, size = next((unit_and_size for unit_and_size in _UNITS if reference_s >= unit_and_size[1]), _UNITS[-1])
@@ -264,7 +264,7 @@ _WHY = {
     PlacementFault.CORES: "threads moved between kinds of cores",
     PlacementFault.MEMORY: "memory came from nodes other than the target CPUs'",
     PlacementFault.STACKED: "threads shared a CPU while another one was free",
-    PlacementFault.MOVING: "its one busy thread moved between CPUs",
+    PlacementFault.MOVING: "the only busy thread moved between CPUs",
 }
 
 
@@ -322,7 +322,7 @@ def _placement_sentences(command: CommandConclusion) -> list[str]:
 
 
 def advice_parts_of(series: RunSeries, command: CommandConclusion, identifies: bool) -> list[tuple[str, str]]:
-    """Return (reason, command line) pairs that would have placed the command's threads better."""
+    """Return (reason, command line) pairs: command lines that would have placed the command's threads better."""
     argv = series.options.commands[command.command]
     return [advice_parts(advice, argv, identifies) for advice in command.advice]
 
@@ -333,7 +333,7 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
     if difference is None:
         return []
     names = [f"{name} ({program_of(argv)})" for name, argv in zip(_NAMES, series.options.commands, strict=True)]
-    if conclusion.is_refused:  # one of them may have been disturbed more
+    if conclusion.is_refused:  # one command may have been disturbed more
         undisturbed = 0 if conclusion.difference is None else conclusion.difference.pairs
         counts = f"{undisturbed} of {describe_count(conclusion.pairs, 'pair')} undisturbed"
         minimum = f"(minimum {share_text(series.options.min_undisturbed)})"
@@ -346,7 +346,7 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
 
 
 def left_sentences(series: RunSeries) -> list[str]:
-    """Return the processes that the first runs left running: later runs usually leave the same processes."""
+    """Return clauses on the processes that the first runs left running; later runs usually leave the same ones."""
     clauses = [words for judged in series.repetitions if (words := left_words(judged.repetition)) is not None]
     left = len(clauses) - _MOST_LEFT
     return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did so"] if left > 0 else [])]
@@ -370,7 +370,7 @@ def not_watched_clauses(series: RunSeries) -> list[str]:
 
 
 def level_sentences(series: RunSeries) -> list[str]:
-    """Return the source of the attribution: kernel trace or counters, and why."""
+    """Return a sentence on the source of the attribution: the kernel trace, or counters with the reason."""
     if series.level.reason is not None:
         return [f"attribution: counters, because {printable(series.level.reason)}"]
     numbers: dict[str, list[int]] = {}
@@ -423,13 +423,12 @@ def advice_parts(advice: PlacementAdvice, argv: Sequence[str], identifies: bool)
 
 def _summary(placement: Placement) -> str:
     if not placement.looks and not placement.is_traced:
-        return "its threads were not observed: it was too short"
+        return "the command's threads were not observed: it was too short"
     count = len(weighty_threads(placement)) or len(placement.threads)
     busy = f"{describe_count(count, 'thread')} on {fitting_cpu_names(placement.ns_by_cpu())}"
-    looks = describe_count(placement.looks, "look")
-    observed_share = placement.seen_share
-    of = "" if observed_share is None else f", which saw {describe_share(observed_share, 0)} of the CPU time"
-    return f"{busy}, by {'the trace' if placement.is_traced else looks}{of}"
+    observed = "traced" if placement.is_traced else f"observed {_times(placement.looks)}"
+    share = placement.seen_share
+    return f"{busy}, {observed}{'' if share is None else f' ({describe_share(share, 0)} of the CPU time)'}"
 
 
 def _thread_line(thread: ThreadPlacement, placement: Placement) -> str:
@@ -479,11 +478,11 @@ def _placement_remarks(placement: Placement) -> Iterator[str]:
     if (stacking := placement.stacking) is not None:
         yield (
             f"up to {stacking.most_ready} threads shared {name_cpus(stacking.stacked)} while "
-            f"{name_cpus(stacking.free)} had none, in {describe_share(stacking.share, 0)} of the looks"
+            f"{name_cpus(stacking.free)} had none, in {describe_share(stacking.share, 0)} of the observations"
         )
     outside = [cpu for cpu, ns in placement.ns_by_cpu().items() if cpu not in placement.target and ns > 0]
     if outside:
-        yield f"it also ran outside the target CPUs, on {name_cpus(outside)}: it chose its CPUs itself"
+        yield f"the command also ran outside the target CPUs, on {name_cpus(outside)}: it chose its CPUs itself"
     memory = placement.memory
     if memory.share is None or memory.size_bytes is None:
         yield f"memory on other nodes: unknown ({memory.reason})"

@@ -70,7 +70,7 @@ def test_busiest_threads_are_listed_and_the_others_counted() -> None:
 
 def test_placement_without_a_look_is_unknown_and_short() -> None:
     document = _describe(placed())
-    assert document["reason"] == "its threads were not observed: it was too short"
+    assert document["reason"] == "the command's threads were not observed: it was too short"
     assert {name for name, value in document.items() if value is None} == {
         "seen_share",
         "cpus",
@@ -85,7 +85,7 @@ def test_placement_without_a_look_is_unknown_and_short() -> None:
 def test_looks_without_any_run_time_leave_the_cpus_unknown() -> None:
     document = _describe(placed([thread_look(9, 1, 0)], places=ONE_NODE))
     assert document["cpus"] is None
-    assert "none of its threads' run time" in document["reason"]
+    assert "no run time of the command's threads" in document["reason"]
 
 
 def test_unknown_node_is_null_with_a_reason() -> None:

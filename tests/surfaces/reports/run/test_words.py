@@ -213,7 +213,7 @@ def test_interval_without_an_upper_bound_is_described_from_the_other_side() -> N
 def test_thread_is_listed_with_its_shares_and_moves() -> None:
     placement = placed([thread_look(9, 1, 20, migrations=0)], [thread_look(9, 2, 100, migrations=1)], used_ns=110)
     assert placement_lines(placement) == [
-        "1 thread on CPUs 1-2, by 2 looks, which saw 91% of the CPU time",
+        "1 thread on CPUs 1-2, observed twice (91% of the CPU time)",
         "bench (9): CPU 1 60%, CPU 2 40%; node 0 60%, node 1 40%; moved at least once, once to another memory node",
     ]
 
@@ -236,7 +236,9 @@ def test_busiest_of_many_threads_are_listed() -> None:
 def test_stacked_threads_are_listed_with_the_free_cpu() -> None:
     threads = [thread_look(tid, 2, 5, state="R", waited_ns=SECOND_NS // 4) for tid in (8, 9)]
     placement = placed(threads, threads, places=ONE_NODE, target=frozenset({2, 3}), used_ns=10)
-    assert placement_lines(placement)[-1] == ("up to 2 threads shared CPU 2 while CPU 3 had none, in 100% of the looks")
+    assert placement_lines(placement)[-1] == (
+        "up to 2 threads shared CPU 2 while CPU 3 had none, in 100% of the observations"
+    )
     (own,) = placement_reasons(placement, SECOND_NS)[1]
     assert (
         describe_reason(own)
@@ -273,7 +275,7 @@ def test_unknown_placement_is_reported_with_the_reason() -> None:
         "unknown: no children",
         "unknown: where the command's threads ran is known for only 10% of their CPU time",
     ]
-    assert placement_lines(placed(used_ns=50))[0] == "its threads were not observed: it was too short"
+    assert placement_lines(placed(used_ns=50))[0] == "the command's threads were not observed: it was too short"
 
 
 def test_threads_pinned_by_spread_are_counted() -> None:
@@ -289,7 +291,7 @@ def test_threads_pinned_by_spread_are_counted() -> None:
 
 def test_cpus_outside_of_the_target_are_listed() -> None:
     placement = placed([thread_look(9, 7, 5)], places=ONE_NODE, target=frozenset({2, 3}))
-    assert "it also ran outside the target CPUs, on CPU 7" in placement_lines(placement)[-1]
+    assert "the command also ran outside the target CPUs, on CPU 7" in placement_lines(placement)[-1]
 
 
 def test_advice_is_a_line_for_the_shell() -> None:
@@ -308,7 +310,7 @@ def test_control_characters_of_names_are_removed() -> None:
 def test_placement_by_a_trace_is_exact() -> None:
     placement = replace(placed([thread_look(9, 1, 20)], places=ONE_NODE, used_ns=20), traced_share=1.0)
     assert placement_lines(placement) == [
-        "1 thread on CPU 1, by the trace, which saw 100% of the CPU time",
+        "1 thread on CPU 1, traced (100% of the CPU time)",
         "bench (9): CPU 1 100%; did not move",
     ]
     moved = replace(placement, threads=tuple(replace(thread, moves=2) for thread in placement.threads))
