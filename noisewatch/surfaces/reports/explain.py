@@ -14,8 +14,10 @@ from noisewatch.surfaces.drawing.wraps import wrap
 
 GROUNDS: Mapping[Ground, str] = {
     Ground.INVALIDATES: "no measurement can be trusted, whatever the effect",
-    Ground.EFFECT: "blocks by its measured effect against the budget",
-    Ground.RISK: "a short calibration cannot detect it; in a guest a noise floor within the budget answers the check",
+    Ground.EFFECT: "blocks if its measured effect is too large for the budget",
+    Ground.RISK: (
+        "a short calibration may miss the effect; in a guest a noise floor within the budget answers the check"
+    ),
 }
 _ASKS_STARTER = "the monitor does not start the benchmark: only settings of the machine count"
 
@@ -95,7 +97,7 @@ def substitutes(check: Check) -> list[str]:
     """Return notes on the check that answers instead if this check's files cannot be read."""
     measured = [f"{check.answered_by} measures the effect and answers instead"] if check.answered_by else []
     is_excused = check.is_hidden_from_guests and check.answered_by is not None
-    return measured + (["shared: does not apply in a guest if it is measured"] if is_excused else [])
+    return measured + ([f"shared: not applicable in a guest if {check.answered_by} is measured"] if is_excused else [])
 
 
 def _paragraph(text: str, width: int) -> str:

@@ -89,8 +89,11 @@ def test_a_limit_shows_its_effect_and_its_part_of_the_budget(run: Run) -> None:
 
 
 def test_the_ground_on_which_a_check_blocks_is_in_all_formats(run: Run) -> None:
-    assert "takes time: blocks by its measured effect against the budget" in run("explain", "tasks-on-target").words
-    assert "- takes time: blocks by" in run("explain", "tasks-on-target", "--format", "markdown").out
+    assert (
+        "takes time: blocks if its measured effect is too large for the budget"
+        in run("explain", "tasks-on-target").words
+    )
+    assert "- takes time: blocks if" in run("explain", "tasks-on-target", "--format", "markdown").out
     assert run("explain", "cpu-quota", "--format", "json").json["ground"] == "invalidates"
 
 

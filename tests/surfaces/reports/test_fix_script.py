@@ -157,9 +157,9 @@ def test_reused_pid_is_left_alone(tmp_path: Path) -> None:
         "chrt --other -p 0 12",
         "kill -STOP 15",
     ]
-    assert "left alone: 13 was it's a hog, and is another" in ran.stderr
-    assert "left alone: 14 was build, and is gone" in ran.stderr
-    assert "left alone: 16, whose name was not known" in ran.stderr
+    assert "left alone: 13 was it's a hog, and is now another" in ran.stderr
+    assert "left alone: 14 was build, and is now gone" in ran.stderr
+    assert "left alone: 16, whose name was unknown" in ran.stderr
     assert ran.returncode == 0
 
 

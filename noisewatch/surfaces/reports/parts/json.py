@@ -15,7 +15,7 @@ from noisewatch.model.trace.culprits import MeasuredCulprit
 
 
 def describe_machine(snapshot: Snapshot) -> MachinePart:
-    """Return the key `machine`, which all reports share."""
+    """Return the value of `machine`, a key of all reports."""
     return fill_part(
         MachinePart,
         snapshot.platform,
@@ -26,7 +26,7 @@ def describe_machine(snapshot: Snapshot) -> MachinePart:
 
 
 def describe_facts(snapshot: Snapshot, identifies: bool = False) -> FactsPart:
-    """Return the key `facts`, which is used to compare machines: the facts by class and name.
+    """Return the value of `facts`, a key with which machines are compared: the facts by class and name.
 
     As in a recording, the host's name is left out unless `identifies`. Of the kernel's command line, a snapshot keeps
     only the options that matter to noise.
@@ -41,12 +41,12 @@ def describe_facts(snapshot: Snapshot, identifies: bool = False) -> FactsPart:
 
 
 def describe_culprit(culprit: Disturbance) -> CulpritPart:
-    """Return one source of noise."""
+    """Return a source of noise, for JSON."""
     return fill_part(CulpritPart, culprit, inferred=culprit.is_inferred)
 
 
 def describe_source(culprit: MeasuredCulprit) -> SourcePart:
-    """Return one source of noise with its interruptions by length."""
+    """Return a measured source of noise with its interruptions by length, for JSON."""
     lengths = sorted(culprit.count_by_length.items())
     return fill_part(
         SourcePart,
@@ -62,7 +62,7 @@ def describe_source(culprit: MeasuredCulprit) -> SourcePart:
 
 
 def describe_gap(cause: GapCause) -> GapPart:
-    """Return one gap."""
+    """Return a gap of a calibration with its causes, for JSON."""
     return fill_part(
         GapPart,
         cause,
@@ -73,12 +73,12 @@ def describe_gap(cause: GapCause) -> GapPart:
 
 
 def describe_share_of_gap(part: Part) -> ShareOfGapPart:
-    """Return one part of a gap; a crowd of threads has no `tid`."""
+    """Return one cause of a gap, for JSON; a crowd of threads has no `tid`."""
     source = part.source
     tid = source.thread.tid if source.thread is not None and part.crowd is None else None
     return fill_part(ShareOfGapPart, part, kind=source.kind, tid=tid, irq=source.irq)
 
 
 def describe_fix(fix: Fix | None) -> FixPart | None:
-    """Return the fix's commands, or None without any."""
+    """Return the fix's commands, for JSON; None if there is no fix."""
     return None if fix is None else fill_part(FixPart, fix)

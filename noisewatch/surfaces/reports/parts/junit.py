@@ -15,7 +15,7 @@ _TOTALS = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
 
 
 def timestamp(at_s: float) -> str:
-    """Format Unix time as JUnit reports have it."""
+    """Format Unix time as in JUnit reports: in UTC, without a time zone."""
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 

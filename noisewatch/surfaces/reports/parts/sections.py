@@ -23,7 +23,7 @@ from noisewatch.surfaces.drawing.tables import (
 from noisewatch.surfaces.drawing.text_row import Row, Style
 from noisewatch.surfaces.drawing.wraps import Kept, wrap, wrap_after, wrap_hanging
 
-_LEAST_WRAPPED = 30  # least columns of the last column, if it is wrapped
+_LEAST_WRAPPED = 30  # least width of a last column that is wrapped
 
 
 class Table(Struct, frozen=True):
@@ -92,7 +92,7 @@ def plain_chart(lines: Iterable[str]) -> list[Row]:
 
 
 def text_of_section(section: Section, width: int, in_colour: bool = False, keep: Kept = "nothing") -> list[str]:
-    """Return the lines of the section; commands are not wrapped, to be copied."""
+    """Return the lines of the section; commands are not wrapped, so that they can be copied."""
     painted = paint_row if in_colour else plain_row
     title = section.title + section.command
     titles = [title[:width]] if section.command else wrap(title, width, "", "  ", keep=keep)
@@ -116,7 +116,7 @@ def text_of_sections(sections: Iterable[Section], width: int, in_colour: bool = 
 
 
 def markdown_of_section(section: Section) -> Iterator[str]:
-    """Yield the parts of the section, each of which ends with a line break."""
+    """Yield the section's parts in Markdown; each ends with a line break."""
     title = f"{section.title}{code(section.command)}"
     if section.is_folded:
         yield f"<details>\n<summary>{title}</summary>\n"

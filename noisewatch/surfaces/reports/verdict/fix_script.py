@@ -34,10 +34,10 @@ _ROOT_FOR_THE_SAME = """\
 is_same() {
     case $1 in
     {cases}
-    *) echo "left alone: $1, whose name was not known" >&2; return 1 ;;
+    *) echo "left alone: $1, whose name was unknown" >&2; return 1 ;;
     esac
     found=$(cat "/proc/$1/comm" 2>/dev/null || as_root cat "/proc/$1/comm" 2>/dev/null) || found="gone"
-    [ "$found" = "$name" ] || { echo "left alone: $1 was $name, and is $found" >&2; return 1; }
+    [ "$found" = "$name" ] || { echo "left alone: $1 was $name, and is now $found" >&2; return 1; }
 }
 root() {
     pid=
@@ -173,7 +173,7 @@ _OF_THREADS = regex(r"\broot (?:chrt|kill|renice|taskset) ")
 
 
 def _root(names: Mapping[int, str] | None) -> str:
-    """Return the function that runs commands; with names, it changes a thread only if the number still has its name."""
+    """Return the shell function that runs commands; with `names`, it changes a thread only if the name is unchanged."""
     cases = "\n    ".join(f"{pid}) name={shlex.quote(name)} ;;" for pid, name in sorted((names or {}).items()))
     return _ROOT_FOR_THE_SAME.replace("{cases}", cases) if names is not None else _ROOT
 

@@ -34,7 +34,7 @@ class RenderOptions(Struct, frozen=True):
 
 
 class Format(Struct, frozen=True):
-    """A format of verdicts, whose `module` has the `renderer`, and `describe_trouble` if `prints_trouble`.
+    """A format of verdicts. Its `module` has the function `renderer`, and `describe_trouble` if `prints_trouble`.
 
     `status_by_outcome` and `trouble_status` are for a consumer with its own convention of exit statuses.
     """
@@ -63,7 +63,7 @@ class Format(Struct, frozen=True):
         return self._load(self.renderer)(verdict, options)
 
     def describe_trouble(self, message: str) -> str:
-        """Return the text that replaces the report if there is none."""
+        """Return the text to print instead of a report if there is no verdict."""
         return self._load("describe_trouble")(message)
 
     def _load(self, name: str) -> Callable[..., str]:

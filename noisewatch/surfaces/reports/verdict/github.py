@@ -40,7 +40,7 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
 def _level(finding: Finding, verdict: Verdict) -> str | None:
     """Return the annotation's level, or None for no annotation.
 
-    An unknown is an error only under --strict, because GitHub shows an error like a step that crashed.
+    An unknown is an error only under --strict, because GitHub shows an error like a crashed step.
     """
     gravity = finding.gravity(verdict.is_strict)
     if gravity == Gravity.UNANSWERED and verdict.is_strict:

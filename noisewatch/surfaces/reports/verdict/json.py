@@ -35,7 +35,7 @@ def _verdict_document(verdict: Verdict, options: RenderOptions) -> VerdictDocume
 
 
 def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status: int) -> VerdictDocument:
-    """Return the verdict alone.
+    """Return the verdict, without the time and the host's name.
 
     `own_cpu_share` is noisewatch's own share of one CPU; null without a live sample.
     """

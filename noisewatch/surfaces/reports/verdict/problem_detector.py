@@ -13,7 +13,7 @@ from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 
 _GRAVEST_FIRST = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
-_MOST_BYTES = 80  # its default for max_output_length, which cuts bytes, not characters
+_MOST_BYTES = 80  # the detector's default for max_output_length, which cuts bytes, not characters
 
 
 def render(verdict: Verdict, options: RenderOptions) -> str:

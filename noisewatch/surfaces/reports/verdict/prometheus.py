@@ -42,12 +42,17 @@ _NO_NAME = regex("[^a-z0-9]+")
 _CPU_GAUGES = (
     ("gaps_per_s", "gaps_per_second", 1.0, "Gaps per second: how often a spinning loop did not run."),
     ("stolen_share", "stolen_ratio", 1.0, "Share of the time lost to gaps."),
-    ("waited_share", "waited_ratio", 1.0, "Share of the time that another thread ran."),
+    ("waited_share", "waited_ratio", 1.0, "Share of the time in which another thread ran."),
     ("gap_p50_ns", "gap_p50_seconds", 1e-9, "Median length of the gaps."),
     ("gap_p99_ns", "gap_p99_seconds", 1e-9, "99th percentile of the lengths of the gaps."),
     ("gap_max_ns", "gap_max_seconds", 1e-9, "Length of the longest gap."),
     ("effective_khz", "effective_frequency_hertz", 1e3, "Measured clock frequency."),
-    ("effective_khz_spread_share", "effective_frequency_spread_ratio", 1.0, "How far the frequency moved."),
+    (
+        "effective_khz_spread_share",
+        "effective_frequency_spread_ratio",
+        1.0,
+        "Range of the frequency (5th to 95th percentile), relative to its median.",
+    ),
     (
         "throughput_drift_share",
         "throughput_drift_ratio",
@@ -57,7 +62,7 @@ _CPU_GAUGES = (
 )
 _CV = "Relative standard deviation that the machine alone adds to samples of this length"
 _CHANCE = "Chance that samples of this length stay within the budget"
-_BY_WORK = "of each kind of work on its worst CPU, and of interruptions alone."
+_BY_WORK = "for each kind of work on its worst CPU, and for interruptions alone."
 
 
 class _Sample(NamedTuple):
@@ -93,8 +98,8 @@ def _samples(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
 
 def _run_samples(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
     for word in (Outcome.STABLE, Outcome.UNSTABLE, Outcome.UNKNOWN):
-        yield _Sample("verdict", "1 for the verdict.", float(verdict.verdict == word), {"verdict": word})
-    yield _Sample("exit_status", "Exit status of the run.", options.exit_status)
+        yield _Sample("verdict", "1 for the verdict, 0 for others.", float(verdict.verdict == word), {"verdict": word})
+    yield _Sample("exit_status", "Exit status of preflight.", options.exit_status)
     yield _Sample("last_run_timestamp_seconds", "When the verdict was reached.", options.at_s)
     interval = verdict.case.interval
     sampled_s = 0.0 if interval is None else interval.seconds
@@ -147,7 +152,7 @@ def _calibration_samples(calibrated: Calibrated) -> Iterator[_Sample]:
         for bound, share in _bounds(floor).items():
             yield _Sample("noise_floor_cv_ratio", f"{_CV}.", share, {**length, "bound": bound})
         yield _Sample("noise_floor_length_chance_ratio", f"{_CHANCE}.", calibrated.chance_of(floor), length)
-        help_text = "The worst sample of this length, in medians."
+        help_text = "Longest sample of this length, as a multiple of the median."
         yield _Sample("noise_floor_max_inflation_ratio", help_text, floor.max_inflation, length)
         help_text = "Minimum detectable effect: the smallest change that samples of this length can show."
         yield _Sample("noise_floor_smallest_change_ratio", help_text, floor.smallest_change_share, length)

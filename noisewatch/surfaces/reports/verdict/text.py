@@ -129,7 +129,7 @@ def _sentences(verdict: Verdict, causes: Sequence[Cause]) -> Iterator[str]:
     if case.calibrated is None:
         yield NO_CALIBRATION
     else:
-        # imported here because most verdicts have no calibration
+        # imported here: only a verdict with a calibration needs it
         from noisewatch.surfaces.reports.calibration.detection import change_sentence
 
         yield change_sentence(case.calibrated)
@@ -138,7 +138,7 @@ def _sentences(verdict: Verdict, causes: Sequence[Cause]) -> Iterator[str]:
 
 
 def _details(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
-    """Return how to show all checks and how to have the first cause explained; in one line if both fit."""
+    """Return how to show all checks and how to explain the first cause, in one line if both fit."""
     unknown = len([finding for finding in verdict.findings if finding.status == Status.UNKNOWN])
     counts_text = f"{len(verdict.findings)} checks" + (f", {unknown} unknown" if unknown else "")
     line = f" {'details':<{_LABEL}}-v ({counts_text})"
@@ -150,7 +150,7 @@ def _details(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) 
 
 
 def _options_of(verdict: Verdict) -> str:
-    """Return the options that the same command needs to judge the same CPUs and profile."""
+    """Return the options with which a further preflight judges the same CPUs with the same profile."""
     case, snapshot = verdict.case, verdict.case.snapshot
     words = []
     if snapshot.target.chosen_by == "as requested":
@@ -260,7 +260,7 @@ def _cut(lines: list[str], max_lines: int, width: int) -> list[str]:
 
 
 def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> list[str]:
-    """Return the commands and advice of this level of detail."""
+    """Return the cause's commands and advice at this level of detail."""
     tries = floor_options(cause, case)
     if tries:
         return wrap_options(f"{TRY:<{STEP}}", tries, width, margin)
@@ -444,7 +444,7 @@ def _calibration_lines(verdict: Verdict, width: int) -> list[str]:
     calibrated = verdict.case.calibrated
     if calibrated is None or not calibrated.floors:
         return []
-    # imported here because most verdicts have no calibration
+    # imported here: only a verdict with a calibration needs it
     from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 
     remarks = [REALTIME_REMARK] if calibrated.calibration.samples.is_realtime else []
