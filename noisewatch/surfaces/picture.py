@@ -497,7 +497,7 @@ def _keyframes(patterns: dict[_Shown, str], seconds: Sequence[float]) -> str:
 
 
 def _changes(shown: _Shown) -> Iterator[tuple[int, str]]:
-    """Yield each frame in which the visibility changes, and the first one, with `visible` or `hidden`."""
+    """Yield (number, `visible` or `hidden`) of the first frame, and of each frame in which that changes."""
     for number, is_shown in enumerate(shown):
         if number == 0 or is_shown != shown[number - 1]:
             yield number, "visible" if is_shown else "hidden"

@@ -63,7 +63,7 @@ _NO_SETTINGS = ("help", "show_options")
 
 
 class _OptionsFile(Struct, frozen=True):
-    """An options file: its text, and its table of options, below the keys `above`."""
+    """An options file: its text, and its table of options, which is nested in the keys `above`."""
 
     path: Path
     text: str

@@ -58,7 +58,7 @@ def test_a_dry_run_lists_what_is_measured_and_for_how_long(run: Run) -> None:
 def test_a_dry_run_lists_what_there_is_no_time_for(run: Run) -> None:
     result = run("tune", "--measure", "--dry-run", "--minutes", "0.5", "--set", "aslr=off", _GOVERNOR)
     assert "minutes: governor-not-performance\n" in result.out
-    assert result.out.endswith("No time for: aslr=off (--minutes)\n")
+    assert result.out.endswith("No time for: aslr=off (increase --minutes)\n")
 
 
 def test_too_little_time_is_refused(run: Run) -> None:

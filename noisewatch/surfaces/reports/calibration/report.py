@@ -92,7 +92,7 @@ def fold_sentences(lines: Iterable[str], width: int) -> list[str]:
 
 
 def contrast_of(result: CalibratedTarget) -> Contrast | None:
-    """Return the comparison of target CPUs with other CPUs, or of idle with loaded CPUs; None if there is none."""
+    """Return the comparison of target CPUs with --against, or without and with a load; None if there is none."""
     target = name_cpus(result.target)
     if result.against is not None:
         first, second = (on_cpus(result.calibrated, cpus) for cpus in (result.target, result.against))
@@ -128,10 +128,10 @@ def _unquiet_remark(calibrated: Calibrated) -> str:
 
 
 def load_remark(loaded: CalibratedUnderLoad) -> str:
-    """Return a sentence on the load: processes, CPUs, and its share of their time."""
+    """Return a sentence on the load: its processes, their CPUs, and the share of a CPU that each process got."""
     load = loaded.load
     if load.processes == 1:
-        return f"The load: 1 busy process on {name_cpus(load.cpus)}, with {load.busy_share:.0%} of its time."
+        return f"The load: 1 busy process on {name_cpus(load.cpus)}, with {load.busy_share:.0%} of its CPU."
     cpus = name_cpus(load.cpus)
     return f"The load: {load.processes} busy processes on {cpus}, each with {load.busy_share:.0%} of its CPU."
 

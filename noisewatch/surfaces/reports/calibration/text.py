@@ -190,7 +190,7 @@ def floor_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 
 def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) -> list[str]:
-    """Return a row for each kind of work, with a column for each length of samples.
+    """Return a table with a row for each kind of work, and a column for each length of samples.
 
     If the width allows, further columns describe the requested length.
     """
@@ -233,7 +233,7 @@ FLOOR_CELLS: Mapping[str, Callable[[NoiseFloor], str]] = {
 
 
 def _lines_by_length(calibrated: Calibrated) -> list[str]:
-    """Return a row for each length of samples."""
+    """Return a table with a heading and a row for each length of samples."""
     floors = calibrated.floors
     names = [describe_ns(floor.sample_ns) + (" *" if floor.extrapolated else "") for floor in floors]
     rows = [

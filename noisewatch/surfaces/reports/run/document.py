@@ -61,7 +61,7 @@ def render_text(series: RunSeries, options: SeriesOptions) -> str:
 
 
 def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: bool) -> list[str]:
-    """Return the target CPUs, the number of runs, the headline, and doubts about the result."""
+    """Return the target CPUs, the number of runs, the headline, doubts, and the source of the attribution."""
     target = series.machine.target
     count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
     repeated = f" ({requested} requested, {count - requested} repeated)" if count > requested else ""
@@ -167,7 +167,7 @@ def _where(culprit: RunCulprit) -> str:
 
 
 def _disturbed_table(series: RunSeries, max_rows: int, max_reasons: int = MOST_NAMED) -> Table:
-    """Return a row for each run that was not undisturbed, with its reasons."""
+    """Return a table of the first runs that were not undisturbed, with the reasons."""
     judged = [judged_run for judged_run in series.repetitions if not judged_run.is_undisturbed]
     rows = [
         (

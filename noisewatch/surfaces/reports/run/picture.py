@@ -145,7 +145,7 @@ class TimeScale(Struct, frozen=True):
         return cls(least_s, most_s, rows if 0 < least_s < most_s else 1)
 
     def row_of(self, time_s: float) -> int:
-        """Return the row whose time is nearest."""
+        """Return the row whose time is nearest to `time_s`."""
         if self.rows == 1:
             return 0
         share = math.log(time_s / self.least_s) / math.log(self.most_s / self.least_s)

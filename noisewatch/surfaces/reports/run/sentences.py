@@ -335,9 +335,9 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
     names = [f"{name} ({program_of(argv)})" for name, argv in zip(_NAMES, series.options.commands, strict=True)]
     if conclusion.is_refused:  # one command may have been disturbed more
         undisturbed = 0 if conclusion.difference is None else conclusion.difference.pairs
-        counts = f"{undisturbed} of {describe_count(conclusion.pairs, 'pair')} undisturbed"
+        counts = f"{undisturbed} of {describe_count(conclusion.pairs, 'pair')}"
         minimum = f"(minimum {share_text(series.options.min_undisturbed)})"
-        too_few = f"{counts} {'is' if undisturbed == 1 else 'are'} too few {minimum}"
+        too_few = f"only {counts} {'is' if undisturbed == 1 else 'are'} undisturbed {minimum}"
         return [f"{' and '.join(names)}: no result, because {too_few}"]
     which = "" if conclusion.difference is not None else "; all pairs count here, because none was undisturbed"
     if series.options.is_aa:

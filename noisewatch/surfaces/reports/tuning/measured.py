@@ -30,7 +30,7 @@ def text_of_schedule(schedule: Schedule) -> str:
     ]
     if schedule.rest:
         names = ", ".join(candidate.name for candidate in schedule.rest)
-        lines.append(f"No time for: {names} (--minutes)")
+        lines.append(f"No time for: {names} (increase --minutes)")
     return "\n".join([*lines, ""])
 
 
@@ -102,7 +102,7 @@ def _explanations(measurement: TuningMeasurement, cpus: CpuSet, work: Work) -> I
         f"noise: share of the time that was taken from a busy loop on {name_cpus(cpus)}; speed: {work} work per "
         "second, on against off"
     )
-    yield "±: half the width of the difference's interval; in 95 of 100 measurements all intervals are right"
+    yield "±: half the width of the difference's interval; in 95 of 100 measurements all intervals contain the truth"
 
 
 def _end_of(measurement: TuningMeasurement) -> str:

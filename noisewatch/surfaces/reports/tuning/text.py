@@ -27,7 +27,7 @@ from noisewatch.units import describe_count, describe_minute
 
 _NO_CHANGE = "There is nothing to tune: no check asks for a change that tune makes.\n"
 _GUESS = (
-    "These are a guess, because no journal has the earlier values: distributions, drivers and administrators choose\n"
+    "These are a guess at the earlier values, which no journal has: distributions, drivers and administrators choose\n"
     "other values. Services, threads and partitions are not included. A reboot undoes all of tune's changes."
 )
 NOT_TUNED = "not tuned: no change of noisewatch tune is in effect\n"

@@ -327,10 +327,10 @@ _MOST_CULPRITS = 5
 
 
 def render(verdict: Verdict, options: RenderOptions) -> str:
-    """Return the report of `preflight --format text`, wrapped at the width; commands are not wrapped, to be copied.
+    """Return the report of `preflight --format text`, wrapped at the width; commands are not wrapped.
 
-    It fits a terminal of 24 rows. A verbose report shows all details of causes and checks above the same last lines. A
-    quiet report is only the last line.
+    The brief report fits a terminal of 24 rows. A verbose report shows all details of causes and checks above the same
+    last lines. A quiet report is only the last line.
     """
     causes = causes_of(verdict)
     lines = (

@@ -182,13 +182,11 @@ def test_difference_is_refused_if_too_few_pairs_were_undisturbed(is_aa: bool) ->
     disturbed = disturbed_by("hog")
     names = "A (sort) and B (sort)" if is_aa else "A (sort) and B (other)"
     report = report_words(*[UNDISTURBED, disturbed] * 4)
-    assert f"{names}: no result, because 0 of 4 pairs undisturbed are too few (minimum 50%) A: " in report
+    assert f"{names}: no result, because only 0 of 4 pairs are undisturbed (minimum 50%) A: " in report
     assert "more time" not in report
     assert "can be shown" not in report
     in_turn = [UNDISTURBED, disturbed, disturbed, UNDISTURBED] * 2 + [UNDISTURBED] * 4
-    assert f"{names}: no result, because 2 of 6 pairs undisturbed are too few (minimum 50%) A: " in report_words(
-        *in_turn
-    )
+    assert f"{names}: no result, because only 2 of 6 pairs are undisturbed (minimum 50%) A: " in report_words(*in_turn)
     assert "no result" not in report_words(*[UNDISTURBED] * 6, disturbed, UNDISTURBED)
 
 
