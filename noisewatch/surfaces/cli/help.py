@@ -190,7 +190,7 @@ class HelpByQuestion(RawDescriptionHelpFormatter):
     """A help formatter that lists each command below the question that it answers."""
 
     def add_argument(self, action: Action) -> None:
-        """Add an argument, or for the commands a section per question."""
+        """Add an argument; the commands are added in a section for each question."""
         if not isinstance(action, _SubParsersAction):
             super().add_argument(action)
             return

@@ -20,7 +20,7 @@ _NOT_MEASURED = 3
 
 
 def schedule_of(arguments: Namespace, plan: TuningPlan) -> Schedule:
-    """Return the schedule for --minutes. Raise UsageError if that is too short for a single candidate."""
+    """Return the schedule for --minutes. Raise UsageError if the time is too short for a single candidate."""
     minutes = MEASURE_MINUTES if arguments.minutes is None else arguments.minutes
     return plan_schedule(candidates_of(plan), minutes * 60, len(plan.verdict.case.target))
 

@@ -222,7 +222,7 @@ def _most_of_the_gaps(gaps: GapsShown) -> str:
 
 
 def _longer_samples(calibrated: Calibrated) -> str:
-    """Return a sentence on longer samples that meet the budget, if samples of the requested length do not."""
+    """Return a sentence on the shortest samples that meet the budget; empty unless they are longer than requested."""
     budget = calibrated.budget
     meeting = [floor for floor in calibrated.floors if budget.is_met_by(floor)]
     if calibrated.floor in meeting or not meeting or meeting[0].sample_ns <= budget.at_ns:
