@@ -7,15 +7,16 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from noisewatch.documents.calibration import Core, FloorPart, SpreadPart
-from noisewatch.documents.document import Amount, Chance, Count, Cpus, DocumentPart, SchemaNumber
+from noisewatch.documents.counters import CountersPart, DecompositionPart
+from noisewatch.documents.document import Amount, Count, Cpus, DocumentPart, SchemaNumber
 from noisewatch.documents.machine import FactsPart, MachinePart
+from noisewatch.documents.placement import PlacementPart
 from noisewatch.judgement.run.placement import PlacementFault
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kinds import Tracer
 
 CommandName = Literal["a", "b"]
 Interval = tuple[float | None, float | None]
-Residency = list[tuple[int | str | None, Chance]]
 _FromOne = Annotated[int, Meta(ge=1)]
 _Utc = Annotated[str, Meta(extra_json_schema={"pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}Z$"})]
 
@@ -119,6 +120,7 @@ class RunOptionsPart(DocumentPart, frozen=True, kw_only=True):
     ignore_failure: bool | UnsetType = UNSET
     calibration_s: Amount
     tracer: Tracer | UnsetType = UNSET
+    counters: Literal["auto", "none"] | UnsetType = UNSET
 
 
 class RunCpuPart(DocumentPart, frozen=True, kw_only=True):
@@ -226,102 +228,6 @@ class BooksPart(DocumentPart, frozen=True, kw_only=True):
     reason: str | None
 
 
-class ThreadPart(DocumentPart, frozen=True, kw_only=True):
-    """The placement of one thread.
-
-    migrations: The kernel's count of moves between CPUs; null if a trace contains the moves.
-    moves: The number of moves between CPUs: exact from a trace, a lower bound from looks.
-    """
-
-    tid: Count
-    name: str
-    ran_ns: Count
-    waited_ns: Count | None
-    cpus: Residency | None
-    cores: Residency | None
-    nodes: Residency | None
-    kinds: Residency | UnsetType | None = UNSET
-    migrations: Count | None
-    moves: Count
-    node_moves: Count
-    kind_moves: Count
-
-
-class StackingPart(DocumentPart, frozen=True, kw_only=True):
-    """Threads of the command that shared a target CPU while another target CPU had none of them.
-
-    share: The share of looks in which this was observed.
-    most_threads: The largest number of threads that shared one CPU.
-    """
-
-    share: Chance
-    most_threads: Count
-    cpus: Cpus
-    free_cpus: Cpus
-
-
-class LeftThreadsPart(DocumentPart, frozen=True, kw_only=True):
-    """The number of threads that --spread did not pin, and why."""
-
-    reason: str
-    threads: Count
-
-
-class SpreadThreadsPart(DocumentPart, frozen=True, kw_only=True):
-    """The result of --spread.
-
-    pinned: The number of times a thread was pinned to its own CPU.
-    """
-
-    pinned: Count
-    left: list[LeftThreadsPart]
-
-
-class MemoryElsewherePart(DocumentPart, frozen=True, kw_only=True):
-    """The part of the command's memory that came from other nodes than the target CPUs'.
-
-    reason: Why it is unknown.
-    is_bound: Whether this is only an upper bound, because other processes allocated memory too.
-    """
-
-    share: Chance | None
-    bytes: Count | None
-    reason: str | UnsetType = UNSET
-    is_bound: bool | UnsetType = UNSET
-
-
-class PlacementPart(DocumentPart, frozen=True, kw_only=True):
-    """The placement of the command's threads, from the trace of thread switches or from about ten looks per second.
-
-    `cpus`, `cores`, `nodes` and `kinds` are lists of pairs: a place (null if unknown) and its share of the observed run
-    time, the largest share first. A value of null means not observed; `reason` explains why.
-
-    source: A trace is exact; shares from looks are estimates.
-    looks: The number of looks.
-    seen_share: The observed share of the command's CPU time.
-    cores: A core is identified by its first CPU.
-    kinds: Only on machines with several kinds of core.
-    threads: The threads with the most run time, without negligible ones.
-    threads_left_out: The number of other observed threads.
-    spread: "none" if not requested.
-    reason: Why a value is null.
-    """
-
-    source: Literal["trace", "looks"] | UnsetType = UNSET
-    looks: Count
-    seen_share: Chance | None
-    cpus: Residency | None
-    cores: Residency | None
-    nodes: Residency | None
-    kinds: Residency | UnsetType | None = UNSET
-    threads: list[ThreadPart] | None
-    threads_left_out: Count | UnsetType = UNSET
-    stacking: StackingPart | Literal["none"] | None
-    spread: SpreadThreadsPart | UnsetType | Literal["none"] = UNSET
-    memory_elsewhere: MemoryElsewherePart
-    reason: str | None
-
-
 class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
     """One repetition. Start and end are given in ns of CLOCK_MONOTONIC and in UTC.
 
@@ -340,6 +246,7 @@ class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
         Only from a trace.
     attributed_by: The source that shows which other tasks used the target CPUs.
     no_trace_reason: Why the source is not a trace; "none" if it is one.
+    no_counters_reason: Why hardware events were not counted; "none" if they were.
     own_cpu_ns: CPU time of noisewatch itself between the counters before and after the repetition.
     left_processes: The pids of processes that the command started and left running.
     left_names: The names of `left_processes`, in the same order; null if not observed.
@@ -371,6 +278,8 @@ class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
     rusage: UsagePart
     clock: ClockPart
     books: BooksPart
+    counters: CountersPart | UnsetType | None = UNSET
+    no_counters_reason: str | UnsetType = UNSET
     placement: PlacementPart
     attributed_by: Literal["trace", "counters"]
     no_trace_reason: str
@@ -447,6 +356,7 @@ class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
 
     all: Statistics of the runs that neither failed nor were cut short.
     is_refused: Whether too few runs were undisturbed to represent the command.
+    decomposition: Why its runs take different times; null if they do not.
     placement_advice: How to place the threads better, as observed in the longest run.
     """
 
@@ -456,6 +366,7 @@ class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
     counts: RunCountsPart
     is_refused: bool
     variances: VariancesPart
+    decomposition: DecompositionPart | UnsetType | None = UNSET
     placement_advice: list[PlacementAdvicePart]
 
 
@@ -537,6 +448,7 @@ class ResultsPart(DocumentPart, frozen=True, kw_only=True):
 class FooterPart(DocumentPart, frozen=True, kw_only=True):
     """The result of a series. A receipt without this part was cut short.
 
+    difference_parts: Why the commands take different times; null if no difference is shown.
     culprits: The culprits of all repetitions; those that took the most time come first.
     difference: The difference in undisturbed pairs of runs.
     is_difference_refused: Whether too few pairs, or too few runs of one command, were undisturbed. Neither difference
@@ -555,6 +467,7 @@ class FooterPart(DocumentPart, frozen=True, kw_only=True):
     culprits_left_out: Count
     difference: DifferencePart | None
     difference_of_all_pairs: DifferencePart | None
+    difference_parts: DecompositionPart | UnsetType | None = UNSET
     is_difference_refused: bool | None
     closing: RunCalibrationPart | None
     speed_change: SpeedChangePart | None

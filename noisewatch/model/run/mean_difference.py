@@ -64,19 +64,6 @@ def draw_order(pairs: int, seed: int) -> tuple[bool, ...]:
     return tuple(order)
 
 
-def pair_runs(order: Sequence[bool], times_s: Sequence[float | None]) -> list[RunPair]:
-    """Pair the times of a series, two for each entry of the order; a time of None is a run to leave out.
-
-    A pair that lacks a run is left out, and so are the missing pairs of an aborted series.
-    """
-    pairs = []
-    for is_a_first, first, second in zip(order, times_s[::2], times_s[1::2], strict=False):
-        if first is not None and second is not None:
-            a_s, b_s = (first, second) if is_a_first else (second, first)
-            pairs.append(RunPair(a_s, b_s, is_a_first))
-    return pairs
-
-
 def difference_of(pairs: Sequence[RunPair], significance: float = SIGNIFICANCE) -> MeanDifference:
     """Return the mean difference of paired times (s, all > 0). Raise ValueError if there is no pair.
 

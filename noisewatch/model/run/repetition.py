@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from noisewatch.kernel.trace.runs import NOT_TRACED
+from noisewatch.machine.command.counting import UNCOUNTED, CommandCounts
 from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class Repetition(Struct, frozen=True, kw_only=True):
     thread_waits: tuple[tuple[int, int], ...] = ()  # run time and wait for a CPU of each thread in the looks
     earlier_pids: frozenset[int] = frozenset()  # processes that earlier repetitions left running
     trace: TraceWindow | str = NOT_TRACED
+    counts: CommandCounts = UNCOUNTED
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN  # stops of groups that contain the command, but not noisewatch
     served: str | None = None  # file system type of the command's files, if it may be on a server

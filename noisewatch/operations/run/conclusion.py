@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -17,8 +18,10 @@ from noisewatch.judgement.remedies import Remedy
 from noisewatch.judgement.run.placement import PlacementAdvice, placement_advice
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits, remedy_of_run
-from noisewatch.model.run.mean_difference import MeanDifference, difference_of, pair_runs
+from noisewatch.model.run.decomposition import Decomposition, difference_of_factors, spread_of
+from noisewatch.model.run.mean_difference import MeanDifference, RunPair, difference_of
 from noisewatch.model.run.placement import Placement
+from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.run.series import Bounds, SelectedByCause, VarianceParts, parts_of, select_by_cause
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.results import MarkedResults
@@ -35,6 +38,7 @@ class CommandConclusion(Struct, frozen=True):
     counted: tuple[int, ...]  # numbers of the undisturbed repetitions, or of all measured ones if none was undisturbed
     selected: SelectedByCause
     variances: VarianceParts
+    decomposition: Decomposition | None  # of the CV of the counted runs; None if they do not vary
     placement: Placement  # of its longest run, whose threads were looked at most often
     advice: tuple[PlacementAdvice, ...]  # how to place its threads better
 
@@ -56,25 +60,28 @@ class RunConclusion(Struct, frozen=True):
     culprits: tuple[RunCulprit, ...]
     pairs: int = 0  # of two commands, begun so far
     is_refused: bool = False
+    decomposition: Decomposition | None = None  # of the difference; None if the pairs show none
 
 
 def conclude(series: RunSeries) -> RunConclusion:
     """Return the conclusion of the series; commands without a repetition are left out."""
     of_commands = [series.of_command(number) for number in range(len(series.options.commands))]
     commands = tuple(_command(series, judged) for judged in of_commands if judged)
-    difference = _difference(series, undisturbed_only=True)
+    undisturbed = _pairs(series, undisturbed_only=True)
+    difference = _difference(undisturbed)
     pairs = -(-len(series.repetitions) // 2) if len(of_commands) > 1 else 0
     least = series.options.min_undisturbed * pairs
     return RunConclusion(
         commands=commands,
         difference=difference,
-        of_all_pairs=_difference(series, undisturbed_only=False),
+        of_all_pairs=_difference(_pairs(series, undisturbed_only=False)),
         speed_change=speed_change_in(series),
         change_unknown=unknown_speed_reason(series),
         culprits=tuple(rank_culprits((judged.repetition.number, judged.verdict) for judged in series.repetitions)),
         pairs=pairs,
         is_refused=(0 if difference is None else difference.pairs) < least
         or any(command.selected.is_refused for command in commands),
+        decomposition=_difference_parts(undisturbed, difference),
     )
 
 
@@ -115,6 +122,7 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
         [one.repetition.status for one in judged if one.repetition.status and not one.repetition.is_cut_short],
         len(cut_short),
     )
+    counted = [one for one in measured if selected.of_undisturbed is None or _IS_UNDISTURBED[one.verdict.outcome]]
     statistics = selected.of_undisturbed or selected.of_all
     longest = max(measured or judged, key=lambda one: one.repetition.length_ns)
     advice = placement_advice(
@@ -126,13 +134,10 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
     return CommandConclusion(
         command=judged[0].repetition.command,
         numbers=tuple(one.repetition.number for one in judged),
-        counted=tuple(
-            one.repetition.number
-            for one in measured
-            if selected.of_undisturbed is None or _IS_UNDISTURBED[one.verdict.outcome]
-        ),
+        counted=tuple(one.repetition.number for one in counted),
         selected=selected,
         variances=parts_of(statistics, None if statistics is None else _machine_cv(series.opening, statistics.mean_s)),
+        decomposition=spread_of([one.repetition for one in counted]),
         placement=longest.placement,
         advice=tuple(advice),
     )
@@ -144,17 +149,36 @@ def _machine_cv(opening: Calibrated | None, seconds: float) -> Bounds | None:
     return Bounds(floors[-1].cv_low, floors[-1].cv_high) if floors else None
 
 
-def _difference(series: RunSeries, undisturbed_only: bool) -> MeanDifference | None:
+class _Pair(NamedTuple):
+    """Two neighbouring repetitions, one of each command, and whether the first command's ran first."""
+
+    a: Repetition
+    b: Repetition
+    is_a_first: bool
+
+
+def _pairs(series: RunSeries, undisturbed_only: bool) -> list[_Pair]:
+    """Return the pairs of two commands in which both repetitions are (undisturbed) measurements."""
     if len(series.options.commands) < 2:
+        return []
+    pairs = []
+    for first, second in zip(series.repetitions[::2], series.repetitions[1::2], strict=False):
+        if all(one.is_undisturbed if undisturbed_only else one.repetition.is_measurement for one in (first, second)):
+            a, b = sorted((first.repetition, second.repetition), key=lambda repetition: repetition.command)
+            pairs.append(_Pair(a, b, a is first.repetition))
+    return pairs
+
+
+def _difference(pairs: Sequence[_Pair]) -> MeanDifference | None:
+    return (
+        difference_of([RunPair(pair.a.seconds, pair.b.seconds, pair.is_a_first) for pair in pairs]) if pairs else None
+    )
+
+
+def _difference_parts(pairs: Sequence[_Pair], difference: MeanDifference | None) -> Decomposition | None:
+    if difference is None or not difference.is_shown:
         return None
-    judged = series.repetitions
-    order = [one.repetition.command == 0 for one in judged[::2]]
-    times = [
-        one.repetition.seconds if (one.is_undisturbed if undisturbed_only else one.repetition.is_measurement) else None
-        for one in judged
-    ]
-    pairs = pair_runs(order, times)
-    return difference_of(pairs) if pairs else None
+    return difference_of_factors([pair.a for pair in pairs], [pair.b for pair in pairs], difference.share)
 
 
 _GRAVITY = (RunOutcome.UNDISTURBED, RunOutcome.UNKNOWN, RunOutcome.DISTURBED)

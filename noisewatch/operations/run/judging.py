@@ -18,6 +18,7 @@ from noisewatch.judgement.run.reasons import RepetitionVerdict, RunStanding
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
 from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.kernel.trace.runs import TraceWindow
+from noisewatch.machine.command.counting import UNCOUNTED, CommandCounts
 from noisewatch.machine.command.ending import EndedCommand, ResourceUsage
 from noisewatch.machine.command.running import StartedCommand
 from noisewatch.model.interval.clock_shift import shift_between
@@ -69,6 +70,7 @@ class PendingRepetition:
     served: str | None = None
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN
+    counts: CommandCounts = UNCOUNTED
     ended: RepetitionEdge = field(init=False)
     end: EndedCommand = field(init=False)
     use: CommandUse = field(init=False)
@@ -133,6 +135,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         is_cut_short=pending.is_cut_short,
         freezing=pending.freezing,
         quota=pending.quota,
+        counts=pending.counts,
         own_cpu_ns=pending.ended.own_cpu_ns - pending.began.own_cpu_ns,
         seen_late_ns=seen_late_ns,
     )

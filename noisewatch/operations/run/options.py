@@ -37,6 +37,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     stops_at_failure: bool = True  # an exit status other than 0 ends a series
     calibration_s: float = 0.0  # before the first repetition, and after the last
     tracer: Tracer = Tracer.NONE
+    counts_events: bool = True  # instructions, cycles and cache misses of the command
     has_frequent_snapshots: bool = False  # take snapshots often within long repetitions, too, to judge their parts
 
     @property

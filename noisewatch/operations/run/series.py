@@ -27,6 +27,7 @@ from noisewatch.kernel.tasks.files import read_processes_ns
 from noisewatch.kernel.tasks.run_status import RunStage
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
+from noisewatch.machine.command.counting import CommandCounter
 from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.command.start import InheritedState, inherited_state
@@ -169,8 +170,12 @@ def _run_calibrated_series(
     opening, trouble = _calibrate(machine, watch.last_snapshot, options, listener)
     series = None
     try:
-        with RunTrace(options.tracer, watch.last_snapshot) as trace, Commands(inherited) as commands:
-            series = _Series(watch, options, listener, commands, status, opening, trace).run()
+        with (
+            RunTrace(options.tracer, watch.last_snapshot) as trace,
+            Commands(inherited) as commands,
+            CommandCounter(options.counts_events) as counter,
+        ):
+            series = _Series(watch, options, listener, commands, status, opening, trace, counter).run()
         series = replace(series, ended_by=series.ended_by or commands.ended_by)  # a signal after the last repetition
         if trouble is not None:
             series = replace(series, not_calibrated=f"before the series: {trouble}")
@@ -211,6 +216,7 @@ class _Series:
     status: RunStatusWriter
     opening: Calibrated | None
     trace: RunTrace
+    counter: CommandCounter
     seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # for the order of pairs
     _pending: list[PendingRepetition] = field(default_factory=list)
     _judged: list[JudgedRepetition] = field(default_factory=list)
@@ -289,6 +295,7 @@ class _Series:
         self._quotas.prepare()
         wakeups = WakeUps()
         began = self.watch.read_edge()
+        self.counter.begin()
         started = self.commands.start(plan)
         self.trace.begin(started)
         self._placement.begin(started.pid, self.options.spreads)
@@ -297,6 +304,7 @@ class _Series:
         self._end = end
         pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
         pending.finish(end, self.watch.read_edge(), self._placement, self.trace.end(end.ended_ns))
+        pending.counts = self.counter.end()
         pending.freezing = self._freezes.end(end.ended_ns - started.began_ns)
         pending.quota = self._quotas.end(end.ended_ns - started.began_ns)
         pending.served = self._served[command]

@@ -223,6 +223,13 @@ def _fill_run(parser: ArgumentParser) -> None:
         f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; for a single run none)",
         zero_or_seconds(SHORTEST_CALIBRATION_S),
     )
+    option_group(parser, MEASUREMENT).choice(
+        "--counters",
+        ("auto", "none"),
+        "hardware events of the command, which explain why runs differ: auto = cycles, instructions, cache and branch "
+        "misses; none (default auto)",
+        "auto",
+    )
     add_tracer(parser, None, "events; for a single run none, because starting the trace takes 0.2 s")
     add_record(parser)
     _add_report_of_run(parser)

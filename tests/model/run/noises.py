@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from noisewatch.model.run.mean_difference import RunPair, draw_order, pair_runs
+from noisewatch.model.run.mean_difference import RunPair, draw_order
 
 Times = npt.NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Times]
@@ -114,3 +114,11 @@ def pairs_of(
     times = noise(rng, 2 * pairs)
     is_b = np.array([turn != is_a_first for is_a_first in order for turn in (True, False)])
     return pair_runs(order, (times * np.where(is_b, 1 + share, 1)).tolist())
+
+
+def pair_runs(order: Sequence[bool], times_s: Sequence[float]) -> list[RunPair]:
+    """Return the pairs of a series, two times for each entry of the order: whether A ran first."""
+    return [
+        RunPair(first, second, True) if is_a_first else RunPair(second, first, False)
+        for is_a_first, first, second in zip(order, times_s[::2], times_s[1::2], strict=True)
+    ]

@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from noisewatch.model.distributions import detection_factor, t_quantile
-from noisewatch.model.run.mean_difference import RunPair, difference_of, draw_order, pair_runs
-from tests.model.run.noises import Noise, all_at_once, drifting, normal, pairs_of, periodic
+from noisewatch.model.run.mean_difference import RunPair, difference_of, draw_order
+from tests.model.run.noises import Noise, all_at_once, drifting, normal, pair_runs, pairs_of, periodic
 
 _PAIRS = st.lists(st.builds(RunPair, st.floats(0.5, 2), st.floats(0.5, 2), st.booleans()), min_size=3, max_size=40)
 
@@ -103,11 +103,6 @@ def test_each_command_is_first_in_half_of_the_pairs(pairs: int, seed: int) -> No
 
 def test_seed_determines_the_order() -> None:
     assert len({draw_order(20, seed) for seed in range(50)}) == 50
-
-
-def test_pair_without_one_of_its_runs_is_left_out() -> None:
-    order = (True, False, True, False)
-    assert pair_runs(order, [1, 2, 3, 4, None, 6, 7]) == [RunPair(1, 2, True), RunPair(4, 3, False)]
 
 
 _SERIES = 1_000

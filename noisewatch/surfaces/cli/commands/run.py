@@ -238,6 +238,7 @@ def run(arguments: Namespace) -> int:
         shows_output=arguments.show_output or not is_series,
         calibration_s=calibration_s,
         tracer=tracer,
+        counts_events=arguments.counters == AUTO,
         stops_at_failure=not arguments.ignore_failure,
         has_frequent_snapshots=arguments.results is not None,
     )

@@ -15,7 +15,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from noisewatch import __version__
+from noisewatch.documents import placement as placing
 from noisewatch.documents import run as parts
+from noisewatch.documents.counters import CountersPart, DecompositionPart, FactorSharePart
 from noisewatch.documents.document import SCHEMA, DocumentPart, fill_part, to_json
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.case import Calibrated
@@ -25,6 +27,8 @@ from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.placement import unknown_placement_reason, weighty_threads
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.machine.command.counting import CommandCounts, Event
+from noisewatch.model.run.decomposition import Decomposition
 from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads, Stacking, ThreadPlacement
 from noisewatch.model.run.series import SelectedByCause
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
@@ -126,6 +130,7 @@ def _options(options: RunOptions) -> parts.RunOptionsPart:
         spread=options.spreads,
         as_user=options.is_as_user,
         show_output=options.shows_output,
+        counters="auto" if options.counts_events else "none",
         ignore_failure=not options.stops_at_failure,
     )
 
@@ -179,11 +184,34 @@ def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
             max_resident_bytes=use.most_resident_bytes,
         ),
         clock=repetition.shift,
+        counters=_counters_of(repetition.counts),
+        no_counters_reason=_or_none(repetition.counts.unknown),
         placement=placement_of(judged.placement),
         attributed_by="counters" if isinstance(trace, str) else "trace",
         no_trace_reason=_or_none(trace if isinstance(trace, str) else None),
         left_processes=None if left is None else list(left),
         left_names=[None if name is None else printable(name) for name in (left or {}).values()],
+    )
+
+
+def _counters_of(counts: CommandCounts) -> CountersPart | None:
+    if not counts.counts:
+        return None
+    return CountersPart(
+        **{event.value: counts.value(event) for event in Event},
+        counted_share=round(min(count.counted_share for count in counts.counts.values()), _DIGITS),
+        is_user_only=counts.is_user_only,
+    )
+
+
+def _decomposition(decomposition: Decomposition | None) -> DecompositionPart | None:
+    if decomposition is None:
+        return None
+    return fill_part(
+        DecompositionPart,
+        decomposition,
+        parts=[FactorSharePart(factor=factor, share=share) for factor, share in decomposition.parts.items()],
+        no_counters_reason=_or_none(decomposition.unknown),
     )
 
 
@@ -230,6 +258,7 @@ def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
         culprits=[_culprit(culprit) for culprit in culprits],
         culprits_left_out=len(conclusion.culprits) - len(culprits),
         difference_of_all_pairs=conclusion.of_all_pairs,
+        difference_parts=_decomposition(conclusion.decomposition),
         is_difference_refused=conclusion.is_refused if conclusion.pairs else None,
         closing=None if series.closing is None else _calibration(series.closing),
         no_speed_change_reason=_or_none(conclusion.change_unknown),
@@ -254,6 +283,7 @@ def _conclusion(command: CommandConclusion) -> parts.ConclusionPart:
         undisturbed=selected.of_undisturbed,
         counts=_counts([selected]),
         is_refused=selected.is_refused,
+        decomposition=_decomposition(command.decomposition),
         placement_advice=[fill_part(parts.PlacementAdvicePart, advice) for advice in command.advice],
     )
 
@@ -305,14 +335,14 @@ def _results(results: MarkedResults, identifies: bool) -> parts.ResultsPart:
     )
 
 
-def placement_of(placement: Placement) -> parts.PlacementPart:
+def placement_of(placement: Placement) -> placing.PlacementPart:
     """Return the CPUs on which the command's threads ran, with details of at most MOST_THREADS threads.
 
     If the threads were never observed, all shares are null, with the `reason`.
     """
     spread, memory = _spread(placement.spread), _memory(placement.memory)
     if not placement.looks and not placement.is_traced:
-        return parts.PlacementPart(
+        return placing.PlacementPart(
             source="looks",
             looks=0,
             seen_share=None,
@@ -329,7 +359,7 @@ def placement_of(placement: Placement) -> parts.PlacementPart:
     reason = placement.reason or (unknown_placement_reason(placement) if placement.seen_ns else _NO_RUN_TIME_OBSERVED)
     kinds = placement.ns_by_kind()
     has_kinds = len(placement.kinds | kinds.keys()) > 1
-    return parts.PlacementPart(
+    return placing.PlacementPart(
         source="trace" if placement.is_traced else "looks",
         looks=placement.looks,
         seen_share=_round_share(placement.seen_share),
@@ -346,9 +376,9 @@ def placement_of(placement: Placement) -> parts.PlacementPart:
     )
 
 
-def _thread(thread: ThreadPlacement, has_kinds: bool) -> parts.ThreadPart:
+def _thread(thread: ThreadPlacement, has_kinds: bool) -> placing.ThreadPart:
     return fill_part(
-        parts.ThreadPart,
+        placing.ThreadPart,
         thread,
         name=printable(thread.name),
         cpus=_shares(thread.ns_by_cpu),
@@ -358,7 +388,7 @@ def _thread(thread: ThreadPlacement, has_kinds: bool) -> parts.ThreadPart:
     )
 
 
-def _shares(ns_by_place: Mapping[_Key, float]) -> parts.Residency | None:
+def _shares(ns_by_place: Mapping[_Key, float]) -> placing.Residency | None:
     """Return pairs of place (null: unknown) and share, the largest share first; None if no run time was observed."""
     total = sum(ns_by_place.values())
     ordered = sorted(ns_by_place.items(), key=lambda item: (-item[1], str(item[0])))
@@ -369,8 +399,8 @@ def _round_share(share: float | None) -> float | None:
     return None if share is None else round(share, _DIGITS)
 
 
-def _stacking(stacking: Stacking) -> parts.StackingPart:
-    return parts.StackingPart(
+def _stacking(stacking: Stacking) -> placing.StackingPart:
+    return placing.StackingPart(
         share=round(stacking.share, _DIGITS),
         most_threads=stacking.most_ready,
         cpus=sorted(stacking.stacked),
@@ -378,16 +408,16 @@ def _stacking(stacking: Stacking) -> parts.StackingPart:
     )
 
 
-def _spread(spread: SpreadThreads | None) -> parts.SpreadThreadsPart | Literal["none"]:
+def _spread(spread: SpreadThreads | None) -> placing.SpreadThreadsPart | Literal["none"]:
     if spread is None:
         return "none"
-    left = [parts.LeftThreadsPart(reason=printable(reason), threads=n) for reason, n in spread.left_by_reason.items()]
-    return parts.SpreadThreadsPart(pinned=spread.pinned, left=left)
+    left = [placing.LeftThreadsPart(reason=printable(reason), threads=n) for reason, n in spread.left_by_reason.items()]
+    return placing.SpreadThreadsPart(pinned=spread.pinned, left=left)
 
 
-def _memory(memory: MemoryElsewhere) -> parts.MemoryElsewherePart:
+def _memory(memory: MemoryElsewhere) -> placing.MemoryElsewherePart:
     """Return the memory on other nodes; null with the reason if it is unknown."""
-    return parts.MemoryElsewherePart(
+    return placing.MemoryElsewherePart(
         share=_round_share(memory.share),
         bytes=memory.size_bytes,
         reason=UNSET if memory.reason is None else printable(memory.reason),

@@ -37,6 +37,7 @@ from noisewatch.model.run.series import (
 )
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.run.factors import difference_parts_words, spread_words
 from noisewatch.text import clean, printable
 from noisewatch.units import describe_count, describe_names, describe_ns, describe_share, share_text
 
@@ -307,6 +308,7 @@ def command_sentences(command: CommandConclusion, is_alone: bool = False) -> lis
     return [
         *counts,
         variance_words(command.variances),
+        *([] if command.decomposition is None else [spread_words(command.decomposition)]),
         range_words(statistics),
         *doubt_words(statistics, command.counted),
         *_placement_sentences(command),
@@ -342,7 +344,8 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
     which = "" if conclusion.difference is not None else "; all pairs count here, because none was undisturbed"
     if series.options.is_aa:
         return [against_itself_words(difference) + which, SAME_LAYOUT]
-    return [difference_words(relative_to_second(difference), *reversed(names)) + which]
+    sentences = [difference_words(relative_to_second(difference), *reversed(names)) + which]
+    return sentences + ([] if conclusion.decomposition is None else [difference_parts_words(conclusion.decomposition)])
 
 
 def left_sentences(series: RunSeries) -> list[str]:

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 VERDICT = "verdict"
 GUIDES = ("monitor", "preflight", "tune", "run", "calibrate", "over-time", "fleet")
-SUBJECTS = (VERDICT, "layout", "statistics", "isolation", "hyper-threads", "turbo", "numa", "virtual-machines", "ci")
+SUBJECTS = (
+    VERDICT,
+    "layout",
+    "counters",
+    "statistics",
+    "isolation",
+    "hyper-threads",
+    "turbo",
+    "numa",
+    "virtual-machines",
+    "ci",
+)
 GLOSSARY = "words"
 TOPICS = (*GUIDES, *SUBJECTS, GLOSSARY)
 ALL_TOPICS = "topics"  # `explain topics` lists the topics

@@ -1,0 +1,74 @@
+"""Sentences on why runs take different times: instructions, cycles per instruction, clock, or time off the CPU."""
+
+from __future__ import annotations
+
+import math
+
+from noisewatch.machine.command.counting import NOT_COUNTED
+from noisewatch.model.run.decomposition import Decomposition, Factor
+from noisewatch.text import printable
+from noisewatch.units import share_text
+
+_NAMES = {
+    Factor.INSTRUCTIONS: "instructions",
+    Factor.CYCLES_PER_INSTRUCTION: "cycles per instruction",
+    Factor.CLOCK: "the clock",
+    Factor.CLOCK_AND_KERNEL: "the clock and kernel code",
+    Factor.CPU_TIME: "CPU time",
+    Factor.OFF_CPU: "time off the CPU",
+}
+_CONCLUSIONS = {
+    Factor.INSTRUCTIONS: "the program did different work",
+    Factor.CYCLES_PER_INSTRUCTION: "the same instructions took more cycles (caches, memory, sibling CPU, layout)",
+    Factor.CLOCK: "the CPUs' clock changed",
+    Factor.CLOCK_AND_KERNEL: "the CPUs' clock changed, or the kernel did more",
+    Factor.CPU_TIME: "the command computed for longer",
+    Factor.OFF_CPU: "the command waited longer (for a CPU, a device, a lock or a timer), or used fewer CPUs at once",
+}
+_NO_MAIN = "no single cause"
+
+
+def spread_words(spread: Decomposition) -> str:
+    """Return how much each factor contributes to the CV, and what that means."""
+    clauses = [f"of the {share_text(spread.total)}, {_parts(spread)}: {_conclusion(spread)}"]
+    if spread.is_same_work is False and spread.instruction_spread is not None:
+        amount = share_text(spread.instruction_spread)
+        clauses.append(f"instructions vary by {amount}, which a quieter machine does not change")
+    return "; ".join(clauses + _doubts(spread))
+
+
+def difference_parts_words(difference: Decomposition) -> str:
+    """Return how much each factor contributes to the difference between two commands."""
+    parts = ", ".join(f"{_signed(share, difference)} by {name}" for name, share in _ranked(difference))
+    return "; ".join([f"of the difference, {parts}", *_doubts(difference)])
+
+
+def _parts(spread: Decomposition) -> str:
+    (first, share), *others = _ranked(spread)
+    verb = "causes" if first.startswith(("the clock", "CPU time", "time")) else "cause"
+    return ", ".join(
+        [f"{first} {verb} {_signed(share, spread)}"] + [f"{name} {_signed(part, spread)}" for name, part in others]
+    )
+
+
+def _ranked(decomposition: Decomposition) -> list[tuple[str, float]]:
+    ranked = sorted(decomposition.parts.items(), key=lambda item: -abs(item[1]))
+    return [(_NAMES[factor], share) for factor, share in ranked]
+
+
+def _signed(share: float, decomposition: Decomposition) -> str:
+    """Format a part with the decimals that show two digits of the total."""
+    decimals = max(1 - math.floor(math.log10(abs(decomposition.total) * 100)), 0)
+    text = f"{share:.{decimals}%}"
+    return text.removeprefix("-") if not float(text.removesuffix("%")) else text
+
+
+def _conclusion(spread: Decomposition) -> str:
+    return _NO_MAIN if spread.main is None else _CONCLUSIONS[spread.main]
+
+
+def _doubts(decomposition: Decomposition) -> list[str]:
+    if decomposition.unknown is None:
+        return []
+    reason = printable(decomposition.unknown) if decomposition.unknown != NOT_COUNTED else "--counters none"
+    return [f"instructions and cycles were not counted: {reason}"]

@@ -1,0 +1,136 @@
+"""The factors of a run's time, for made-up programs whose causes are known."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from noisewatch.machine.command.counting import CommandCounts, Event, EventCount
+from noisewatch.model.run.decomposition import Decomposition, Factor, difference_of_factors, spread_of
+from noisewatch.model.run.repetition import Repetition
+from tests.written.repetitions import ran, repeat
+
+_RUN = repeat(ran(), ran(seconds=1.0))
+_INSTRUCTIONS, _CPI, _GHZ = 3e9, 0.8, 3.0
+
+
+def counted_run(
+    instructions: float = _INSTRUCTIONS, cpi: float = _CPI, ghz: float = _GHZ, off_s: float = 0.0, unknown: str = ""
+) -> Repetition:
+    """Return a run with these counters, which takes as long as they require."""
+    cycles = instructions * cpi
+    cpu_ns = round(cycles / ghz)
+    counts = {
+        Event.CYCLES: cycles,
+        Event.INSTRUCTIONS: instructions,
+        Event.USER_INSTRUCTIONS: instructions * 0.9,
+        Event.CPU_TIME: cpu_ns,
+    }
+    return replace(
+        _RUN,
+        ended_ns=_RUN.began_ns + cpu_ns + round(off_s * 1e9),
+        use=replace(_RUN.use, user_ns=cpu_ns),
+        counts=CommandCounts(
+            {} if unknown else {event: EventCount(round(value), 1.0) for event, value in counts.items()},
+            is_user_only=False,
+            unknown=unknown or None,
+        ),
+    )
+
+
+def _by_hash_seed(random_: random.Random) -> Repetition:
+    return counted_run(instructions=_INSTRUCTIONS * random_.uniform(1, 1.1), cpi=_CPI * random_.uniform(1, 1.01))
+
+
+def _beside_a_cache_hog(random_: random.Random) -> Repetition:
+    return counted_run(cpi=_CPI * random_.uniform(1, 1.1), ghz=_GHZ * random_.uniform(1, 1.01))
+
+
+def _at_a_lowered_clock(random_: random.Random) -> Repetition:
+    return counted_run(ghz=_GHZ * random_.choice([0.9, 1.0]), cpi=_CPI * random_.uniform(1, 1.01))
+
+
+def _waiting(random_: random.Random) -> Repetition:
+    return counted_run(off_s=random_.uniform(0, 0.1), cpi=_CPI * random_.uniform(1, 1.01))
+
+
+_Program = Callable[[random.Random], Repetition]
+_PROGRAMS = [
+    (_by_hash_seed, Factor.INSTRUCTIONS),
+    (_beside_a_cache_hog, Factor.CYCLES_PER_INSTRUCTION),
+    (_at_a_lowered_clock, Factor.CLOCK),
+    (_waiting, Factor.OFF_CPU),
+]
+
+
+@pytest.mark.parametrize(("program", "cause"), _PROGRAMS)
+@pytest.mark.parametrize("seed", range(20))
+def test_main_cause_is_right_and_its_part_within_a_tenth(program: _Program, cause: Factor, seed: int) -> None:
+    random_ = random.Random(seed)
+    spread = spread_of([program(random_) for _ in range(30)])
+    assert spread is not None
+    assert spread.main == cause
+    assert spread.parts[cause] / spread.total > 0.9
+
+
+_RUNS = st.builds(counted_run, *(st.floats(low, high) for low, high in ((1e8, 1e10), (0.2, 5), (0.5, 6), (0, 2))))
+
+
+@given(st.lists(_RUNS, min_size=2, max_size=20))
+def test_parts_add_up_to_the_cv(runs: list[Repetition]) -> None:
+    spread = spread_of(runs)
+    assume(spread is not None)
+    assert spread is not None
+    assert math.fsum(spread.parts.values()) == pytest.approx(spread.total, rel=1e-6)
+
+
+@given(st.lists(st.tuples(_RUNS, _RUNS), min_size=1, max_size=20), st.floats(0.01, 2))
+def test_parts_add_up_to_the_difference(pairs: list[tuple[Repetition, Repetition]], share: float) -> None:
+    difference = difference_of_factors([a for a, _ in pairs], [b for _, b in pairs], share)
+    assume(difference is not None)
+    assert difference is not None
+    assert math.fsum(difference.parts.values()) == pytest.approx(share, rel=1e-6)
+
+
+def test_difference_is_assigned_to_its_factor() -> None:
+    difference = difference_of_factors([counted_run()] * 3, [counted_run(instructions=1.1 * _INSTRUCTIONS)] * 3, 0.1)
+    assert difference is not None
+    assert difference.main == Factor.INSTRUCTIONS
+    assert difference.parts[Factor.CYCLES_PER_INSTRUCTION] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_run_without_counters_leaves_cpu_time_and_waiting() -> None:
+    runs = [counted_run(), counted_run(off_s=0.2), counted_run(off_s=0.4, unknown="no PMU")]
+    spread = spread_of(runs)
+    assert spread is not None
+    assert set(spread.parts) == {Factor.CPU_TIME, Factor.OFF_CPU}
+    assert (spread.main, spread.unknown, spread.instruction_spread) == (Factor.OFF_CPU, "no PMU", None)
+
+
+def test_clock_includes_kernel_code_if_only_user_code_is_counted() -> None:
+    runs = [replace(run, counts=replace(run.counts, is_user_only=True)) for run in (counted_run(), counted_run(ghz=2))]
+    spread = spread_of(runs)
+    assert spread is not None
+    assert spread.main == Factor.CLOCK_AND_KERNEL
+
+
+@pytest.mark.parametrize(("more", "is_same"), [(0.0005, True), (0.01, False)])
+def test_other_instructions_are_other_work(more: float, is_same: bool) -> None:
+    spread = spread_of([counted_run(), counted_run(instructions=(1 + more) * _INSTRUCTIONS, off_s=1)])
+    assert spread is not None
+    assert spread.is_same_work is is_same
+
+
+@pytest.mark.parametrize("runs", [[], [counted_run()], [counted_run()] * 3])
+def test_runs_that_do_not_vary_have_no_parts(runs: list[Repetition]) -> None:
+    assert spread_of(runs) is None
+
+
+def test_no_factor_is_the_main_one_if_two_are_alike() -> None:
+    assert Decomposition(0.02, {Factor.CLOCK: 0.01, Factor.OFF_CPU: 0.01}, None, None).main is None
