@@ -4,7 +4,7 @@
 options="" jobs="*" on_unknown=fail at_most=600
 # shellcheck source=/dev/null
 . "${0%/*}/noisewatch-settings"
-set -f # options and patterns are words, not file names
+set -f # the shell must not expand patterns to file names
 
 is_wanted() {
     local pattern
@@ -22,7 +22,7 @@ fi
 cd / # not the workspace: files of an earlier job there could pass for Python's modules
 status=0
 [ "$on_unknown" != run ] || on_unknown=pass
-# shellcheck disable=SC2086 # options are words
+# shellcheck disable=SC2086 # split into words
 timeout -k 5 "$at_most" @noisewatch@ preflight --no-config --format github --on-unknown "$on_unknown" $options || status=$?
 case $status in
     0) ;;
