@@ -19,7 +19,7 @@ if ! is_wanted; then
     echo "noisewatch: not judged, as '${GITHUB_JOB:-}' matches no pattern in jobs=\"$jobs\""
     exit 0
 fi
-cd / # not the workspace: files of an earlier job there could pass for Python's modules
+cd / # not the workspace: files of an earlier job there could shadow Python's modules
 status=0
 [ "$on_unknown" != run ] || on_unknown=pass
 # shellcheck disable=SC2086 # split into words
