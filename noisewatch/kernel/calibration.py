@@ -95,7 +95,7 @@ class CpuSamples(Struct, frozen=True):
     cycles: Samples = field(default_factory=Samples)  # lengths of a chain of dependent multiplications
     chain_length: int = 0
     multiply_ns: int | None = None  # length of the quickest such chain
-    add_ns: int | None = None  # length of the quickest chain of as many additions
+    add_ns: int | None = None  # length of the quickest chain of the same number of additions
     locked_kb: int | None = None
     resident_kb: int | None = None
     spinner_tid: int | None = None  # the loop's own thread; None in older recordings
@@ -153,7 +153,7 @@ class CalibrationOptions(Struct, frozen=True):
     seconds: float
     is_realtime: bool = False
     command: tuple[str, ...] = ()
-    tracer: Tracer = Tracer.EVENTS  # if the kernel and our rights allow it
+    tracer: Tracer = Tracer.EVENTS  # the requested tracer, used if the kernel and our rights allow it
     is_auto: bool = False
     is_enough: Callable[[CalibrationSamples], bool] | None = None
 

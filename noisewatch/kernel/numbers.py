@@ -12,7 +12,7 @@ from noisewatch.machine import Json
 
 _BLANKS = " \t"
 _LONGEST_WORD = 4096  # a page, the maximum size of a sysfs file
-_MOST_DIGITS = 20  # the kernel's largest type, unsigned 64 bits
+_MOST_DIGITS = 20  # digits of the largest number in the kernel's largest type, unsigned 64 bits
 MOST_INT, MOST_UNSIGNED = 2**31 - 1, 2**32 - 1  # the largest values of most settings' types
 
 
@@ -68,7 +68,7 @@ def integer_from(least: int, most: int = MOST_INT) -> Callable[[str], int]:
     return parse
 
 
-parse_khz = integer_from(0, 20_000_000)  # twice the clock record of any core, under liquid helium
+parse_khz = integer_from(0, 20_000_000)  # twice the overclocking record, which was set with liquid helium
 
 
 def parse_count(text: str) -> int:

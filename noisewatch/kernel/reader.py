@@ -53,11 +53,12 @@ class EarlierSnapshots:
 
     def __init__(self) -> None:
         self.recurring: list[tuple[str, bytes]] = []  # files that both of the last two snapshots read, in order
-        self.harmless: Set[str] = frozenset()  # paths of files that were reread in one call ...
-        self.spared: Spared | None = None  # ... because reading them interrupts none of these CPUs
+        # Files that were reread in one call, because reading them interrupts no CPU in `spared`.
+        self.harmless: Set[str] = frozenset()
+        self.spared: Spared | None = None  # the CPUs that were spared when `harmless` was determined
         self._last: Set[str] = frozenset()
-        self._parsed: dict[str, _Parsed] = {}  # since settings were last read
-        self._older: dict[str, _Parsed] = {}  # between the last two readings of settings
+        self._parsed: dict[str, _Parsed] = {}  # values parsed since settings were last read
+        self._older: dict[str, _Parsed] = {}  # values parsed between the last two readings of settings
         self.making_by_name: dict[str, ReadInputs] = {}
 
     def begin_settings(self) -> None:
@@ -65,7 +66,7 @@ class EarlierSnapshots:
         self._older, self._parsed = self._parsed, {}
 
     def keep_contents(self, content_by_path: Mapping[str, bytes]) -> None:
-        """Keep the contents that a snapshot read; `recurring` are those whose files the previous one read as well."""
+        """Keep the contents that a snapshot read, in `recurring` if the previous snapshot read the files as well."""
         self.recurring = [(path, content) for path, content in content_by_path.items() if path in self._last]
         self._last = content_by_path.keys()
 
@@ -114,7 +115,8 @@ INTRUSIVE = (
     IntrusiveRead(regex("/sys/devices/system/cpu/intel_uncore_frequency/.*_khz")),
     IntrusiveRead(regex("/sys/class/thermal/thermal_zone[0-9]+/temp")),
 )
-_FOLDERS = ("/sys/devices/system/cpu/", "/sys/class/", "/dev/cpu/", "/proc/cpuinfo")  # faster than all patterns
+# Comparing prefixes is faster than trying all patterns.
+_FOLDERS = ("/sys/devices/system/cpu/", "/sys/class/", "/dev/cpu/", "/proc/cpuinfo")
 
 
 def may_interrupt(path: str, cpus: Set[int] | None, release: tuple[int, int] | None) -> bool:
@@ -202,7 +204,7 @@ NOT_ASKED = "not read while a benchmark may run: reading it would interrupt the 
 class Spared(Struct, frozen=True):
     """The CPUs that must not be interrupted (None: all), and the Linux release, which decides what interrupts them.
 
-    The kernel reads files with a prefix in `answered_elsewhere` on other CPUs.
+    Files whose path begins with a prefix in `answered_elsewhere` may be read: they interrupt other CPUs only.
     """
 
     cpus: Set[int] | None

@@ -69,7 +69,7 @@ class QuotaThrottling(Struct, frozen=True):
     """How often a group has exhausted its quota since its creation, and for how long its threads were stopped."""
 
     periods: int
-    ns: int | None  # over all CPUs; None means unknown
+    ns: int | None  # stopped time, summed over all CPUs; None means unknown
     enforced: int | None = None  # periods in which the group ran under a quota; None means unknown
 
 
@@ -77,7 +77,7 @@ class CgroupLevel(Struct, frozen=True):
     """One cgroup on the path to the root. None means unknown; `period_us` is also None without a quota."""
 
     folder: str
-    quota_share: float | None  # of one CPU; infinite without a quota
+    quota_share: float | None  # in CPUs (0.5: half of one CPU); infinite without a quota
     throttling: QuotaThrottling | None
     limit_text: str | None = None
     period_us: int | None = None
@@ -100,10 +100,10 @@ class Cgroup(Struct, frozen=True):
     """The limits on the path from this process's cgroup to the root; None means unknown."""
 
     version: int | None
-    cpu_quota_share: float | None  # of one CPU; infinite without a quota
-    throttled_periods: int | None  # since the cgroups were created
-    limited_by: str | None  # the folder of the narrowest quota
-    limit_text: str | None  # the content of its quota file
+    cpu_quota_share: float | None  # in CPUs (0.5: half of one CPU); infinite without a quota
+    throttled_periods: int | None  # sum of all levels, each since its cgroup was created
+    limited_by: str | None  # the folder with the narrowest quota
+    limit_text: str | None  # content of the quota file in that folder
     folder: str | None = None  # this process's own cgroup
     known_quota_share: float = UNLIMITED  # the narrowest quota of the readable levels
     levels: tuple[CgroupLevel, ...] = ()  # the visible levels, from this process's cgroup to the root of the mount
@@ -267,7 +267,7 @@ def _combine_levels(version: int, levels: tuple[CgroupLevel, ...], reaches_root:
 
 
 _MOST_WORKERS = 4  # processes; each takes about twenty reads
-_LEAST_NS = 5_000_000  # since the previous snapshot; processes that run less do not matter
+_LEAST_NS = 5_000_000  # least run time since the previous snapshot; processes that ran less do not matter
 
 
 def read_worker_cgroups(

@@ -39,7 +39,7 @@ from noisewatch.machine import Machine
 _V1, _V2 = "freezer", ""  # the hierarchies' names in /proc/PID/cgroup
 _IN_STATES = {"THAWED": False, "FREEZING": True, "FROZEN": True}
 _STATE = "freezer.state"
-_ENTRY_FILES = frozenset({"cgroup.procs", "cgroup.threads", "tasks"})  # `tasks` only in version 1
+_ENTRY_FILES = frozenset({"cgroup.procs", "cgroup.threads", "tasks"})  # `tasks` exists only in version 1
 _DELETED = b" (deleted)\n"
 _MOST_CACHED = 64  # a command may have a new group each time
 _T = TypeVar("_T")
@@ -100,7 +100,8 @@ class FreezeReader:
         """Prepare to read the groups that `find` returns for a /proc/PID/cgroup; by default all freezable groups."""
         self._machine = machine
         self._find_groups = find or _freezers_of
-        self._freezers_by_membership: dict[bytes, tuple[Freezer, ...]] = {}  # by content of /proc/PID/cgroup
+        # A process's groups, by the content of its /proc/PID/cgroup.
+        self._freezers_by_membership: dict[bytes, tuple[Freezer, ...]] = {}
         self._freezers: tuple[Freezer, ...] = ()
 
     def look(self, membership: str = MEMBERSHIP) -> FreezeLook | None:

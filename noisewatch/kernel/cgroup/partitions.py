@@ -44,7 +44,7 @@ from noisewatch.text import clean
 ISOLATED, ROOT, _MEMBER = "isolated", "root", "member"
 _KIND = regex(rf"({ISOLATED}|{ROOT})(?: invalid(?: \((.*)\))?)?")
 _DEEPEST = 32  # levels; nested containers in pods reach about twelve
-_LONGEST_NS = 2_000_000_000  # the first walk: about 30,000 groups
+_LONGEST_NS = 2_000_000_000  # time limit for one walk: enough to read about 30,000 groups
 _GROUPS_BETWEEN = 256  # groups between two checks of the time
 
 
@@ -53,7 +53,7 @@ class Partition(Struct, frozen=True):
 
     folder: str
     kind: str  # isolated or root
-    invalid_reason: str | None  # as the kernel reports it; None: the partition is valid
+    invalid_reason: str | None  # the kernel's reason; None: the partition is valid
     wanted: CpuSet | None
     has: CpuSet | None
 
@@ -168,7 +168,7 @@ class _Walk:
         """Yield the partitions below a folder.
 
         Groups below a group without the controller are skipped, because they cannot be partitions. With `previous`
-        partitions, so are groups below a member, which hardly ever are partitions.
+        partitions, groups below a group of kind `member` are skipped too, because they are hardly ever partitions.
         """
         for name in self._names(folder):
             path = f"{folder}/{name}"
@@ -176,7 +176,7 @@ class _Walk:
                 continue
             kind, partitions = _read_partition(self.reader, path)
             if kind is None and "." in name and self.reader.names_or_none(path, expected=False) is None:
-                self.interface_files.add(name)  # every group has the same files: try each only once
+                self.interface_files.add(name)  # every group has the same files, so the name need not be tried again
             elif kind is None and self.previous is None:
                 self._note_missing_file(path)
             yield from partitions

@@ -60,9 +60,9 @@ def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
     def ask() -> list[int] | None:
         return sorted(requested) if requested is not None else None
 
-    with suppress(Unreadable):  # missing in recordings of earlier versions
+    with suppress(Unreadable):  # recordings of earlier versions do not contain this answer
         recorded = _cpus(reader.machine.ask(_REQUESTED, ask))
-        return requested if requested is not None else recorded or None  # a request is never empty
+        return requested if requested is not None else recorded or None  # an empty list: none were requested
     return requested
 
 

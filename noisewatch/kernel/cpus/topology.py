@@ -202,7 +202,7 @@ class CpuPlace(Struct, frozen=True):
     last_level_cache: CpuSet | None
     kind: str | None  # performance, efficiency, or `none` if all cores are alike
     capacity: int | None  # the largest core has 1024
-    design: str | None = None  # 0x41/0xd05, x86 model with caches, or cpu_atom
+    design: str | None = None  # `0x41/0xd05`, an x86 model with its caches, or `cpu_atom`
     package_cpus: CpuSet | None = None  # only read if the package has no number
     cache_level: int | None = None  # the last-level cache's level
     highest_performance: int | None = None  # on the firmware's scale, if the scale compares kinds of core

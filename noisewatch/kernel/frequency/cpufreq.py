@@ -30,12 +30,12 @@ from noisewatch.patterns import regex
 POLICIES = f"{CPUS}/cpufreq"
 _POLICY = regex(r"policy[0-9]{1,5}")
 _BOOST = f"{CPUS}/cpufreq/boost"
-_OWN_KNOBS = ("boost", "cpb")  # each controls one CPU
+_OWN_KNOBS = ("boost", "cpb")  # files that switch turbo for a single CPU
 INTEL_DRIVERS = frozenset({"intel_pstate", "intel_cpufreq"})  # one module in active and passive mode
 NO_DRIVER = "none"
 NO_PREFERENCE = "none"
 _PREFERENCE = regex(r"[a-z_]{2,40}|\d{1,3}", re.ASCII)
-_MOST_PREFERENCE = 255  # one byte in the register
+_MOST_PREFERENCE = 255  # the largest number that fits into the register's byte
 _MOST_MHZ = 20_000
 
 
@@ -172,7 +172,8 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
         energy_preference=asked.energy_preference if asked is not None else _read_preference(reader, folder),
     )
     base_khz = asked.base_khz if asked is not None else khz("base_frequency", expected=False)
-    if base_khz is None and asked is None and not limits.has_hwp:  # with HWP, cores with one nominal clock may differ
+    # With HWP, cores with the same nominal clock may have different base clocks.
+    if base_khz is None and asked is None and not limits.has_hwp:
         base_khz = _nominal_khz(reader, cpu)
     return replace(limits, base_khz=base_khz)
 

@@ -38,7 +38,7 @@ from noisewatch.text import clean
 
 COOLING = "/sys/class/thermal"
 _NOT_IN_USE = -1
-MOST_WATCHED = 512  # a file takes a few microseconds; servers have one such device for each CPU
+MOST_WATCHED = 512  # devices; reading one takes a few microseconds, and servers have one of them for each CPU
 _NAME = regex(r"cooling_device(\d{1,6})")
 _SLOWS_THE_PROCESSOR = regex(
     r"Processor|intel_powerclamp|cpufreq-\S+|thermal-cpufreq-\d+|idle-\S+|thermal-idle-\d+", re.ASCII
@@ -47,7 +47,7 @@ _SLOWS_THE_PROCESSOR = regex(
 _COOLS_ELSEWHERE = regex(
     r"\S*[Ff]an\S*|LCD\S*|(iwlwifi|ath\d+k|mt\d+|rtw|BAT|devfreq-gpu|PCIe_Port_)\S*|TCC Offset", re.ASCII
 )
-MOST_CORES = 64  # read in every snapshot; a file costs 2 to 10 us
+MOST_CORES = 64  # cores that are read in every snapshot; reading a file takes 2 to 10 us
 
 
 class CoolingDevice(Struct, frozen=True):
@@ -87,7 +87,7 @@ def read_cooling(reader: Reader) -> Cooling:
 def _read_device(reader: Reader, path: str) -> CoolingDevice | None:
     kind = reader.parse(f"{path}/type", parse_word)
     if kind is not None and _COOLS_ELSEWHERE.fullmatch(kind) is not None:
-        return None  # reading it may be slow too
+        return None  # reading its state may be slow too
     return CoolingDevice(path, kind, reader.parse(f"{path}/cur_state", _parser_of_states(kind)))
 
 
@@ -189,7 +189,8 @@ PACKAGE_LABEL = regex(r"(?:Package|Physical) id (\d{1,5})")  # the latter before
 _parse_coretemp_label = word_of("a core or a package", regex(rf"{PACKAGE_LABEL.pattern}|Core \d{{1,5}}", re.ASCII))
 _INTERRUPTS = "coretemp"
 _MOST_SENSORS = 8  # per chip
-parse_millidegrees = integer_from(-60_000, 200_000)  # working silicon; broken sensors report other values
+# The range of working silicon; broken sensors report values outside it.
+parse_millidegrees = integer_from(-60_000, 200_000)
 
 
 class Sensor(Struct, frozen=True):

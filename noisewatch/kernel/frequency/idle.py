@@ -38,7 +38,7 @@ NO_LIMIT_US = 2_000_000_000  # the kernel's value
 _STATE = regex(r"state(\d{1,3})")
 _REQUEST_BYTES = 4
 HOLDERS = "processes that hold /dev/cpu_dma_latency open"
-_LOOKED_FOR_S = 0.25  # ten thousand processes would take longer; most requesters are among the first hundred
+_LOOKED_FOR_S = 0.25  # time to search for processes with a request; most of them are among the first hundred processes
 POLL = "POLL"  # the spinning state, always the first
 
 
@@ -69,7 +69,7 @@ class Idle(Struct, frozen=True):
     cpus: Mapping[int, CpuIdle]
     request_us: int | None
     boot_option: str | None  # the value of idle=; empty if not given
-    holders: frozenset[int] = frozenset()  # known processes that request a latency
+    holders: frozenset[int] = frozenset()  # processes known to request a latency
 
 
 def read_idle(reader: Reader, target: CpuSet, previous: Idle | None = None) -> Idle:
@@ -174,7 +174,7 @@ def _holders(answer: object) -> frozenset[int]:
     return frozenset(pid for pid in answer if type(pid) is int) if isinstance(answer, list) else frozenset()
 
 
-MOST_CPUS = 128  # a file costs 2 to 10 us, and a CPU has up to ten
+MOST_CPUS = 128  # reading a file takes 2 to 10 us, and a CPU has up to ten files
 
 
 class StateTime(Struct, frozen=True):

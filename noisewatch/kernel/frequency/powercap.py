@@ -26,7 +26,7 @@ _ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
 _PACKAGE_ZONE = regex(r"package-(\d{1,5})(?:-die-\d{1,5})?")
 _parse_zone = word_of("the name of a zone", regex(rf"psys|core|uncore|dram|{_PACKAGE_ZONE.pattern}"))
 _MOST_CONSTRAINTS = 3
-_parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits in the coarsest unit, watts
+_parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits in the coarsest unit, 1 W
 
 
 class PowerLimit(Struct, frozen=True):
@@ -53,7 +53,7 @@ class Zone(Struct, frozen=True):
     path: str
     package: int
     is_enabled: bool | None
-    energy_uj: int | None  # since an unknown time; wraps to 0 after `range_uj`
+    energy_uj: int | None  # counted from an unknown time on; wraps to 0 after `range_uj`
     range_uj: int | None
     long_limit_uw: int | None
     short_limit_uw: int | None

@@ -57,7 +57,7 @@ class Irq(Struct, frozen=True):
     movable: bool | None
     actions: tuple[str, ...]
     device: str | None  # `none` if the IRQ has no device
-    kind: Kind = Kind.IRQ  # other kinds: a CPU's own interrupts may be numbered too
+    kind: Kind = Kind.IRQ  # not always a device's: a CPU's own interrupts may be numbered too
 
     @property
     def is_managed(self) -> bool | None:

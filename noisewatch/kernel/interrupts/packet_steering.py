@@ -65,7 +65,7 @@ def _paths(reader: Reader) -> Iterator[str]:
         except Absent:
             continue
         except Unreadable:
-            yield f"{folder}/rx-0/rps_cpus"  # unreadable too: stands for the unlisted queues
+            yield f"{folder}/rx-0/rps_cpus"  # also unreadable, and so represents the unlisted queues
             continue
         for queue in queues:
             if _RECEIVES.fullmatch(queue):

@@ -61,8 +61,9 @@ ROWS_BY_FILE: Mapping[str, Mapping[str, Kind]] = {
         **dict.fromkeys(("RES", "CAL", "TLB", "IWI"), Kind.IPI),
         "NMI": Kind.NMI,
         **dict.fromkeys(("PMI", "SPU", "RTR", "PLT", "TRM", "THR", "DFR", "MCE", "MCP", "VPMI"), Kind.LOCAL),
-        **dict.fromkeys(("HRE", "PIN", "NPI", "PIW"), Kind.LOCAL),  # a hypervisor's, and for its guests
-        **dict.fromkeys(("HYP", "PMN"), Kind.IRQ),  # one vector for a hypervisor's devices; for posted MSIs
+        # Interrupts of a hypervisor, and interrupts for its guests.
+        **dict.fromkeys(("HRE", "PIN", "NPI", "PIW"), Kind.LOCAL),
+        **dict.fromkeys(("HYP", "PMN"), Kind.IRQ),  # one vector for all devices of a hypervisor; one for posted MSIs
         **dict.fromkeys(("ERR", "MIS"), Kind.LOCAL),
     },
     "arch/powerpc/kernel/irq.c": {
@@ -256,7 +257,7 @@ class Interrupts(Struct, frozen=True):
     rows: tuple[InterruptRow, ...]
     text: bytes = b""
     row_by_line: Mapping[int, InterruptRow] = {}  # by line number, from 0
-    release: tuple[int, int] | None = None  # the kernel's; the meaning of some rows depends on it
+    release: tuple[int, int] | None = None  # the kernel's release, on which the meaning of some rows depends
 
     @property
     def uncounted(self) -> tuple[str, ...]:

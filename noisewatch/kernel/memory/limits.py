@@ -35,7 +35,7 @@ from noisewatch.kernel.numbers import is_count, parse_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 
-UNLIMITED = 1 << 60  # bytes or more: v1 shows the largest number of whole pages
+UNLIMITED = 1 << 60  # a limit of this many bytes or more is none; v1 shows the largest number of whole pages
 _CACHE_V2 = ("inactive_file", "active_file", "slab_reclaimable")
 _CACHE_V1 = ("total_inactive_file", "total_active_file")
 _OF_MEMORY = f"{MEMBERSHIP} (memory)"  # distinct from the cpu controller's reason

@@ -39,7 +39,7 @@ _SHORT_ADDRESS = regex(r"[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _CONTROLLER = regex(r"nvme\d{1,4}")  # a controller of an NVMe namespace that has several paths
 _NODE_UNKNOWN = -1
 _MOST_LEVELS = 12
-_MOST_BARE = 2  # consecutive folders that are not devices are the top; one alone is a class: `net`, `block`
+_MOST_BARE = 2  # that many consecutive folders without a device end the search; a single one is a class: `net`, `block`
 
 
 class DevicePlace(Struct, frozen=True):
@@ -98,7 +98,7 @@ class PlacementReadings(Struct, frozen=True):
     """The readings for a plan. None means unknown; `reason_by_path` has the reasons."""
 
     nodes: MemoryNodes
-    pin_trial: PinTrial  # with all online CPUs
+    pin_trial: PinTrial  # a trial with all online CPUs
     core_ranking: Mapping[int, int]  # empty if the kernel ranks no CPU
     highest_performance: Mapping[int, int]  # only read if no CPU is ranked
     device: DevicePlace | None  # None: not requested

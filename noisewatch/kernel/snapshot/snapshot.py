@@ -116,11 +116,11 @@ _MOST_BIAS = 15  # four bits
 class Hardware(Struct, frozen=True):
     """The hardware's state when the run began. None means unknown."""
 
-    energy_bias: Knobs  # for target CPUs: 0 performance, 6 normal, 15 power saving
+    energy_bias: Knobs  # each target CPU's bias: 0 is performance, 6 is normal, 15 is power saving
     sensors: Sensors
     power_limits: PowerLimits
     uncore: Uncore
-    driver_khz: Knobs  # for target CPUs: the clock that their driver reads from the hardware
+    driver_khz: Knobs  # the clocks that target CPUs' drivers read from the hardware
 
 
 def bias_path(cpu: int) -> str:
@@ -164,7 +164,7 @@ class Background(Struct, frozen=True):
 
     memory: Memory
     throttling: ThermalThrottling
-    cooling_states: Mapping[str, int | None]  # by path, for the devices in the settings
+    cooling_states: Mapping[str, int | None]  # current states of the cooling devices in the settings, by path
     memory_limits: MemoryLimits
     load_average: LoadAverage | None
     disks: Mapping[str, Disk] | None
@@ -222,19 +222,19 @@ class Settings(Struct, frozen=True):
     frequency: Frequency
     knobs: Knobs
     kernel: KernelSettings
-    caps: Mapping[int, FrequencyCap]  # for target CPUs
+    caps: Mapping[int, FrequencyCap]  # caps of target CPUs
     idle: Idle
-    fair_servers: Mapping[int, int]  # ns per period, for tickless target CPUs
+    fair_servers: Mapping[int, int]  # reserved time (ns per period) on each tickless target CPU
     cooling: Cooling
     clock_rate: ClockRate | None
     arrays: tuple[Array, ...] | None  # only arrays that are being checked or rebuilt
     sessions: Sessions
-    temporary_files: str | None  # the file system's type
+    temporary_files: str | None  # type of the file system for temporary files
     own: OwnProcess
     cpu_weights: CpuWeights | None
     event_sources: frozenset[str] | None
     packet_steering: PacketSteering
-    core_ranking: Mapping[int, int]  # for ranked target CPUs
+    core_ranking: Mapping[int, int]  # ranks of the target CPUs that have one
     error_counters: ErrorCounters
     kernel_log: KernelLog | None
     boot_configuration: BootConfiguration
@@ -298,7 +298,7 @@ def read_settings(
 
 _OF_PROCESSES = regex(r"/proc/(?!1/)\d")  # any process but the first may end
 T = TypeVar("T")
-SETTINGS_LAST_NS = 10_000_000_000  # until settings are read again
+SETTINGS_LAST_NS = 10_000_000_000  # time until settings are read again
 
 
 class Snapshot(Struct, frozen=True):
@@ -327,15 +327,16 @@ class Snapshot(Struct, frozen=True):
     background: Background
     machine_lock: MachineLock | None
     cgroup: Cgroup
-    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by pid, for processes with much target CPU time
+    # By pid, for the processes that used most time of target CPUs.
+    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]
     jobs: Jobs | None  # None: not requested
     clock: ClockReadings | None  # None: not requested
     inventory: Inventory | None  # None: not requested
     tasks: Tasks | None
-    tasks_lag_ns: int  # delay from reading the CPUs' times to the tasks' times
+    tasks_lag_ns: int  # delay from reading the CPUs' times to reading the tasks' times
     reason_by_path: Mapping[str, str]
-    runs: tuple[RunStatus, ...] = ()  # running `noisewatch run`s, if requested
-    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # by pid of the runs' commands
+    runs: tuple[RunStatus, ...] = ()  # status of each `noisewatch run` on this machine, if requested
+    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # CPUs of the runs' commands, by pid
     earlier: EarlierSnapshots = field(default_factory=EarlierSnapshots)
 
     @property
@@ -352,7 +353,7 @@ class SnapshotOptions(Struct, frozen=True):
 
     cpus: CpuSet | None = None  # the requested target CPUs; None: the default
     allowed_at_start: CpuSet | None = None  # noisewatch's affinity before it was pinned to housekeeping CPUs
-    asks_jobs: bool = False  # read scheduled jobs, which starts a program
+    asks_jobs: bool = False  # read scheduled jobs; this starts a program
     asks_clock: bool = False  # read files that only the clock screen needs
     asks_inventory: bool = False  # read the machine's parts, for comparisons of machines
     most_idle_states: int | None = None  # maximum number of CPUs whose idle states are read; None: the default

@@ -35,7 +35,7 @@ _OPTION = regex(
     rf"^(?:# )?CONFIG_(?P<name>{'|'.join(sorted(TELLING_CONFIG))})(?:=(?P<value>[ymn]|\d{{1,9}})| is not set)$",
     re.MULTILINE,
 )
-_LAST = "RUNTIME_TESTING_MENU"  # in every kernel since Linux 4.15, after all other options used here
+_LAST = "RUNTIME_TESTING_MENU"  # an option of every kernel since Linux 4.15, listed after all other options used here
 
 
 class KernelConfig(Struct, frozen=True):

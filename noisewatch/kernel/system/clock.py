@@ -1,8 +1,8 @@
 """The kernel's clocks: their rate, their source, the time of day and their offsets.
 
-The rate is how much the kernel speeds up or slows down the clock to follow a time server, which also affects
-CLOCK_MONOTONIC. adjtimex(2) reads it; noisewatch never sets it. `tick` is the length of 1/100 s in us, 10000 if
-unchanged; `freq` is in units of 2^-16 parts per million.
+The rate is how much the kernel speeds up or slows down its clocks, CLOCK_MONOTONIC included, to follow a time server.
+adjtimex(2) reads the rate; noisewatch never sets it. `tick` is by how many microseconds the clocks advance in each
+1/100 s: 10000 if unchanged. `freq` is a further change, in units of 2^-16 parts per million.
 
 The source is the clock from which timestamps are taken:
 
@@ -11,10 +11,10 @@ The source is the clock from which timestamps are taken:
 
 https://docs.kernel.org/timers/timekeeping.html
 
-The time of day at a snapshot is clock_gettime(CLOCK_REALTIME), next to CLOCK_MONOTONIC, which is used everywhere else.
+A snapshot contains the time of day from clock_gettime(CLOCK_REALTIME). All other times are on CLOCK_MONOTONIC.
 
 The offsets are how far CLOCK_REALTIME and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC (clock_gettime(2)). Slewing moves
-all three clocks alike: only a step changes the first offset, and only suspending the second.
+all three clocks alike. Setting the clock changes only the first offset; suspending the machine changes both.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def read_clock_source(reader: Reader) -> ClockSource:
 
 
 TIME_OF_DAY = "time of day"
-_LAST_NS = 1 << 63  # in the year 2262
+_LAST_NS = 1 << 63  # in the year 2262, the end of signed 64-bit ns
 _DAY_S = 86_400
 
 

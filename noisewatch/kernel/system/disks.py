@@ -30,7 +30,7 @@ from noisewatch.text import clean
 DISKSTATS = "/proc/diskstats"
 MDSTAT = "/proc/mdstat"
 _FEWEST_FIELDS = 14  # Linux 2.6
-_MEMORY = regex(r"(loop|ram|zram)\d+")  # on a file or in memory; the disk below a loop device has its own row
+_MEMORY = regex(r"(loop|ram|zram)\d+")  # devices on a file or in memory; the disk below a loop device has its own row
 _ARRAY = regex(r"(md[\w.-]*) : (.*)", re.ASCII)
 _WORK = regex(r"\b(resync|recovery|reshape|check)\s*=\s*(\d{1,3}(?:\.\d+)?)%", re.ASCII)
 _MEMBER = regex(r"([\w.!-]+)\[\d+\]", re.ASCII)
@@ -47,7 +47,7 @@ class Array(Struct, frozen=True):
     """An array that is being checked or rebuilt."""
 
     name: str
-    work: str  # resync, recovery, reshape, check
+    work: str  # resync, recovery, reshape or check
     done_percent: float
     members: frozenset[str]  # disks and partitions
 

@@ -36,7 +36,7 @@ class ErrorCounters(Struct, frozen=True):
 
     controllers: tuple[str, ...] | None
     ports: tuple[str, ...] | None
-    has_all_controllers: bool = True  # False: there are more than are read
+    has_all_controllers: bool = True  # False: there are more controllers than noisewatch reads
     has_all_ports: bool = True
 
 

@@ -236,13 +236,14 @@ def read_hypervisor(reader: Reader, cpuinfo: str | None, firmware: Firmware) -> 
     return Hypervisor(None, doubt or f"no hypervisor is visible, but bare metal is not proven{alone}")
 
 
-_MAX_PLAUSIBLE_NS = 100 * 365 * 86400 * 1_000_000_000  # of steal since boot; a counter above it is damaged
+# Largest plausible steal time since boot; a larger counter is damaged.
+_MAX_PLAUSIBLE_NS = 100 * 365 * 86400 * 1_000_000_000
 
 
 def _signs(
     reader: Reader, cpuinfo: str | None, firmware: Firmware, flags: Flags, path_by_vendor: Mapping[str, str]
 ) -> Iterator[Hypervisor]:
-    yield from _kernel_signs(reader)  # first: WSL is a guest of Hyper-V too
+    yield from _kernel_signs(reader)  # before all other signs, because WSL is a guest of Hyper-V too
     if firmware.hypervisor is not None:
         name, sign = firmware.hypervisor
         yield Hypervisor(name, f"{DMI}: {sign}")

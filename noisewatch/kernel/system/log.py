@@ -143,7 +143,7 @@ def _log(answer: Json) -> KernelLog | None:
     troubles = {kind: _trouble(fields) for kind, fields in answer["troubles"].items() if kind in TROUBLES}
     parsed = {kind: trouble for kind, trouble in troubles.items() if trouble is not None}
     is_whole = len(parsed) == len(answer["troubles"])
-    since_us = answer.get("since_us", 0)  # missing in old recordings
+    since_us = answer.get("since_us", 0)  # missing from old recordings
     if not is_whole or type(since_us) is not int or since_us < 0:
         return None
     return KernelLog(parsed, answer.get("is_complete") is True, since_us)
@@ -208,7 +208,7 @@ def parse_records(text: str) -> Mapping[str, Trouble]:
     slow, switched_us = troubles[_SLOW_CLOCK_SOURCE], [us for _, us, _ in _records_containing(text, _SWITCHED)]
     if slow is not None and slow.last_us < max(
         switched_us
-    ):  # an early source, until the kernel switched to a better one
+    ):  # a clock source used early, until the kernel switched to a better one
         troubles[_SLOW_CLOCK_SOURCE] = None
     return {kind: trouble for kind, trouble in troubles.items() if trouble is not None}
 

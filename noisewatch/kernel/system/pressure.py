@@ -73,7 +73,7 @@ class LoadAverage(Struct, frozen=True):
     over_1_min: float
     over_5_min: float
     over_15_min: float
-    runnable: int  # now, including the reader
+    runnable: int  # tasks that run or are ready now, including the reader
 
 
 def parse_load_average(text: str) -> LoadAverage:

@@ -76,9 +76,10 @@ Change = FileChange | ThreadChange | GroupChange | EventChange | UnitChange | Pr
 
 
 class Session(Struct, frozen=True, tag_field="kind", tag="session"):
-    """The start of a `tune`. `machine` is a keyed hash of the machine's ID, `began_s` the seconds since the epoch.
+    """The start of a session of `noisewatch tune`, at `began_s` seconds since the epoch.
 
-    `owner` is its process, as in the machine's lock. With `is_until_exit`, changes are restored when the owner ends.
+    `owner` is its process, as in the machine's lock, and `machine` a keyed hash of the machine's ID. With
+    `is_until_exit`, changes are restored when the owner ends.
     """
 
     boot_id: str

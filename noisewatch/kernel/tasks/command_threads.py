@@ -24,7 +24,7 @@ from noisewatch.text import clean
 
 _READY = "R"
 _TRACED = "t"
-_STOPPED = "T"  # by a signal; t by a debugger
+_STOPPED = "T"  # stopped by a signal; `t` is stopped by a debugger
 
 
 class ThreadLook(Struct, frozen=True):
@@ -41,7 +41,7 @@ class ThreadLook(Struct, frozen=True):
     ran_ns: int
     waited_ns: int | None
     started_ticks: int  # since boot: detects a reused tid
-    thread_count: int  # of its process
+    thread_count: int  # number of threads of its process
     migrations: int | None = None
 
     @property
@@ -96,7 +96,7 @@ def look_from(pid: int, stat: bytes, schedstat: bytes | None, folder: str, migra
 
 
 BUDGET_NS = 2_000_000  # CPU time of a look: 2% of a housekeeping CPU with ten looks a second
-_MOST_ASKED = 8  # threads whose debugger is read in a look
+_MOST_ASKED = 8  # most threads whose debugger is read in a look
 _AT_ONCE = 64  # threads read between two checks of the budget
 _NO_CHILDREN = (
     "this kernel does not list child processes (CONFIG_PROC_CHILDREN): those newer than the last snapshot are missing"
@@ -106,9 +106,9 @@ _NO_CHILDREN = (
 class _Thread(Struct):
     folder: str
     stat: bytes
-    schedstat: bytes | None  # None if this kernel has none
+    schedstat: bytes | None  # None if the kernel has no schedstat
     look: ThreadLook
-    ran: bool = True  # between the last two looks
+    ran: bool = True  # whether it ran between the last two looks
 
     @property
     def is_first(self) -> bool:
@@ -121,7 +121,7 @@ class _Thread(Struct):
 
 
 class _Process(Struct):
-    tids: set[int] = set()  # when its threads were last listed
+    tids: set[int] = set()  # the process's threads when they were last listed
     has_lost_some: bool = False
 
 
@@ -152,7 +152,8 @@ class CommandThreadReader:
         self._reaper = f"/proc/{reaper}/task/{reaper}" if reaper is not None else None
         of_reaper = self._children(self._reaper) if self._reaper is not None else ()
         self._others = {*machine.own_pids, *of_reaper} - {*self._roots}
-        self._last_in_turn = {True: 0, False: 0}  # the last tid read of the threads that ran, and of the others
+        # The tid read last, among threads that ran (True) and among the others (False).
+        self._last_in_turn = {True: 0, False: 0}
         self._begins_with_ran = False
         self._counts_migrations = False
 
@@ -205,7 +206,7 @@ class CommandThreadReader:
             return "?"
 
     def _reading_order(self) -> list[int]:
-        """Return the threads in reading order: threads that ran come first in every other look, and last in between."""
+        """Return the threads in reading order: threads that ran come first and last in alternate looks."""
         self._begins_with_ran = not self._begins_with_ran
         return self._rotate(self._begins_with_ran) + self._rotate(not self._begins_with_ran)
 

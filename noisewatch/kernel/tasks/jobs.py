@@ -36,7 +36,7 @@ QUESTION = "timers of systemd"
 BOOTED = "/run/systemd/system"  # exists if systemd runs: https://man7.org/linux/man-pages/man3/sd_booted.3.html
 _COMMAND = ("systemctl", "list-timers", "--all", "--output=json", "--no-pager")
 _DEADLINE_S = 2.0
-_UNIT = regex(r"[\w:.\\@-]{1,255}", re.ASCII)  # with characters that are safe in a command only
+_UNIT = regex(r"[\w:.\\@-]{1,255}", re.ASCII)  # only characters that are safe in a command
 _NEVER_US = 1 << 62
 
 

@@ -34,7 +34,7 @@ class ThreadRecord(Struct):
     folder: str
     schedstat: bytes | None
     task: Task
-    thread_count: int = 1  # of its process
+    thread_count: int = 1  # number of threads of its process
     has_exited: bool = False  # a zombie without other threads
     runs: bool = True  # whether it has run since the previous reading
     named: str | None = None  # the kernel's name for the thread when its whole name was read; None if it was not read

@@ -8,7 +8,7 @@ An entry of `repetitions` contains the numbers of its first and last repetition,
 on CLOCK_MONOTONIC (ns), the outcome, and the reason. Consecutive short repetitions share an entry. `counts` contains
 the numbers of undisturbed, disturbed, unknown, failed and cut short repetitions; the last two kinds are not
 measurements. Another process wrote the status, so the monitor shows it as that process's claim. Only the monitor uses
-it: on its own CPUs, the command does not count as noise. `preflight` does not read it.
+the status: a watched command does not count as noise on its own target CPUs. `preflight` does not read it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from noisewatch.text import printable
 QUESTION = "benchmark runs"
 SCHEMA = 1
 OUTCOMES = ("undisturbed", "disturbed", "unknown", "failed", "cut short")
-_FEWEST_COUNTS = 3  # earlier versions have only these three
-MOST_REPETITIONS = 64  # older entries are dropped
+_FEWEST_COUNTS = 3  # earlier versions have only the first three counts
+MOST_REPETITIONS = 64  # repetitions in the file; older ones are dropped
 LONGEST_TEXT = 240  # characters
 _MOST_RUNS = 16
 _LONGEST_NAME = 64
@@ -45,7 +45,7 @@ class RunStage(StrEnum):
     """The current stage of a run."""
 
     CALIBRATING = "calibrating"
-    WAITING = "waiting"  # until the target CPUs are quiet
+    WAITING = "waiting"  # the target CPUs are not quiet yet
     RUNNING = "running"
     ENDED = "ended"
 
@@ -76,7 +76,7 @@ class RunStatus(Struct, frozen=True, kw_only=True):
     number: int | None
     command: int
     since_ns: int
-    counts: tuple[int, ...]  # by OUTCOMES
+    counts: tuple[int, ...]  # numbers of repetitions, in the order of OUTCOMES
     repetitions: tuple[ReportedRepetition, ...]
     is_alive: bool | None = None
 

@@ -27,7 +27,7 @@ from noisewatch.kernel.tasks.task import Task, Tasks
 
 MUCH = 0.04  # share of a CPU: 5%, less a tick (10 ms) per second
 _TASKS = 3  # the first states in /proc/stat, in which tasks run: user, nice and system
-_FEWEST_TICKS = 2  # the error of /proc/stat
+_FEWEST_TICKS = 2  # error of /proc/stat, in ticks
 
 
 class TimeOfTasks(Struct, frozen=True):
@@ -47,7 +47,7 @@ class MissingTime:
         self._length_ns = 0
 
     def begin(self, now: TimeOfTasks | None, target: CpuSet) -> None:
-        """Begin a reading: all run time since the last one is missing. If it is unknown, none counts as missing."""
+        """Begin a reading: count all run time since the last reading as missing, or none if that time is unknown."""
         before, self._before, self._missing_ns, self._length_ns = self._before, now, {}, 0
         if before is None or now is None or now.at_ns <= before.at_ns:
             return
@@ -83,16 +83,16 @@ class MissingTime:
         return self.most_ns >= self.much_ns
 
 
-STAYS_HOT = 30  # snapshots for which a process is read before others after it ran on a target CPU
+STAYS_HOT = 30  # for this number of snapshots, a process that ran on a target CPU is read before others
 _YOUNG = 5  # the same for a new process or thread, which may be about to run there
 _RUNNING = "R"
-_AT_ONCE = 128  # threads read in one call, unless a single process has more: takes a fraction of a millisecond
+_AT_ONCE = 128  # threads read in one call (a fraction of a millisecond), unless a single process has more
 
 _LARGE = 500  # threads; in a process with more, a reader with a budget only reads threads that ran for long
-_MOST_FOLLOWED = 64  # threads read of a large process
+_MOST_FOLLOWED = 64  # most threads of a large process that are read
 _FOLLOWED_NS = 1_000_000  # least run time of a thread that is read
-_LONGEST_SEARCH = 20  # budgets; by then the processes with most time have been read
-_FEWEST_SEARCHED = 8  # processes read in a search, however long that takes
+_LONGEST_SEARCH = 20  # most budgets that a search may use; by then the processes with most time have been read
+_FEWEST_SEARCHED = 8  # least number of processes read in a search, however long that takes
 
 _Changed = Mapping[int, bytes | None]  # the new schedstat by thread; None if it still has to be read
 
@@ -107,15 +107,15 @@ class _Process(Struct):
     is_whole: bool = True  # whether all of its threads are in `task_by_tid`
     whole_ns: int | None = None  # `busy_ns` when all threads were read
     followed: Sequence[int] = ()  # threads of a large process that ran for long
-    ran_ns_by_tid: Mapping[int, int] = {}  # of a large process, when the run times of all its threads were last read
-    looked_ns: int = -1  # `busy_ns` at that time
+    ran_ns_by_tid: Mapping[int, int] = {}  # run times of a large process's threads, when all of them were last read
+    looked_ns: int = -1  # `busy_ns` when `ran_ns_by_tid` was read
     looks_from: int = 0  # number of the next snapshot that may read run times without a search
     spent_ns: int = 0  # CPU time between the last two readings, less the time of the threads that were read
     target_ns: int = 0  # CPU time on target CPUs, ended children's included: they may have run there
     read_in: int = -1  # number of the last snapshot that read the process
     is_second_look: bool = False  # whether the previous snapshot read it too, so that its time is of one interval
     busy_ns: int = 0  # CPU time of the whole process when its stat was last read
-    schedstat: bytes | None = None  # of the main thread, if a search has read it since
+    schedstat: bytes | None = None  # schedstat of the main thread, if a search has read it since the last reading
 
 
 _NEW_PROCESS = _Process()
@@ -152,12 +152,13 @@ class TaskReader:
         self._used_ns = used_ns  # CPU time: waiting for a CPU does not use the budget
         self._asks_all_affinities = asks_all_affinities
         self._process_by_pid: dict[int, _Process] = {}
-        self._hot: dict[int, int] = {}  # by prioritized process, the number of further snapshots
+        self._hot: dict[int, int] = {}  # in how many more snapshots a process is prioritized, by pid
         self._awake: set[int] = set()  # processes that ran on other CPUs when last read
         self._listed: frozenset[int] | None = None
-        self._last_in_turn = {True: 0, False: 0}  # the last pid read of the awake processes, and of the others
+        # The pid read last, among awake processes (True) and among the others (False).
+        self._last_in_turn = {True: 0, False: 0}
         self._is_other_turn = False
-        self._number = 0  # the current snapshot's
+        self._number = 0  # number of the current snapshot
         self._missing = MissingTime()
         self._looks_at_all = False  # whether the threads of large processes are searched too
         self._futile_ns = 0  # time still missing after the last search; 0 if it had a result
@@ -327,7 +328,8 @@ class TaskReader:
         if self._listed is not None:
             self._hot |= dict.fromkeys(listed - self._listed, _YOUNG)
         self._awake &= listed
-        self._is_other_turn = not self._is_other_turn  # the first one may use the whole budget
+        # The two groups alternate, because the first one may use the whole budget.
+        self._is_other_turn = not self._is_other_turn
         first, second = (self._rotate(pids, is_awake) for is_awake in (self._is_other_turn, not self._is_other_turn))
         turns = [pid for pair in zip(first, second, strict=False) for pid in pair]
         shorter = min(len(first), len(second))

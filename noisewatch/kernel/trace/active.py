@@ -34,7 +34,7 @@ from noisewatch.machine.tracefs.watcher import maker_of
 from noisewatch.patterns import regex
 
 FOLDER = "/sys/kernel/tracing"
-_FOLDER_SINCE = (4, 1)  # Linux release: newer kernels have the folder if they can trace, even if it is not mounted
+_FOLDER_SINCE = (4, 1)  # Linux release; newer kernels that can trace have the folder even if tracefs is not mounted
 _OLD_FOLDER = "/sys/kernel/debug/tracing"
 NO_TRACER = "nop"
 PROFILE = "function_profile_enabled"

@@ -40,10 +40,10 @@ from noisewatch.machine.tracefs.watcher import (
     remove_stale_where_mounted,
 )
 
-_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # all CPUs together; limits for one CPU
-_MOST_NAMED = 24  # target CPUs in a filter: if there are more, the calls of all CPUs are traced
+_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # total for all CPUs, then maximum and minimum for one CPU
+_MOST_NAMED = 24  # most target CPUs in a filter; if there are more, the calls of all CPUs are traced
 _AT_WORK = threading.Lock()
-_END_DEADLINE_S = 5.0  # for the end of another trace, which takes about a second to parse its last pages
+_END_DEADLINE_S = 5.0  # wait for the end of another trace, whose last pages take about a second to parse
 _OTHER_NUMBERS = "a trace contains the host's PIDs, which differ from those of this container"
 _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
 

@@ -21,7 +21,7 @@ from noisewatch.kinds import Kind, Tracer
 from noisewatch.machine import Json
 from noisewatch.text import clean
 
-_MOST_PENDING = 500  # pages, usually of 4 kB: parsing them must not last until the buffer is full
+_MOST_PENDING = 500  # pages, usually of 4 kB; parsing them must not take so long that the buffer fills up
 
 
 class TraceCollector:
@@ -108,7 +108,8 @@ class TraceCollector:
                 if source.kind in (Kind.THREAD, Kind.IPI):
                     self._remember_thread(source.number, source.name)
                 if source.kind == Kind.THREAD and source.name and self._threads[source.number]["pid"] is None:
-                    self._threads[source.number]["name"] = clean(source.name)  # may be its parent's until then
+                    # Until now, the name may have been its parent's.
+                    self._threads[source.number]["name"] = clean(source.name)
         self._add_parents()
         return {
             "begin_ns": self._begin_ns,

@@ -67,7 +67,7 @@ SWITCH, ENTER, EXIT, NMI, SEND, NOISE, BORN, EXPIRE, WAKE = range(9)
 _LOST, _SIZE = 1 << 31, (1 << 30) - 1
 _LONGEST_RECORD, _PADDING, _EXTEND = 28, 29, 30
 _ABSOLUTE_BITS = (1 << 59) - 1
-_HEADER = struct.Struct("=QQ")  # of a 64-bit kernel
+_HEADER = struct.Struct("=QQ")  # a page's header on a 64-bit kernel
 
 
 class TraceEvent(Struct, frozen=True):
@@ -78,7 +78,7 @@ class TraceEvent(Struct, frozen=True):
     """
 
     action: int
-    kind: Kind = Kind.IDLE  # of the source that the event begins or ends
+    kind: Kind = Kind.IDLE  # kind of the source that the event begins or ends
     name: str = ""
     word: int | None = None  # offset of a number: the IRQ, softirq, next or woken thread, called CPU, new thread
     second: int | None = None  # offset of the second field
@@ -150,15 +150,16 @@ _VECTORS = {
     "error_apic": Kind.LOCAL,
     "spurious_apic": Kind.LOCAL,
 }
-_FRAMED = {  # by entry and exit: the source's kind, and the field with its number
+_FRAMED = {  # by entry and exit event: the source's kind, and the field that contains its number
     ("irq/irq_handler_entry", "irq/irq_handler_exit"): (Kind.IRQ, "irq"),
     ("irq/softirq_entry", "irq/softirq_exit"): (Kind.SOFTIRQ, "vec"),
     **{(f"irq_vectors/{name}_entry", f"irq_vectors/{name}_exit"): (kind, None) for name, kind in _VECTORS.items()},
-    ("ipi/ipi_entry", "ipi/ipi_exit"): (Kind.IPI, None),  # of ARM and RISC-V
+    ("ipi/ipi_entry", "ipi/ipi_exit"): (Kind.IPI, None),  # on ARM and RISC-V
 }
 _SWITCH, _NMI = "sched/sched_switch", "nmi/nmi_handler"
-_EXPIRE = "timer/hrtimer_expire_entry"  # within a timer interrupt: the function that is its purpose
-_WAKE = "sched/sched_wakeup"  # which thread runs next on an idle CPU: some kernels' idle loops have no switch event
+_EXPIRE = "timer/hrtimer_expire_entry"  # shows which function a timer interrupt runs
+# Shows which thread runs next on an idle CPU, because some kernels' idle loops have no switch event.
+_WAKE = "sched/sched_wakeup"
 _NOISES = {  # events of the osnoise tracer, written when an interruption ends
     "osnoise/irq_noise": (Kind.IRQ, "vector"),
     "osnoise/softirq_noise": (Kind.SOFTIRQ, "vector"),
@@ -169,7 +170,7 @@ BIRTHS = "task/task_newtask"  # written by the thread that starts a thread or a 
 ESSENTIAL = (_SWITCH,)
 ON_TARGET = (_SWITCH, _WAKE, _NMI, _EXPIRE, *(name for pair in _FRAMED for name in pair))
 ON_TARGET_BY_OSNOISE = (_SWITCH, _WAKE, *_NOISES)
-CONDITIONS = {_WAKE: "common_pid == 0"}  # filters by event: wake-ups by the idle loop
+CONDITIONS = {_WAKE: "common_pid == 0"}  # filters of events; this one selects wake-ups by the idle loop
 ON_ALL = tuple(_SENDS)
 
 # What a trace covers if the kernel has at least one of these events, which differ between architectures.

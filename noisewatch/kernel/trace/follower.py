@@ -64,7 +64,7 @@ class CommandTimes:
         self.places = OwnPlaces()
         self.states = OwnStates()
         self.began_ns = began_ns
-        self._ended_ns: dict[int, int] = {}  # by ended thread of the command's first process
+        self._ended_ns: dict[int, int] = {}  # when each ended thread of the command's first process ended
         self._busy_until_ns: dict[int, int] = {}  # end of the last run, by CPU
         self.cut_cpus: frozenset[int] = frozenset()  # CPUs with more events than could be kept
         self._functions = functions
@@ -216,9 +216,9 @@ _MOST_PENDING = 500  # pages, usually of 4 kB
 _NOT_FOLLOWED = "no command was followed"
 _BIRTHS_LOST = "events were lost: parent processes are unknown"
 _SWITCHED_OFF = "the trace was switched off or changed during the command"
-_END_MISSING = "{}: a thread's end is missing in the trace, so events were lost"
-_END_DEADLINE_NS = 20_000_000  # time for an ended thread to leave its CPU, which it may do after it is reaped
-_NOT_BEGUN = "the command's start is missing in the trace"
+_END_MISSING = "{}: a thread's end is missing from the trace, so events were lost"
+_END_DEADLINE_NS = 20_000_000  # time that an ended thread may need to leave its CPU, even after it is reaped
+_NOT_BEGUN = "the command's start is missing from the trace"
 
 
 class TraceFollower:

@@ -36,7 +36,8 @@ class OwnThreads:
         self._pid = pid
         self.group = {pid}  # all threads that the command's first process ever had
         self._now = {pid}
-        self._then: dict[int, list[tuple[int, bool]]] = {}  # changes by tid: time, whether it is own from then on
+        # By tid: times of changes, and whether the tid is the command's own from then on.
+        self._then: dict[int, list[tuple[int, bool]]] = {}
         self.has_begun = False  # whether the birth of the first thread was traced
 
     def add_births(self, births: Iterable[Birth]) -> None:
@@ -61,7 +62,8 @@ class OwnThreads:
 
 _WAIT, _STOP, _HOLD, _END = 2, 4, 8, 0x10 | 0x20 | 0x40
 _ANY = 1 | _WAIT | _STOP | _HOLD | _END
-_RUN, _IDLE, _BUSY = -1, -2, -3  # instead of a thread's state: it gets the CPU; the CPU becomes idle, or busy
+# Events other than a thread's state: a thread gets the CPU; the CPU becomes idle; the CPU becomes busy.
+_RUN, _IDLE, _BUSY = -1, -2, -3
 
 
 class StateTimes(Struct, frozen=True):
@@ -90,8 +92,8 @@ class OwnStates:
         self._waits = 0
         self._events: list[tuple[int, int, int, int]] = []  # unsorted: time, state, thread, CPU
         self._settled_ns = 0
-        self._state: dict[int, int] = {}  # by waiting or stopped thread
-        self._left: dict[int, int] = {}  # by ready thread, the CPU that it left
+        self._state: dict[int, int] = {}  # state of each waiting or stopped thread
+        self._left: dict[int, int] = {}  # the CPU that each ready thread left
         self._tid_by_cpu: dict[int, int] = {}
         self._idle: set[int] = set()
 
@@ -166,7 +168,7 @@ class OwnStates:
                 self._waits += bool(state & _WAIT)
 
 
-MOST_THREADS = 1024  # kept individually; if there are many more, the threads that ran least are only summed
+MOST_THREADS = 1024  # threads that are kept individually; if there are many more, those that ran least are only summed
 
 
 class TracedThread(Struct, frozen=True):

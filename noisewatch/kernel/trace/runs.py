@@ -25,7 +25,7 @@ QUESTION = "trace"
 _KERNELS = "kworker/"  # kernel threads that may have ended before they are looked up
 _UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
-_LONGEST_TICK_PERIOD_NS = 10_000_000  # from one tick to the next; each tick is an event
+_LONGEST_TICK_PERIOD_NS = 10_000_000  # longest time from one tick to the next; each tick is an event
 _KINDS = {kind.value: kind for kind in (Kind.IDLE, *INTERRUPT_KINDS - {Kind.TIMER}, Kind.SOFTIRQ, *THREADS)}
 _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 
@@ -56,7 +56,7 @@ class TracedSource(Struct, frozen=True):
     irq: int | None = None
     thread: Thread | None = None
     function: str | None = None  # called by an interrupt between CPUs, or run by a timer
-    vector: str = ""  # name of the CPU's own interrupt through which it arrived
+    vector: str = ""  # name of the CPU's own interrupt through which a call arrived
 
 
 class RunStats(Struct, frozen=True):
@@ -73,9 +73,10 @@ class CpuPieces(Struct, frozen=True):
 
     cpu: int
     lost_events: int | None  # None means unknown
-    lost_pieces: int  # runs beyond the limit on their number
-    unseen_switches: int  # switches without an event, noticed at the next event
-    unseen_ns: int  # time since the event before; counted for the new thread, although the old one may have had the CPU
+    lost_pieces: int  # number of runs that were left out because there were too many
+    unseen_switches: int  # thread switches without an event, noticed at the next event
+    # Time before such switches were noticed: counted for the new thread, but the old one may have had the CPU.
+    unseen_ns: int
     sources: tuple[TracedSource, ...]
     stats: tuple[RunStats, ...]  # one for each of `sources`
     start_ns: tuple[int, ...]
@@ -242,7 +243,7 @@ def describe_thread(tid: int, name: str) -> dict[str, Json]:
 
 
 _USE_DOUBT_NS = 100_000  # CPU time at a process's start and end, which the kernel and the trace may count differently
-_CLOCKS_SHARE = 0.001  # twice the deviation between CPU time and CLOCK_MONOTONIC, which is slewed
+_CLOCKS_SHARE = 0.001  # twice the maximum slew of CLOCK_MONOTONIC (0.5 ms per second); CPU time is not slewed
 
 
 class TracedTime(Struct, frozen=True):
@@ -254,7 +255,7 @@ class TracedTime(Struct, frozen=True):
     count: int  # uninterrupted runs
     begin_ns: int  # start of the first run
     end_ns: int  # end of the last run
-    is_own: bool = False  # whether the source is an interrupt that a thread of the command sent
+    is_own: bool = False  # whether the source is an interrupt sent by a thread of the command
     doubt_ns: int = 0  # part of `ns` in which the CPU may have been idle, or running the command
 
 
@@ -264,9 +265,10 @@ class TraceWindow(Struct, frozen=True):
     begin_ns: int
     end_ns: int
     own_ns_by_cpu: Mapping[int, int]  # time of the command's threads, by traced CPU
-    times: tuple[TracedTime, ...]  # of all other sources
+    times: tuple[TracedTime, ...]  # time of all other sources
     uncovered: tuple[str, ...] = ()  # what this kernel has no events for, for example the senders of IPIs
-    doubt_ns: int = 0  # part of the command's time that may be other threads': some kernels do not report all switches
+    # Part of the command's time that other threads may have used: some kernels do not report all switches.
+    doubt_ns: int = 0
     threads: tuple[TracedThread, ...] = ()  # the command's threads that are kept individually
     other_threads_ns: int = 0  # time of the command's other threads
     states: StateTimes = StateTimes()  # how long the command's threads were kept from running

@@ -14,7 +14,7 @@ from noisewatch.kernel.trace.events import BORN, TraceEvent, begin_of, is_after_
 
 _IN_INTERRUPT = 0x58  # TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI in linux/trace_events.h
 _IN_PROCESS = 0x10000  # CLONE_THREAD in linux/sched.h
-_SOON_NS = 2_000_000  # time after which a call has arrived, also in a virtual machine
+_SOON_NS = 2_000_000  # time after which a call has surely arrived, also in a virtual machine
 _IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedule": (False,), "ipi": (True, False)}
 
 
@@ -38,7 +38,8 @@ class Sends:
         self.is_damaged = False  # whether events were lost at an unknown time
         # By called CPU, and whether a function is called: time, thread (0: an interrupt), address of the function.
         self._sent: dict[tuple[int, bool], deque[tuple[int, int, int]]] = {}
-        self._started_by: dict[int, tuple[int, bool]] = {}  # by thread: its starter, whether they share a process
+        # By thread: the thread that started it, and whether they share a process.
+        self._started_by: dict[int, tuple[int, bool]] = {}
 
     @property
     def tids(self) -> set[int]:
@@ -51,7 +52,7 @@ class Sends:
             if is_after_loss(page):
                 self.lost_ns = max(self.lost_ns or 0, begin_of(page))
             self._parse_page(page)
-        except (IndexError, struct.error):  # the rest of an unparsable page
+        except (IndexError, struct.error):  # the rest of the page cannot be parsed
             self.is_damaged = True
 
     def _parse_page(self, page: bytes) -> None:

@@ -57,7 +57,7 @@ def round_ns(ns: int) -> int:
 IDLE = 0  # the number of the idle source
 _MOST_PIECES = _MOST_LEAVES = 400_000
 _COMM_WORDS = 4
-_TIMED = (Kind.TICK, Kind.IRQ)  # timers expire in these: on some architectures the timer has a numbered IRQ
+_TIMED = (Kind.TICK, Kind.IRQ)  # interrupts in which timers expire; on some architectures the timer has a numbered IRQ
 
 
 class Source(Struct, frozen=True):
@@ -80,17 +80,19 @@ class CpuTrace:
         self.stats: list[RunCounter] = [RunCounter()]
         self.pieces: list[int] = []  # start, end and source of the first run, then of the second, …
         self.lost_pages = 0
-        self.lost_pieces = 0  # runs beyond the limit: they are only in `stats`
-        self.unseen_switches = 0  # times that a thread ran without a switch to it: some idle loops have no events
-        self.unseen_ns = 0  # time between the events around such a switch: either thread may have run
+        self.lost_pieces = 0  # number of runs beyond the limit, which are only in `stats`
+        self.unseen_switches = 0  # how often a thread ran without a switch to it, as some idle loops have no events
+        self.unseen_ns = 0  # time between the events around such a switch, in which either thread may have run
         self.leaves: list[tuple[int, int, int]] = []  # time, tid and state of threads that left the CPU
-        self.unseen: dict[int, tuple[int, int]] = {}  # times in `unseen_ns` by start: end, source before the switch
+        # By start of a time in `unseen_ns`: its end, and the source before the switch.
+        self.unseen: dict[int, tuple[int, int]] = {}
         self.last_ns: int | None = begin_ns  # time of the last event; None if events were lost
-        self._known_since_ns: int | None = begin_ns  # since when the owner has been known; None: not known since a loss
+        # Since when the owner has been known without a break; None: unknown since events were lost.
+        self._known_since_ns: int | None = begin_ns
         self._events = events
         self._sends = sends
         self._number_by_source: dict[Source, int] = {self.sources[0]: IDLE}
-        self._number_by_word: dict[tuple[str, str, int], int] = {}  # of sources other than threads
+        self._number_by_word: dict[tuple[str, str, int], int] = {}  # numbers of sources other than threads
         self._named: dict[int, tuple[bytes, int]] = {}  # by tid: the name at the last switch to it, and the source
         self._stack: list[int] = []  # sources that interrupt the thread, innermost last
         self._frames: list[tuple[Kind, str]] = []  # kind and name of each interrupting source
@@ -98,8 +100,9 @@ class CpuTrace:
         self._thread: int | None = None  # None until an event shows the owner
         self.tid = 0  # the running thread; 0 if idle or unknown
         self._thread_ns = 0
-        self._since_ns = begin_ns  # since when the thread has had the CPU
-        self._woken: set[int] = set()  # threads woken on the idle CPU: the first to run has had it since the last event
+        self._since_ns = begin_ns  # when the thread got the CPU
+        # Threads woken on the idle CPU; the first of them to run has had the CPU since the last event.
+        self._woken: set[int] = set()
 
     def feed(self, page: bytes) -> None:
         """Parse the next page; unparsable parts count as lost events."""
@@ -292,7 +295,7 @@ class CpuTrace:
             return
         ns = words[at + event.second] | words[at + event.second + 1] << 32
         if self._thread is None:
-            self._known_since_ns = None  # until an event shows which thread it interrupted
+            self._known_since_ns = None  # until an event shows which thread the interrupt interrupted
         start_ns = max(now - ns, self.last_ns or 0)
         self._step(start_ns)
         number = self._number(Source(event.kind, event.name))

@@ -116,10 +116,10 @@ def test_trace_without_the_command_is_rejected() -> None:
     with followed_trace() as followed:
         followed.on_target((20, switch("idle", 0, HOG)))
         followed.begin(100)
-        assert followed.end(1000) == "the command's start is missing in the trace"
+        assert followed.end(1000) == "the command's start is missing from the trace"
         followed.on_others((2000, birth(COMMAND, BEFORE)))
         followed.begin(2100)
-        assert followed.end(3000) == "the command's start is missing in the trace"
+        assert followed.end(3000) == "the command's start is missing from the trace"
 
 
 def test_call_that_the_command_sent_is_its_own() -> None:
@@ -196,7 +196,7 @@ def test_ended_thread_of_the_command_that_still_has_the_cpu_shows_that_events_ar
         followed.on_others((10, birth(COMMAND, BEFORE)))
         followed.on_target((20, switch("run", COMMAND)))
         followed.begin(100)
-        assert "CPU 1: a thread's end is missing in the trace" in str(followed.end(1000))
+        assert "CPU 1: a thread's end is missing from the trace" in str(followed.end(1000))
 
 
 def test_process_that_the_command_left_running_may_have_the_cpu() -> None:
