@@ -20,8 +20,8 @@ from noisewatch.machine.regular_files import READ, convert_failures, open_regula
 
 _WHAT = "a history"
 _SYSTEM, _NAME = Path("/var/lib"), Path("noisewatch/history.jsonl")
-_PIECE = 16 * 1024 * 1024  # bytes per read: years of one machine, and longer than any line
-_MOST_BYTES = 16 * _PIECE  # read from the end: years of a fleet
+_PIECE = 16 * 1024 * 1024  # bytes per read: enough for years of one machine, and longer than any line
+_MOST_BYTES = 16 * _PIECE  # bytes read from the end of the file: enough for years of a fleet
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
 
 _FOREIGN = "not a history of noisewatch, so it is left alone; name another file"
@@ -155,7 +155,7 @@ def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:
 def _store(path: Path, file: int, is_requested: Callable[[bytes], bool]) -> Store:
     """Return the requested entries. Raise UsageError if the file has content but no entry."""
     entries: list[Entry] = []
-    numbers, damaged = [], []  # of lines, counted backwards from -1
+    numbers, damaged = [], []  # line numbers, counted backwards: the last line is 1
     size, at, is_history = os.fstat(file).st_size, 0, False
     begin = max(size - _MOST_BYTES, 0)
     for at, line in enumerate(_lines_backwards(file, begin, size), 1):

@@ -23,10 +23,12 @@ from noisewatch.machine import Json, T, wait_readable
 from noisewatch.machine.reading.kept_files import LARGEST_FILE, File, KeptFiles, ReadProgress
 from noisewatch.machine.threads import main_thread_signals_blocked
 
-AGAIN_AFTER = 60.0  # deadlines: a file that keeps hanging delays us for at most a sixtieth of the time
-_GROWS_BY = 2.0  # each time it hangs again
-_LONGEST_WAIT_S = 3600.0  # so that a recovered machine is read completely within the hour
-MOST_STUCK = 32  # threads; if more files hang, the whole machine does, and each file costs another deadline
+# Wait before another attempt, in deadlines: a file that keeps hanging delays us for at most 1/60 of the time.
+AGAIN_AFTER = 60.0
+_GROWS_BY = 2.0  # factor by which the wait grows each time that a file hangs again
+_LONGEST_WAIT_S = 3600.0  # longest wait: a recovered machine is read completely within the hour
+# Most hanging threads; if more files hang, the whole machine does, and each file costs another deadline.
+MOST_STUCK = 32
 
 
 class Threadlike(Protocol):
@@ -75,7 +77,7 @@ class HungReads:
 
 
 READ_DEADLINE_S = 1.0  # the slowest working file so far, cpufreq on old kernels, takes 0.02 s per CPU
-_ASK_DEADLINE_S = 10.0  # imports a library that enumerates all devices: 1.5 s on an emulated machine
+_ASK_DEADLINE_S = 10.0  # a question may import a library that enumerates all devices: 1.5 s on an emulated machine
 
 _REASONS = {
     errno.ENOENT: NO_SUCH_FILE,
@@ -156,7 +158,8 @@ class LiveMachine:
         while True:
             with closing(_Attempt(work)) as attempt:
                 attempt.start()
-                suspect: str | None = None  # overdue twice, because this process may have been stopped
+                # A path has to be overdue in two checks in a row, because this process may have been stopped.
+                suspect: str | None = None
                 while not attempt.wait_for_end(self._deadline_s / 4):
                     path, suspect = suspect, attempt.overdue()
                     if path is not None and path == suspect:
@@ -169,7 +172,7 @@ class LiveMachine:
         attempt.give_up()
         self._hung.add(path, attempt, attempt.deadline_s, time.monotonic())
         self._files.close_others(path)
-        self._files = self._new_files()  # the stuck thread keeps the old one
+        self._files = self._new_files()  # the stuck thread keeps using the old object
         stuck = self._hung.stuck
         if len(stuck) >= MOST_STUCK:
             raise CannotMeasure(f"{len(stuck)} files do not answer, {stuck[0]} and {path} among them")
@@ -203,7 +206,7 @@ class _Attempt(Generic[T]):
 
     def __init__(self, work: Callable[[], T]) -> None:
         self.is_given_up = False
-        self.deadline_s = math.inf  # of the last started read
+        self.deadline_s = math.inf  # deadline of the read that was started last
         # the path and deadline of the file being read, or the progress of many reads
         self._reads: tuple[str, float] | ReadProgress | None = None
         self._work = work

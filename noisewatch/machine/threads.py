@@ -23,7 +23,8 @@ def main_thread_signals_blocked() -> Iterator[None]:
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, FOR_MAIN_THREAD)  # may handle a signal that has just arrived
+        # During this call, a signal that has just arrived may still be handled.
+        signal.pthread_sigmask(signal.SIG_BLOCK, FOR_MAIN_THREAD)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -26,7 +26,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _PUBLIC = "tuned.json"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _UNIT_DEADLINE_S = 30.0
-_FLAGS, _STARTED = 6, 19  # places among the fields of /proc/PID/stat after the name: fields 9 and 22 of proc(5)
+_FLAGS, _STARTED = 6, 19  # positions in /proc/PID/stat after the name; fields 9 and 22 of proc(5)
 _IS_KERNEL_THREAD, _IS_FIXED = 0x00200000, 0x04000000  # PF_KTHREAD, PF_NO_SETAFFINITY: include/linux/sched.h
 
 

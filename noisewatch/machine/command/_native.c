@@ -52,7 +52,7 @@ static PyObject *run_plan(struct plan *plan) {
     if (pid < 0)
         return PyErr_SetFromErrno(PyExc_OSError);
     if (plan->has_user && dumpable == 1)
-        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* changing the child's user cleared it for the shared memory */
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* the child shares our memory: changing its user cleared our flag */
     if (outcome.stage != STARTED)
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             continue;

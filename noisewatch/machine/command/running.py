@@ -412,7 +412,10 @@ class StartedCommand:
             self._is_polling = False
 
     def forward(self, number: signal.Signals) -> None:
-        """Send the command a signal; SIGCONT only if it is stopped: a shell sends it to the whole group already."""
+        """Send the command a signal.
+
+        SIGCONT is sent only if the command is stopped, because a shell already sends it to the whole process group.
+        """
         if number == signal.SIGCONT and self._stopped_since_ns is None:
             return
         with suppress(PermissionError):  # it has changed its user

@@ -16,7 +16,7 @@ from noisewatch.machine.reading.python_reading import AT, IS_GIVEN_UP, PROGRESS_
 from noisewatch.units import NS_PER_S
 
 _KERNEL = ("/proc/", "/sys/")  # elsewhere a path may later refer to another file than the open one
-_MOST_KEPT = 2048  # the kernel holds a page for each
+_MOST_KEPT = 2048  # the kernel holds a page for each open file
 _MOST_NOTED = 4096
 _IDLE_SNAPSHOTS = 16  # a file that was not read in so many snapshots is closed if others need its place
 LARGEST_FILE = 256 << 20  # /proc/interrupts of 1152 CPUs has 13 MB; no file that we read is much larger
@@ -78,8 +78,8 @@ class KeptFiles:
     ) -> list[tuple[int, bytes | None]]:
         """Reread the files in order, in one call; return the changed files by their index in `files`.
 
-        The caller has to `read` the files that are returned with None: `read` will keep them open from now on, they are
-        in `skipped`, or they could not be read. After a process has ended, its path may refer to another process.
+        The caller has to `read` the files that are returned with None. These are files in `skipped`, files that could
+        not be read (the path of an ended process may refer to another process), and files to keep open from now on.
         """
         has_room = self._has_room()
         answers: list[tuple[int, bytes | None]] = []
@@ -128,7 +128,7 @@ class KeptFiles:
     def _remember(self, path: str) -> None:
         if not path.startswith(self._below):
             return
-        if len(self._noted) >= _MOST_NOTED:  # processes come and go
+        if len(self._noted) >= _MOST_NOTED:  # paths of ended processes accumulate
             self._noted.clear()
         self._noted.add(path)
 
@@ -149,6 +149,6 @@ class KeptFiles:
         self.close_others("")
 
     def _close(self, path: str) -> None:
-        file = self._open_by_path.pop(path, None)  # first, as two threads may call this
+        file = self._open_by_path.pop(path, None)  # removed before it is closed, because two threads may call this
         if file is not None:
             os.close(file.descriptor)

@@ -21,7 +21,7 @@ and every other line is a frame:
      "failed": {"text /proc/schedstat": ["no such file", true]}}
 
 A question is its kind and its path. `read` contains whole answers, `rows` the changed lines of a text (by their number
-from 0), `failed` the reason and whether the kernel reported that the file is absent. Anything missing in a frame is
+from 0), `failed` the reason and whether the kernel reported that the file is absent. Anything missing from a frame is
 unchanged; a key frame contains everything, so a reader may begin there.
 """
 
@@ -46,7 +46,7 @@ class Failure(Struct, frozen=True):
     is_absent: bool
 
 
-_NEVER = Failure("never asked", is_absent=False)  # None is a valid answer
+_NEVER = Failure("never asked", is_absent=False)  # None would be a valid answer
 
 Answer = Failure | Json
 Answers = dict[str, Answer]  # by question

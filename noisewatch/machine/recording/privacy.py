@@ -69,7 +69,8 @@ RELEVANT_OPTIONS = MITIGATION_OPTIONS | frozenset(
         *("debug_pagealloc", "kmemleak", "slub_debug", "slab_debug", "ignore_loglevel"),
     }
 )
-TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also contains who built it and where
+# The kept options of the kernel's configuration, which also contains who built it and where.
+TELLING_CONFIG = frozenset(
     {
         *("HZ", "NO_HZ_FULL", "NO_HZ_IDLE", "HZ_PERIODIC", "PREEMPT_RT", "PREEMPT_DYNAMIC", "RT_GROUP_SCHED"),
         *("RCU_NOCB_CPU", "RCU_NOCB_CPU_DEFAULT_ALL", "RUNTIME_TESTING_MENU", "GCOV_PROFILE_ALL", "KCOV"),
@@ -92,7 +93,8 @@ _LXCFS_FILES = ("stat", "loadavg", "diskstats", "meminfo", "uptime")
 _RELEVANT_MOUNTS = (" cgroup2 ", " cgroup ", " /proc proc ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
 _OWN_STATUS = "/proc/self/status"
 _CRONTAB = regex(r"/etc/crontab|/etc/cron\.d/[^/]+")
-_MOUNT = (regex(r"(?:[^ ]* ){5}"), "none / none rw 0 0\n")  # the start of each line, and an empty mount
+# A pattern for the start of a valid line, and an empty mount.
+_MOUNT = (regex(r"(?:[^ ]* ){5}"), "none / none rw 0 0\n")
 _MOUNT_ROOT = (regex(r"(?:[^ ]* ){5}.* - "), "1 1 0:1 / / rw - none none rw\n")
 _MOUNTS = {"/proc/mounts": _MOUNT, "/proc/self/mounts": _MOUNT, "/proc/self/mountinfo": _MOUNT_ROOT}
 _DAMAGED = "\0"  # marks content that no kernel writes, so that it stays damaged in the recording
@@ -116,7 +118,7 @@ def _reduce_line(line: str) -> str | None:
         return OTHER_ZONE if assigned[1] == "CRON_TZ" else None
     if len(line) > _LONGEST_LINE:
         return NOT_UNDERSTOOD
-    line = line.removeprefix("-")  # SUSE: without a line in the log
+    line = line.removeprefix("-")  # in SUSE's cron, a leading `-` keeps the job out of the system log
     words = line.split(maxsplit=2 if line.startswith("@") else 6)
     *schedule, _, command = words if len(words) > 2 else ("", "", "")
     if len(schedule) == 5 and all(map(_FIELD.fullmatch, schedule)):
@@ -176,7 +178,7 @@ class Scrubber:
         if path == HOST_NAME:
             return "host\n"
         if not text:
-            return text  # like a file that is hidden or was not copied
+            return text  # an empty text means that the file is hidden or was not copied
         if path in (KERNEL_COMMAND_LINE, KERNEL_INSTALL):
             return _reduce_options(text)
         if path == GRUB or path.startswith(GRUB_FOLDER + "/"):
@@ -197,7 +199,8 @@ class Scrubber:
             return _reduce_environment(text)
         if path in IRQBALANCE_FILES or path.startswith(_IN_IRQBALANCE_FOLDERS):
             settings = "".join(f"{name}={value}\n" for name, value in irqbalance_settings(text))
-            return settings if text.endswith("\n") else f"{settings}#"  # cut off, like the original
+            # Ends without a newline, because the original was truncated.
+            return settings if text.endswith("\n") else f"{settings}#"
         if _CRONTAB.fullmatch(path):
             return self.without_host(without_commands(text))
         return self.without_host(text)

@@ -39,7 +39,7 @@ class Recording:
         self._asides: Answers = {}
         self._encoded: dict[str, tuple[str, bytes]] = {}  # the last answer, by path
         self._aside_count = 0
-        self._pending: Json = None  # a frame after an aside
+        self._pending: Json = None  # a frame that was read already; it follows an aside
         self._ahead: deque[Json] = deque()  # lines that were read ahead in search of a sample
         self._now_ns = 0
         self._lines = _lines_of(path)

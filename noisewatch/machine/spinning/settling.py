@@ -17,7 +17,8 @@ from noisewatch.machine.spinning.calibration.buffer import (
 )
 from noisewatch.machine.spinning.calibration.run import Calibrating, Progress, calibrate
 
-_TURN_NS, _DENSE_NS = 500_000_000, 400_000_000  # a turn; its first part draws power, the rest measures the clock
+# A turn, and its first part, which draws power; the rest measures the clock.
+_TURN_NS, _DENSE_NS = 500_000_000, 400_000_000
 _NS_PER_S = 1_000_000_000
 IsLevel = Callable[[Mapping[int, Sequence[float]]], bool]
 

@@ -33,14 +33,14 @@ from noisewatch.machine.tracefs import buffer_resizer
 from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path, remove, tracer_of, write_setting
 
 OSNOISE = "osnoise"
-_PURPOSE = "target"  # of an instance without an option to restore
+_PURPOSE = "target"  # purpose of an instance that changed no option
 _WITH_LOAD, _WITHOUT_LOAD = "OSNOISE_WORKLOAD", "NO_OSNOISE_WORKLOAD"
-_FAMILY = frozenset({OSNOISE, "timerlat"})  # tracers that share the option
+_FAMILY = frozenset({OSNOISE, "timerlat"})  # tracers that share the osnoise options
 FOR_ROOT = "tracing requires root"
 _ON = "tracing_on"
 _SETTINGS = ("trace_clock", "tracing_cpumask", "current_tracer")
 _LARGEST_PAGE = 1 << 16
-_LARGEST = 1 << 20  # a filter with many CPUs
+_LARGEST = 1 << 20  # size of the largest file: a filter with many CPUs
 
 
 def osnoise_setup(tracefs: Path) -> tuple[str, Callable[[], None]]:
@@ -103,7 +103,8 @@ class Instance:
             self._write("tracing_cpumask", _mask(self._cpus))
             resize_buffers(self.path, self._cpus, self._buffer_kb)
             self._prepare()
-            if self._tracer is not None:  # before the pipes: it cannot be changed while there are readers
+            # Set before the pipes are opened: it cannot be changed while there are readers.
+            if self._tracer is not None:
                 self._write("current_tracer", self._tracer)
             for cpu in self._cpus:
                 pipe = self.path / f"per_cpu/cpu{cpu}/trace_pipe_raw"
@@ -246,7 +247,7 @@ class Switches:
 
 
 _READY_DEADLINE_S = 10.0  # an interpreter without libraries takes 0.05 s
-_CPU_DEADLINE_S = 2.0  # a second if a thousand threads share the CPU
+_CPU_DEADLINE_S = 2.0  # the move takes a second if a thousand threads share the CPU
 _END_DEADLINE_S = 2.0
 
 
@@ -280,7 +281,7 @@ def resize_buffers(instance: Path, cpus: Iterable[int], size_kb: int) -> None:
 
 def _end_resizer(process: subprocess.Popen[bytes]) -> None:
     """Kill the process, and move it to our CPUs so that it can end."""
-    process.kill()  # first, so that it does not continue on another CPU after a move
+    process.kill()  # killed before it is moved, so that it does not continue on another CPU
     with suppress(OSError):
         os.sched_setaffinity(process.pid, os.sched_getaffinity(0))
     with suppress(subprocess.TimeoutExpired):

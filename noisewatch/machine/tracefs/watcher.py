@@ -83,7 +83,7 @@ def remove(instance: Path) -> bool:
     _try(write_setting, instance / "events/enable", "0")
     if instance.name.endswith(f"-{WORKLOAD_OFF}"):
         _try(write_setting, instance / "current_tracer", _NO_TRACER)
-        if tracer_of(instance) == _NO_TRACER:  # otherwise the load would start
+        if tracer_of(instance) == _NO_TRACER:  # otherwise the tracer would start its load
             _try(write_setting, instance.parents[1] / "osnoise/options", _WITH_WORKLOAD)
     _try(os.rmdir, instance)
     return not os.path.exists(instance)

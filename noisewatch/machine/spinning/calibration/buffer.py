@@ -23,7 +23,7 @@ STARTED = {"start": INTERPRETER, "start_throughput": THROUGHPUT, "start_latency"
 FETCH = {"fetch": CACHE, "fetch_memory": MEMORY}
 OF_WORK = (INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY)
 WORKING = frozenset({*OF_WORK, *STARTED})
-Slot = tuple[str, int, int]  # series, begin, end: ns since the common start
+Slot = tuple[str, int, int]  # series, begin and end (ns since the common start)
 Slots = dict[int, list[Slot]]
 Shares = tuple[tuple[tuple[str, ...], float], ...]
 
@@ -44,7 +44,7 @@ _SLICE_NS = 5_000_000  # 25 samples: enough to measure a kind's speed, and short
 _FETCH_NS = {CACHE: 30_000_000, MEMORY: 15_000_000}
 _TURN_OF_COMMAND: Shares = (((COMMAND,), 1.0),)
 _GAPS_SHARE, _GAPS_SHARE_OF_COMMAND = 0.25, 0.20
-_ROUND_NS = 375_000_000  # every two rounds measure each kind, 4 times in 3 s: passing noise affects all
+_ROUND_NS = 375_000_000  # two rounds measure each kind once, so 3 s measure it 4 times: passing noise affects all kinds
 _SHORTEST_TURN_NS = 120_000_000  # a CPU's turn in a round: warming up would take too much of a shorter turn
 
 

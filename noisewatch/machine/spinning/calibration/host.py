@@ -54,12 +54,13 @@ from noisewatch.machine.spinning.hosting import receive_plan
 from noisewatch.machine.spinning.loops import python_loops
 from noisewatch.machine.spinning.loops.python_loops import Words
 
-_CHAINS = 3  # the fastest counts, because interruptions only add time
-_FIRST_CHAINS = 25  # the reference for all others
+_CHAINS = 3  # chains per measurement; the fastest counts, because interruptions only add time
+_FIRST_CHAINS = 25  # chains of the first measurement, the reference for all others
 _BLOCK_NS = 20_000_000  # length of a block of work; the clock frequency is measured between two blocks
-_CHECK_NS = 100_000_000  # between checks that the host lives and the CPU is ours; no gap is measured during a check
-_EARLY_NS = 300_000  # waking up takes time: wake early and spin until the time
-_WARM_NS = 3_000_000  # the first work after a pause is slower: caches are cold
+# Time between checks that the host is alive and the CPU is ours; no gap is measured during a check.
+_CHECK_NS = 100_000_000
+_EARLY_NS = 300_000  # waking up takes time, so wake early and spin until the start
+_WARM_NS = 3_000_000  # the first work after a pause is slower, because caches are cold
 _COMMAND_GRACE_S = 5.0
 _NO_EXIT_STATUS = 1 << 16
 
@@ -309,7 +310,7 @@ def main() -> None:
         buffer = CalibrationBuffer(words[number * size : (number + 1) * size], plan["capacities"])
         pid = os.fork()
         if pid == 0:
-            os.setpgid(0, 0)  # with everything it starts, so that all can be ended together
+            os.setpgid(0, 0)  # a group with everything it starts, so that all can be ended together
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             CalibrationSpinner(core, buffer, cpu, memories, plan, own_pid).run(slots)
             os._exit(0)

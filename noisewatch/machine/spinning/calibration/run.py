@@ -43,9 +43,10 @@ THRESHOLD_NS = 1_000  # longer than an iteration of either core's loop, shorter 
 _READY_DEADLINE_S = 10.0
 _POLL_S = 0.1
 _LEAD_NS = 5_000_000
-_FIRST_CHECK_NS, _CHECK_FACTOR = 3_000_000_000, 1.5  # the first call of `is_enough`, and the factor to each next one
-_STOPPING_NS = 50_000_000  # within which all spinners notice that they have to stop
-_OVERTIME_S = 10.0  # after the last slot: for a command's grace period, and for a very busy machine
+# When `is_enough` is first called, and the factor from the time of each call to the next.
+_FIRST_CHECK_NS, _CHECK_FACTOR = 3_000_000_000, 1.5
+_STOPPING_NS = 50_000_000  # time within which all spinners notice that they have to stop
+_OVERTIME_S = 10.0  # time allowed after the last slot: for a command's grace period, and for a very busy machine
 _END_DEADLINE_S = 2.0
 
 
@@ -141,7 +142,8 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             pass_fds=[descriptor],
-            process_group=0,  # Ctrl-C is for noisewatch; a separate session would get another share (autogroups)
+            # Ctrl-C is for noisewatch; a separate session would get another share of the CPU (autogroups).
+            process_group=0,
         )
         if host.stdin is not None:
             host.stdin.write(json.dumps(plan).encode() + b"\n")

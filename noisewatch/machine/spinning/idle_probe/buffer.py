@@ -19,7 +19,7 @@ STATE, ERROR, TID, LEASE_NS, SLICES, _HEADER_WORDS = range(6)
 STARTING, RESTING, SPINNING, YIELDED, MOVED, REFUSED = range(6)
 
 _SLICE_WORDS = 5
-_KEPT = 1024  # slices, in 100 s
+_KEPT = 1024  # number of slices: those of 100 s
 BUFFER_WORDS = _HEADER_WORDS + _KEPT * _SLICE_WORDS
 
 
@@ -66,8 +66,8 @@ class ProbeBuffer:
 
 
 PERIOD_NS = 100_000_000
-WARM_NS = 100_000  # after waking up, caches and clock are cold and the kernel catches up: not recorded
-SPIN_NS = 1_700_000  # including warm-up, waking up and summing, 2% of the period
+WARM_NS = 100_000  # not recorded: after waking up, caches and clock are cold and the kernel catches up
+SPIN_NS = 1_700_000  # with warm-up, waking up and summing, a slice takes 2% of the period
 DUTY_SHARE = 0.02
 # Of 2**64. Multiples of the golden ratio fill a period most evenly (Weyl's sequence), and consecutive ones are at least
 # 0.38 of it apart, so that no slice overlaps the next.

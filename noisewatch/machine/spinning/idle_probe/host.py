@@ -44,8 +44,8 @@ from noisewatch.machine.spinning.loops.python_loops import (
     SPUN_NS,
 )
 
-THRESHOLD_NS = 1_000  # as in the calibration
-_MOST_GAPS = 512  # gaps of a slice, which are kept individually until they are summed
+THRESHOLD_NS = 1_000  # the same threshold as in the calibration
+_MOST_GAPS = 512  # most gaps in one slice, which are kept individually until they are summed
 # Kernel threads have a CPU for some 10 to 200 µs at a time; a task that has it for longer is at work there.
 LONGEST_WAIT_NS = 1_000_000
 
@@ -188,4 +188,4 @@ def main() -> None:
             ProbeSpinner(core, buffer, cpu, door).run()
             os._exit(0)
         os.close(door)
-    sys.stdin.buffer.read(1)  # standard input, which ends with the parent
+    sys.stdin.buffer.read(1)  # standard input ends when the parent ends

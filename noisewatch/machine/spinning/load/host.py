@@ -14,7 +14,7 @@ from contextlib import suppress
 from time import monotonic_ns, process_time_ns
 
 NAME = "noisewatch-load"  # the process name that other programs see, `noisewatch trace` among them: 15 bytes
-_LOOK_NS = 20_000_000  # between two checks that the parent is alive
+_LOOK_NS = 20_000_000  # time between two checks that the parent is alive
 
 
 def main() -> None:
@@ -24,7 +24,8 @@ def main() -> None:
     own_pid = os.getpid()
     for number, cpu in enumerate(sys.argv[1].split(",")):
         if os.fork() == 0:
-            os.setsid()  # its own autogroup (sched(7)): in a common one, all would have the share of one process
+            # A separate autogroup (sched(7)), because processes of one autogroup share the time of one process.
+            os.setsid()
             _keep_busy(number, int(cpu), own_pid)
             os._exit(0)
     with suppress(ChildProcessError):

@@ -1,4 +1,4 @@
-"""Starts and ends busy processes, and measures their share of their CPUs."""
+"""Starts and ends busy processes, and measures which share of their CPUs' time they got."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from noisewatch.errors import CannotMeasure, system_reason
 from noisewatch.machine import wait_readable
 from noisewatch.machine.bare_interpreter import bare_interpreter, end_host
 
-_DEADLINE_S = 10.0  # until all are ready, and until all have ended
+_DEADLINE_S = 10.0  # time until all processes are ready, and again until all have ended
 
 
 class BusyProcesses:

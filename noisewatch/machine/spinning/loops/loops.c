@@ -73,7 +73,7 @@ static void note_gap(struct spin *spin, struct seen *seen, int64_t start, int64_
     PUBLISH(&totals[SPIN_COUNT], count + 1);
 }
 
-/* Compiled twice, so the measuring loop contains no code for delays. */
+/* Compiled twice, once without delays, so the loop that measures contains no code for them. */
 static inline __attribute__((always_inline)) void
 spin_once(struct spin *spin, struct seen *seen, int64_t until, const int delays) {
     int64_t threshold = spin->threshold, iterations = 0, in_gaps = 0;

@@ -20,7 +20,7 @@ from itertools import repeat
 from time import monotonic_ns
 
 GAP_WORDS, WORK_WORDS = 4, 2
-_TURNS = 100  # iterations between two checks of the end: some 0.01 ms
+_TURNS = 100  # iterations between two checks of the end, which take some 0.01 ms
 COUNT, LOST_COUNT, LOST_NS, LOST_MAX, ITERATIONS, SPUN_NS, SPIN_WORDS = range(7)
 
 NAME = "python"
@@ -31,7 +31,7 @@ DENSE_ROUNDS = 160
 CHAIN_LENGTH = 100_000  # bytes
 CHASE_STEPS, FAR_STEPS = 1 << 23, 1 << 21  # bytes copied, within a cache and beyond it
 
-Words = memoryview  # of format "q"
+Words = memoryview  # a memoryview of format "q"
 
 
 def spin(
@@ -54,7 +54,7 @@ def spin(
     begin = previous = now = clock()
     while now < until_ns:
         rounds += 1
-        for _ in repeat(None, _TURNS):  # an iterator leaves more of each iteration to the clock
+        for _ in repeat(None, _TURNS):  # an iterator costs less than a counter, so the clock is read more often
             now = clock()
             if now - previous >= threshold_ns:
                 account.note(gaps, totals, previous, now - previous)
