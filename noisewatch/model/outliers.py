@@ -1,6 +1,6 @@
 """Finds outliers: figures that are out of line with the same figures of machines of the same kind.
 
-A figure is out of line if it is more than 3.5 standard deviations from the median, and far enough to count. The
+A figure is out of line if it is more than 3.5 standard deviations from the median, by a difference that counts. The
 standard deviation is estimated from the median absolute deviation, so outliers do not hide themselves (Iglewicz and
 Hoaglin, How to Detect and Handle Outliers, 1993). Logarithms are compared, because figures of machines differ by
 factors.
@@ -18,7 +18,7 @@ from noisewatch.model.history.figures import TRAITS, Figure, Nature, logarithm
 
 LEAST_MACHINES = 8  # with fewer, at least one in 18 normal values would be an outlier (simulated for 5)
 MOST_DEVIATIONS = 3.5
-_DEVIATION_PER_MAD = 1.4826  # of a normal distribution
+_DEVIATION_PER_MAD = 1.4826  # standard deviation of a normal distribution, in MADs
 
 
 class OutOfLine(Struct, frozen=True):

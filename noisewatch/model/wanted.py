@@ -8,9 +8,9 @@
     [firmware]
     BIOS = "any"                                             not checked, as if missing
 
-Each error names the file, the line, the expected value and the value found. A scale defines "at least", and which
-different texts are equal. A comparison that makes no sense is unknown (None): a BIOS named F12 is neither older nor
-newer than 2.19.1.
+Each error names the file, the line, the expected value and the value found. A scale defines what "at least" means for
+a fact, and when two differently written values count as the same. A comparison that makes no sense is unknown (None):
+a BIOS named F12 is neither older nor newer than 2.19.1.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CANDIDATE = regex(r"(?P<released>\d{1,9}(?:\.\d{1,9})*)-rc(?P<number>\d{1,4})\b
 _HEXADECIMAL = regex(r"0x[0-9a-fA-F]{1,16}", re.ASCII)
 _INTEGER = regex(r"-?\d{1,18}", re.ASCII)
 _CACHE = regex(r"(?P<name>L\d[di]?) (?P<size>\S.*)", re.ASCII)
-_MOST_PARTS = 8  # the compared parts of a version
+_MOST_PARTS = 8  # parts of a version that are compared
 
 
 def _never(fact: str, value: str) -> bool:
@@ -70,7 +70,7 @@ def _scale(
 ) -> FactScale:
     """Build a scale of amounts from parsers for the required amount and the fact.
 
-    A fact may be lower by `kept_back`, a share of the amount.
+    A fact that is lower than the required amount by at most the share `kept_back` still counts as enough.
     """
 
     def is_at_least(fact: str, least: str) -> bool | None:

@@ -53,13 +53,13 @@ HIDDEN = "a probable CPU quota of a cgroup that is not visible"
 _MS = 1_000_000
 _LOOKED_FOR_NS = tuple(ms * _MS for ms in (1000, 500, 250, 200, 100, 50, 40, 30, 25, 20))  # longest first
 _LEAST_GAP_NS = 100_000  # quota periods are at least 1 ms; shorter gaps are switches to threads with little work
-_LEAST_STOP_NS = 2 * _MS  # a quota's stops are longer, because the kernel enforces quotas at ticks
+_LEAST_STOP_NS = 2 * _MS  # a quota's stops are longer than this, because the kernel enforces quotas at ticks
 _FEWEST_STOPS = 4
-_FEWEST_OF_LONG = 2  # enough for long periods, because few of them fit into a calibration
+_FEWEST_OF_LONG = 2  # number of long stops that suffices, because few long periods fit into a calibration
 _LONG_PERIOD_NS = 500 * _MS
-_LONG_STOP = 0.08  # share of the period
+_LONG_STOP = 0.08  # share of the period; a longer stop counts as long
 _LONG_STOP_NS = 100 * _MS  # no thread of the fair scheduler keeps the CPU this long while others wait
-_PHASE, _NARROW_PHASE = 0.05, 0.01  # share of the period within which stops end; narrow for few stops
+_PHASE, _NARROW_PHASE = 0.05, 0.01  # share of the period within which stops end; the narrow one is for few stops
 _MOSTLY = 0.5
 _MOST_OF_THEM = 0.9
 
@@ -286,7 +286,7 @@ def _assign_to_quota(causes: Sequence[GapCause], chosen: set[int], name: str) ->
 
 
 EXITED = "threads that ended before they could be read"
-_LEAST_UNEXPLAINED = 0.005  # share of the spinning time
+_LEAST_UNEXPLAINED = 0.005  # least share of the spinning time that observed threads do not explain
 
 
 class ConcurrentObservations(Struct, frozen=True):
@@ -306,11 +306,13 @@ class Attribution(Struct, frozen=True):
     causes_by_cpu: Mapping[int, Sequence[GapCause]] = {}
     culprits_by_cpu: Mapping[int, tuple[MeasuredCulprit, ...]] = {}  # the costliest first
     reason: str | None = None
-    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = {}  # if the gaps do not show the culprit
+    # Culprits observed on the CPU, if the gaps do not show the culprit.
+    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = {}
     quota_by_cpu: Mapping[int, Disturbance] = {}  # only CPUs on which quotas stopped the loops
-    long_stops_by_cpu: Mapping[int, tuple[int, ...]] = {}  # ns; typical of hidden quotas
+    # Lengths (ns) of the loop's long stops, which are typical of hidden quotas.
+    long_stops_by_cpu: Mapping[int, tuple[int, ...]] = {}
     others_by_cpu: Mapping[int, Others] = {}  # over the whole calibration, from the trace
-    is_live: bool = False  # measured on this host, now
+    is_live: bool = False  # whether this host was calibrated just now
 
     def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
         """Return the `most` longest gaps of the CPU, the longest first."""

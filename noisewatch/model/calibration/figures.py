@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BLOCK_NS = 1_000_000  # work is judged in blocks of about a millisecond, the length of pyperf's shortest samples
 _LEAST_BLOCKS = 20
-_CYCLES_PER_ADD = 1  # from register to register, on every known core (https://uops.info/)
+_CYCLES_PER_ADD = 1  # for additions from register to register, on every known core (https://uops.info/)
 _LEAST_CHAINS = 10
 _THIRD = 3
 
@@ -74,10 +74,10 @@ class CpuFigures(Struct, frozen=True):
     work: Spread | None
     native_work: Spread | None
     latency_work: Spread | None
-    memory: Spread | None  # in the last-level cache
+    memory: Spread | None  # work on data in the last-level cache
     main_memory: Spread | None
     command: Spread | None
-    throughput_drift_share: float | None  # of interpreter work: see drift_of
+    throughput_drift_share: float | None  # drift of interpreter work, computed by `drift_of`
     mvalue: float | None
     lost_gaps: int
     measured_share: float | None  # measured part of the planned slot time, for the least measured series

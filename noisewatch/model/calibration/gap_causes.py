@@ -34,7 +34,7 @@ _FREQUENCIES_HZ = (250, 1000, 100, 300)  # the tick rates that kernels support
 _PHASE_NS = 10_000
 _FEWEST_TICKS = 8
 _SHORTEST_TICK = 4  # a tick has at least a quarter of the usual length
-_DENSER = 5  # times as dense as gaps at random times
+_DENSER = 5  # ticks are at least this many times as dense as gaps at random times
 
 
 def starts_of_ticks(gaps: Sequence[tuple[int, int]], frequencies_hz: Iterable[int] = _FREQUENCIES_HZ) -> frozenset[int]:
@@ -78,8 +78,8 @@ ANOTHER_THREAD = "another thread"
 TICK = "timer tick"
 # Not caused by a thread, even if one ran during the gap.
 _OF_NO_THREAD = frozenset({Kind.OUTSIDE, Kind.UNATTRIBUTED, Kind.QUOTA})
-_MOST = 0.5  # share of the gaps, or of an interruption's length
-_LEAST_ENTRY_NS = 2_000  # to enter and leave the kernel with cold caches
+_MOST = 0.5  # least share that counts as most: of the gaps, or of an interruption's length
+_LEAST_ENTRY_NS = 2_000  # time to enter and leave the kernel with cold caches
 
 
 class Part(Struct, frozen=True):
@@ -99,7 +99,7 @@ class GapCause(Struct, frozen=True):
     start_ns: int
     length_ns: int
     kernel_ns: int | None = None
-    parts: tuple[Part, ...] = ()  # all sources in it, the longest first
+    parts: tuple[Part, ...] = ()  # all sources that ran in the gap, the longest first
 
     @property
     def thread(self) -> Thread | None:

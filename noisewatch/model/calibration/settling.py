@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CpuSpeeds
 
 _WINDOW = 10  # seconds
-_LONGER = (_WINDOW, 20, 30)  # windows in seconds; in longer ones, noise is less likely to hide a trend
+_LONGER = (_WINDOW, 20, 30)  # lengths of windows in seconds; in longer windows, noise is less likely to hide a trend
 _LEVEL_SHARE = 0.01  # the usual difference between calibrations of one machine
 _MOST_TREND = 0.03  # relative change within a window, including two standard errors
 _IN_A_ROW = 5  # consecutive seconds with a level window: noise may hide a trend in one of them
-_NOISE = 5  # a level clock's times are within this many median second-to-second changes of their median
+_NOISE = 5  # tolerated difference of a level clock's times, in multiples of the median change from second to second
 
 
 class SettledCpu(Struct, frozen=True):

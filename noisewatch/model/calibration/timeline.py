@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 
 _Timed = tuple[int, int, bool]  # start and length (ns), and whether work was done
-Piece = tuple[float, float]  # elapsed ns, and the work done in them, in ns of undisturbed work
-INTERRUPTIONS = (GAPS,)  # only lost time: for work that sharing does not slow
+Piece = tuple[float, float]  # elapsed ns, and the ns that the work done in them would have taken undisturbed
+INTERRUPTIONS = (GAPS,)  # series that measure only lost time, for work that sharing does not slow
 # The series that together represent a kind of work.
 SERIES_OF: Mapping[Work, tuple[str, ...]] = {
     Work.LATENCY: (LATENCY,),
@@ -54,8 +54,8 @@ SERIES_OF: Mapping[Work, tuple[str, ...]] = {
 _OF_MEMORY = (CACHE, MEMORY)
 _OWN_BREAK_NS = 200_000  # longest pause of noisewatch itself between samples: three chains of multiplications
 _LONG_NS = 100_000  # least interruption of work that sharing hardly slows: longer than an interrupt with its softirq
-_LONG_SHARE = 1.5  # excess over the usual time: sharing the core at most doubles the time
-_LONG_IN_CHAIN = 0.5  # the same for work that sharing hardly slows
+_LONG_SHARE = 1.5  # excess as a share of the usual time: sharing the core at most doubles the time
+_LONG_IN_CHAIN = 0.5  # the same share for work that sharing hardly slows
 _FEW = 3  # fewer pieces have no reliable median: half of them may be interrupted
 
 
@@ -91,7 +91,7 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
     """
     stretches: list[Stretch] = []
     planned_ns = -1  # planned end of the previous slot
-    expected_ns: int | None = None  # its real end; None after a rest, which has no fixed end
+    expected_ns: int | None = None  # when the previous slot really ended; None after a rest, which has no fixed end
     for kind, begin_ns, end_ns in run.slots:
         series = STARTED.get(kind, kind)
         timed = list(
@@ -306,7 +306,7 @@ class Timelines(Struct, frozen=True):
     starts: tuple[Timeline, ...]
     worked_ns: float = 0.0  # time of the measured work
     piece_ns: float = 0.0  # usual time of one piece of the work, for the slowest series
-    looks: int = 0  # groups of stretches in which the work was done
+    looks: int = 0  # number of groups of stretches in which the work was done
 
     @property
     def useful_ns(self) -> float:

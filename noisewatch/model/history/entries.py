@@ -23,7 +23,7 @@ class Entry(Struct, frozen=True):
     cvs: Cvs
     figures: Mapping[Figure, float] = {}
     facts: Facts = {}
-    boot: str | None = None  # the machine's boot; None means unknown
+    boot: str | None = None  # random ID of the machine's boot; None means unknown
 
 
 class Acceptance(Struct, frozen=True):
@@ -37,12 +37,12 @@ class Acceptance(Struct, frozen=True):
 
 
 class Past(Struct, frozen=True):
-    """One machine's entries in the order of writing. Entries from the index `accepted` on count as usual."""
+    """One machine's entries in the order of writing. Only entries from the index `accepted` on define what is usual."""
 
     entries: tuple[Entry, ...] = ()
     accepted: int = 0
     doubt: str | None = None  # why the entries may belong to another machine
-    is_kept: bool = True  # whether there is a history
+    is_kept: bool = True  # whether a history is kept
     other_machines: int = 0  # other machines with entries in the same file
     acceptance: Acceptance | None = None  # the newest acceptance
     thinned_out: int = 0  # number of omitted older entries; kept entries of the same time represent them

@@ -17,20 +17,20 @@ class Figure(StrEnum):
     noise floor is the worst CPU's. The history's file contains the values of this enum.
     """
 
-    LATENCY = "latency work"  # ns per piece, as for all work
+    LATENCY = "latency work"  # ns per piece, like all work
     THROUGHPUT = "throughput work"
     INTERPRETER = "interpreter work"
     CACHE = "cache walk"
     MEMORY = "memory walk"
     CLOCK = "clock"  # kHz
     CLOCK_READING = "clock reading"  # ns
-    SHORT_GAPS = "gaps below 10 µs"  # per second, as for all gaps
+    SHORT_GAPS = "gaps below 10 µs"  # per second, like all gaps
     MIDDLE_GAPS = "gaps of 10 to 100 µs"
     LONG_GAPS = "gaps from 100 µs on"
-    NOISE_1MS = "noise floor at 1 ms"  # CV, of mixed work
+    NOISE_1MS = "noise floor at 1 ms"  # CV of mixed work, like all noise floors
     NOISE_10MS = "noise floor at 10 ms"
     NOISE_100MS = "noise floor at 100 ms"
-    SLOWEST_LATENCY = "latency work (slowest CPU)"  # multiple of the median, as for all figures of the slowest CPU
+    SLOWEST_LATENCY = "latency work (slowest CPU)"  # multiple of all CPUs' median, like all figures of the slowest CPU
     SLOWEST_THROUGHPUT = "throughput work (slowest CPU)"
     SLOWEST_INTERPRETER = "interpreter work (slowest CPU)"
     SLOWEST_CACHE = "cache walk (slowest CPU)"

@@ -214,7 +214,7 @@ _NEWEST = 200
 _LEAST_AT_A_MODE = 5  # entries: with fewer, the spread is too uncertain to separate the levels
 _LEAST_SHARE = 0.2  # share of the entries at a level: a smaller share is a set of outliers
 _LEAST_SWITCHES = 3  # to the other level, back, and to the other level again
-_APART = 3.0  # empty space between the levels, in standard deviations of the wider one
+_APART = 3.0  # empty space between the levels, in standard deviations of the level that varies more
 _MOST_BEYOND = 5  # newest entries outside both levels: if there are more, a move is detected instead
 
 
@@ -279,7 +279,7 @@ def _above_widest_gap(ordered: Sequence[float], least: int) -> int:
 
 
 _MOST_AT_AN_END = 5  # entries at either end, whose medians are compared
-_ERRORS = 3  # standard errors that raise the correlation: autocorrelated entries wander, which resembles a drift
+_ERRORS = 3  # standard errors added to the correlation, because autocorrelated entries wander, which resembles a drift
 _WINDOWS = (200, 40, 20)  # newest entries: a drift may have begun later than the level
 
 

@@ -24,8 +24,8 @@ class Thinning(Generic[T]):
     def add(self, series: Hashable, at_s: float, facts: object, entry: T, is_usual: bool = True) -> None:
         """Add the next older entry to its series.
 
-        An entry that does not count as usual is kept only among its series' newest 40. Only the 16 series with the
-        newest entries are kept.
+        Entries that do not define what is usual are kept only if they are among the newest 40 of their series. Only the
+        16 series with the newest entries are kept.
         """
         entries = self._by_series.get(series)
         if entries is None and len(self._by_series) < _MOST_SERIES:

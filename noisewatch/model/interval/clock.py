@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 _NS_PER_US = 1000
 _MOST_WATTS = 10_000.0  # W of a package; a higher power means that the counter restarted
-_MOST_SHARE = 1.05  # tolerated sum over all states: their readings are not of one instant
-_TRUSTED = 0.2  # tolerated difference between counted sleeps and idle time
+_MOST_SHARE = 1.05  # largest tolerated sum of all states' shares, because they are not read at one instant
+_TRUSTED = 0.2  # largest tolerated difference between counted sleeps and idle time, as a share
 
 
 def state_shares(

@@ -9,7 +9,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from noisewatch.kernel.system.clock import ClockOffsets
 
-STEP_NS = 1_000_000  # smaller shifts may be due to reading one clock after the other; a slew affects all clocks
+STEP_NS = 1_000_000  # smaller shifts may come from reading one clock after the other; slewing moves all clocks alike
 
 
 class ClockShift(Struct, frozen=True):

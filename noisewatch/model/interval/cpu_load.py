@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # A CPU with less accounted time was offline or is simulated by a sandbox: its load is unknown.
 _TRUSTED_SHARE = 0.6
-_SLACK_NS = 30_000_000  # of counters in steps of 10 ms
+_SLACK_NS = 30_000_000  # error of counters in steps of 10 ms
 # A tick samples the task that is on the CPU, at least every 10 ms (CONFIG_HZ=100).
 _LONGEST_TICK_PERIOD_NS = 10_000_000
 
@@ -29,7 +29,7 @@ class CpuLoad(Struct, frozen=True, dict=True):
     """
 
     tasks_ns: int  # user, nice and system
-    exact_tasks_ns: int | None  # tasks, even those that run only between ticks; includes interruptions of tasks
+    exact_tasks_ns: int | None  # time of tasks, even those that run only between ticks; includes interruptions of tasks
     irq_ns: int | None
     softirq_ns: int | None
     steal_ns: int | None

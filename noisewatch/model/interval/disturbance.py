@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 TIMER_INTERRUPTS = "timer interrupts"
-LOUD_SHARE = 0.05  # of a CPU in a short interval: one tick of 10 ms is 4% of 250 ms
+LOUD_SHARE = 0.05  # share of a CPU in a short interval: one tick of 10 ms is 4% of 250 ms
 SMALLEST_HZ, LARGEST_HZ = 100, 1000  # kernel/Kconfig.hz
 _FAR_ABOVE = 1.5  # threads that sleep on the CPU add a few timer interrupts to its tick
 

@@ -102,7 +102,7 @@ class StallShare(Struct, frozen=True):
 
 
 class Interval(Struct, frozen=True, dict=True, eq=False):
-    """The time from the snapshot `before` to the snapshot `after`. A CPU missing in `load_by_cpu` is unknown."""
+    """The time from the snapshot `before` to the snapshot `after`. CPUs missing from `load_by_cpu` are unknown."""
 
     before: Snapshot
     after: Snapshot
@@ -112,9 +112,9 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
     softirqs: InterruptCounts
     runs: tuple[TaskRun, ...]
     stall_by_resource: Mapping[str, StallShare]
-    throttled_periods: int | None  # in this process's cgroups
+    throttled_periods: int | None  # throttled periods of this process's cgroups
     throttles: tuple[Throttle, ...]  # this process's cgroups that were stopped
-    worker_throttles: Mapping[int, tuple[Throttle, ...]]  # by process, for processes that used the target CPUs
+    worker_throttles: Mapping[int, tuple[Throttle, ...]]  # quota stops of processes that used the target CPUs, by pid
     _derived: dict[Hashable, Any] = {}
 
     @cached_property

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _KIND_BY_LABEL = {"NET_TX": NETWORK, "NET_RX": NETWORK, "BLOCK": DISK, "HI": None, "TASKLET": None, "IRQ_POLL": None}
 DEVICE_WORK = frozenset(_KIND_BY_LABEL)
 _ROUNDS_PER_INTERRUPT = 10  # a network driver under load polls several times before its next interrupt
-_LONGEST_ROUND_NS = 100_000  # to poll 64 packets
+_LONGEST_ROUND_NS = 100_000  # time to poll 64 packets
 
 
 def device_work(interval: Interval) -> Mapping[int, int]:

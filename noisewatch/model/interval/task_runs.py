@@ -140,7 +140,7 @@ def _moves(task: Task, earlier: Task | None) -> int | None:
 
 
 def is_newborn(task: Task, before: Tasks) -> bool:
-    """Return whether the thread is missing in `before` because it did not exist yet, not because it was not read."""
+    """Return whether the thread is missing from `before` because it did not exist yet, not because it was not read."""
     return task.pid not in before.pids or task.pid in before.read_pids
 
 
@@ -450,7 +450,7 @@ def _claims_for_children(
             reach = frozenset[int]().union(task.allowed or (), *(child.allowed or () for child in moved))
             if task.pid in cpus_by_watcher:
                 named = replace(named, is_own=False)
-            if cpus_by_watcher.get(task.pid):  # the CPUs are empty if another command is watched on them
+            if cpus_by_watcher.get(task.pid):  # empty if several watched commands use the same CPUs
                 reach = cpus_by_watcher[task.pid]
                 cpus = dict.fromkeys([*(child.cpu for child in moved if child.cpu in reach), *sorted(reach)])
             claims.append(_Claim(named, tuple(cpus), reach, before.is_complete))

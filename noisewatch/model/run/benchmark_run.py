@@ -63,6 +63,6 @@ class ValuesAround(Struct, frozen=True, kw_only=True):
 
     length_ns: int
     interrupted_ns: int | None  # estimated from counts of interrupts and typical costs, without the tick
-    steal_ns: int | None  # in steps of 10 ms
-    busy_ns_by_sibling: Mapping[int, int] | None  # in steps of 10 ms
+    steal_ns: int | None  # counted in steps of 10 ms
+    busy_ns_by_sibling: Mapping[int, int] | None  # counted in steps of 10 ms
     unknowns: tuple[str, ...] = ()

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 # cases, and by less than 150 µs in nine of ten: a process runs before and after the kernel counts its time.
 _EXACT_DOUBT_NS = 100_000
 _DOUBT_PER_CPU_NS = 20_000  # the CPUs are not read simultaneously
-_TICKED_DOUBT_NS = 2 * TICK_NS  # per CPU: its counters have steps of 10 ms at both ends
-_TICKED_DOUBT_SHARE = 0.01  # a tick only samples the task that is on the CPU
-_TRUSTED_SHARE = 0.6  # of the elapsed time: rows that account for less are constant, or the CPU went offline
+_TICKED_DOUBT_NS = 2 * TICK_NS  # for each CPU, because its counters have steps of 10 ms at both ends
+_TICKED_DOUBT_SHARE = 0.01  # share of the time: a tick only samples the task that is on the CPU
+_TRUSTED_SHARE = 0.6  # least share of the elapsed time; with less, the counters are constant, or the CPU went offline
 _NO_COUNTS = "the run time of the target CPUs is unknown: /proc/stat has no counts of {}"
 _HAS_LEFT = "the command used {} more CPU time than its target CPUs counted: it also ran elsewhere, or a count is wrong"
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from noisewatch.model.run.repetition import Repetition
 
 SAME_WORK = 0.001  # a larger spread of the instructions means that the program did different work
-_MAIN = 0.5  # share of a part that is called the main one
+_MAIN = 0.5  # a larger share of the total makes a factor the main one
 
 
 class Factor(StrEnum):
@@ -30,9 +30,9 @@ class Factor(StrEnum):
     INSTRUCTIONS = "instructions"
     CYCLES_PER_INSTRUCTION = "cycles-per-instruction"
     CLOCK = "clock"  # CPU time per cycle
-    CLOCK_AND_KERNEL = "clock-and-kernel"  # the same if only the cycles of user code could be counted
+    CLOCK_AND_KERNEL = "clock-and-kernel"  # CPU time per cycle of user code, if only those cycles could be counted
     CPU_TIME = "cpu-time"  # the product of all of the above, if hardware events could not be counted
-    OFF_CPU = "off-cpu"  # time per CPU time: waiting, and less of it with several threads
+    OFF_CPU = "off-cpu"  # elapsed time per CPU time: waiting increases it, several threads decrease it
 
 
 class Decomposition(Struct, frozen=True):
@@ -97,7 +97,7 @@ def difference_of_factors(a: Sequence[Repetition], b: Sequence[Repetition], shar
 def _factors(runs: Sequence[Repetition]) -> tuple[dict[Factor, list[float]], str | None]:
     """Return the logarithms of each factor by run, and why hardware events are missing, or None.
 
-    If they are missing in any run, they are left out for all.
+    If events are missing for any run, they are left out for all runs.
     """
     unknown = next((run.counts.unknown for run in runs if run.counts.unknown is not None), None)
     rows = [_without_counters(run) if unknown is not None else _with_counters(run) for run in runs]

@@ -27,13 +27,13 @@ from noisewatch.model.run.placement import (
     sum_by_group,
 )
 
-MOST_EXITED = 1024  # ended threads kept in detail; of the others, which ran least, only the sum is kept
+MOST_EXITED = 1024  # ended threads that are kept in detail; the others, which ran least, are only summed
 _BEFORE_FIRST_NS = 50_000_000  # assumed time of a stop before the first look: half of the time between two looks
 
 
 class _Thread(Struct):
     last: ThreadLook
-    migrations_before: int | None  # before the first look
+    migrations_before: int | None  # the kernel's count of moves before the first look
     ns_by_cpu: dict[int, float] = {}
     moves: int = 0
     node_moves: int = 0
@@ -225,7 +225,7 @@ class PlacementTally:
         )
 
 
-_NEARLY_ALL = 0.9  # of the CPU time: on some kernels, a part of it is always uncertain
+_NEARLY_ALL = 0.9  # share of the CPU time; on some kernels, a part of it is always uncertain
 
 
 def placement_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups) -> Placement:

@@ -79,7 +79,7 @@ class Repetition(Struct, frozen=True, kw_only=True):
     name_by_left_pid: Mapping[int, str | None] | None = None  # processes left running; None means unknown
     held_up_ns: int = 0  # how late the kernel woke noisewatch although its CPU was free
     seen_late_ns: int | None = 0  # the maximum delay in noticing the command's end; None means unknown
-    thread_waits: tuple[tuple[int, int], ...] = ()  # run time and wait for a CPU of each thread in the looks
+    thread_waits: tuple[tuple[int, int], ...] = ()  # each thread's run time and wait for a CPU, in the looks
     earlier_pids: frozenset[int] = frozenset()  # processes that earlier repetitions left running
     trace: TraceWindow | str = NOT_TRACED
     counts: CommandCounts = UNCOUNTED

@@ -22,7 +22,7 @@ from noisewatch.model.distributions import chi_square_quantile, t_quantile
 CONFIDENCE = 0.95
 FEWEST_FOR_ORDER = 10  # runs; for fewer, the tests of the order are poor approximations
 _DOUBT_ALPHA = 0.01  # one in a hundred series without drift is reported as drifting
-_FAR_MADS = 7.0  # 1% of normal series of ten runs contain a run beyond this; longer series more rarely
+_FAR_MADS = 7.0  # scaled MADs; 1% of normal series of ten runs contain a run beyond this, longer series less often
 _MAD_OF_NORMAL = 1.4826  # a normal distribution's standard deviation, in multiples of its MAD
 
 

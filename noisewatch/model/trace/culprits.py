@@ -54,7 +54,7 @@ def _crowd_name(name: str, parent: Parent | None, count: int) -> str:
     return f"{name} ({count} ended {'threads' if parent.is_process else 'children'} of {parent.name})"
 
 
-MOSTLY = 0.5  # the CPU's main thread runs for at least this share of the time
+MOSTLY = 0.5  # least share of the time for which the CPU's main thread runs
 _MOST_ALIKE = 3  # threads of one name that are listed separately: a script starts hundreds
 _NOTABLE = 0.01  # a thread that runs for a larger share of the time is always listed separately
 _Key = tuple[Kind, str, int | None]  # kind, name, TID
@@ -150,7 +150,8 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
         parent = thread.parent
         if thread.tid == spinner_tid or thread.pid in own_pids or (parent is not None and parent.pid in own_pids):
             return True
-        return thread.pid is None and parent is None and thread.name in loops  # like the process that started the loop
+        # An unknown thread with the loop's name, such as the process that started the loop.
+        return thread.pid is None and parent is None and thread.name in loops
 
     sources = tuple(
         idle if source.kind in THREADS and source.thread is not None and is_own(source.thread) else source
@@ -253,12 +254,13 @@ def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid:
     return MeasuredCulprit(disturbance, count, max(run_stats.max_ns for run_stats in stats), lengths)
 
 
-_WAKING = frozenset({"sched_ttwu_pending", "__ttwu_queue_wakelist"})  # called by an IPI that only wakes a thread
+# Functions called by an IPI that only wakes a thread.
+_WAKING = frozenset({"sched_ttwu_pending", "__ttwu_queue_wakelist"})
 _RESCHEDULE = "reschedule"
 
 
 class TracedCulprit(Struct, frozen=True):
-    """One source on one CPU within a repetition. Its times have the meanings of TracedTime.
+    """One source on one CPU within a repetition. Its times are defined as in TracedTime.
 
     `is_own`: an interrupt that the command sent. `wakes`: an interrupt that only wakes a thread, whatever its sender.
     """
