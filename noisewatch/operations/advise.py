@@ -22,7 +22,7 @@ from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.patterns import regex
 from noisewatch.text import printable
 
-_HAS_EXITED = "It has exited (or changed its name): nothing to move."
+_HAS_EXITED = "It has exited, or changed its name, so there is nothing to move."
 _ELSEWHERE = "On the machine shown, not on this one:"
 _IRQ_THREAD = regex(r"irq/(\d+)-")
 _OF_QUOTA = (
@@ -47,7 +47,7 @@ class Advice(Struct, frozen=True):
     lines: tuple[str, ...]
     commands: tuple[tuple[str, str], ...] = ()  # purpose (now, undo, keep) and shell command
     by_hand: str | None = None  # actions that only people can take
-    offset: int = 0  # rows that were scrolled
+    offset: int = 0  # number of scrolled rows
 
 
 def advise(

@@ -54,7 +54,8 @@ class CalibrateOptions(Struct, frozen=True, kw_only=True):
 
     machine: MachineOptions = field(default_factory=MachineOptions)
     against: str | None = None  # the CPUs to compare the target CPUs with, in the user's words
-    busy_processes: int | None = None  # under load; 0: one per CPU for ordinary processes; None: no load
+    # Number of busy processes; 0: one on each CPU for ordinary processes; None: no calibration under load.
+    busy_processes: int | None = None
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(5.0))
     budget: Budget = field(default_factory=Budget)
     settle_s: float | None = None  # maximum warm-up until the clocks are stable; None: no warm-up
@@ -309,7 +310,7 @@ def settle_clocks(machine: Machine, cpus: CpuSet, most_s: float | None, listener
         return settling_of(read_settling(machine, answer))
     except (Unreadable, Malformed) as error:
         if most_s is None:
-            return None  # not requested for the recording
+            return None  # the recording has none, because none was requested
         raise CannotMeasure(f"--settle: {error.reason}") from error
     finally:
         listener.on_done()
@@ -351,7 +352,7 @@ def cpus_for_load(snapshot: Snapshot) -> CpuSet:
 
 
 class LoadBeside:
-    """The busy processes during one calibration, until the stack is closed; for a recording, the recorded load."""
+    """The busy processes during one calibration, or the load in a recording. Closing `stack` ends the processes."""
 
     def __init__(
         self, machine: Machine, stack: ExitStack, snapshot: Snapshot, count: int, listener: ProgressListener

@@ -37,7 +37,7 @@ _OF_NO_HOST = (
     "noisewatch",
     "preflight",
     "report",
-)  # files named like this are in a folder named after the host
+)  # a file with one of these names is in a folder named after the host
 
 
 class FleetOptions(Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ def expected_hosts(text: str) -> tuple[str, ...]:
 
     Raise UsageError for an invalid list.
     """
-    if os.path.exists(text) or "/" in text:  # False for a list that is too long for a path
+    if os.path.exists(text) or "/" in text:  # os.path.exists returns False for a list that is too long for a path
         try:
             content = read_small(Path(text), _MOST_HOSTS_BYTES, "a list of hosts")
         except UsageError as error:

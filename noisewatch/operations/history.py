@@ -40,7 +40,7 @@ CALIBRATION, ACCEPTED, FACTS = "calibration", "accepted", "facts"
 _WORKS: Mapping[str, Work] = {str(work): work for work in Work}
 _FIGURES: Mapping[str, Figure] = {str(figure): figure for figure in Figure}
 _MOST_CV = 100.0  # above this, the line is damaged
-_MOST = 1e15  # of any figure
+_MOST = 1e15  # largest possible value of any figure
 
 
 def entry_line(entry: Entry) -> dict[str, Json]:
@@ -144,7 +144,7 @@ _LONG = (
     "give this machine its own file"
 )
 _FEW = 200  # entries
-_MOST_CHECKED = 400  # this machine's newest lines, in which damage is looked for
+_MOST_CHECKED = 400  # newest lines of this machine that are checked for damage
 _WRITTEN, _ACCEPTED = b'{"kind":"calibration",', b'{"kind":"accepted",'
 _MACHINE = regex(rb'"machine":"([^"]*)"')
 _WHICH = regex(rb'"at":([0-9]{1,15}(?:\.[0-9]{1,9})?),("core":"[^"]*","cpus":\[[0-9,]*\])')
@@ -273,7 +273,8 @@ def _acceptance(line: Json) -> Acceptance:
 
 NO_PAST = Past(is_kept=False)
 _QUESTION = "history"
-_APART_S, _TOGETHER_S = 30.0, 86_400.0  # closer pairs are not independent, more distant ones do not predict a benchmark
+# Closer pairs are not independent; more distant pairs do not predict a benchmark.
+_APART_S, _TOGETHER_S = 30.0, 86_400.0
 
 
 def drift_in(past: Past, samples: CalibrationSamples) -> Drift:

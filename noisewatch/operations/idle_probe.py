@@ -19,9 +19,9 @@ from noisewatch.operations.frame.frame import CpuLine, Frame
 
 WINDOW_NS = 10_000_000_000  # contains 0.2 s of spinning, with some 50 ticks at 250 Hz
 _QUIET_NS = 5_000_000_000  # longer than a benchmark's pauses between two runs
-_LEASE_SPARE_S = 1.0  # in addition to two intervals; spinning ends if the sampler stops or hangs
-_SILENT_NS = 1_000_000_000  # slices begin ten times a second
-_FORGOTTEN_NS = 10_000_000_000  # the verdict covers 5 s, and has to attribute the spinners' time
+_LEASE_SPARE_S = 1.0  # added to two intervals; if the sampler stops or hangs, spinning ends after this time
+_SILENT_NS = 1_000_000_000  # a spinner without a slice for this time is delayed: slices begin ten times a second
+_FORGOTTEN_NS = 10_000_000_000  # rest before the processes end: the verdict covers 5 s, and has to attribute their time
 
 
 class Spinning(Protocol):
@@ -56,7 +56,7 @@ class IdleProbe:
         self._rests_since_ns: int | None = None
         self._spinning_cpus: set[int] = set()
         self._quiet_from_ns: dict[int, int] = {}
-        self._allowed_since_ns: dict[int, int] = {}  # since when spinning is allowed, by CPU
+        self._allowed_since_ns: dict[int, int] = {}  # when spinning became allowed, by CPU
         self._status_by_cpu: dict[int, tuple[str, Measured | None]] = {}
 
     def set_enabled(self, is_enabled: object) -> None:

@@ -23,7 +23,7 @@ FASTEST = "fast"  # instead of a list: the CPUs of the fastest kind
 
 
 class MachineOptions(Struct, frozen=True, kw_only=True):
-    """Which machine to observe, and which of its CPUs; by default this host and its isolated CPUs."""
+    """The machine to observe, and its target CPUs; by default this host and its default target CPUs."""
 
     sysroot: str | None = None  # a copied tree
     replay: str | None = None  # a recording
@@ -61,7 +61,7 @@ def snapshot_options(
     """Return the options for reading snapshots. Raise UsageError for listed CPUs that the machine does not have."""
     from noisewatch.kernel.snapshot.snapshot import (
         SnapshotOptions,
-    )  # imports all readers: after the monitor's first picture
+    )  # imported late, because it imports all readers, and the monitor's first picture comes first
 
     allowed = read_allowed_cpus() if allowed_at_start is None else allowed_at_start
     cpus = None if options.cpus is None else parse_cpus("--cpus", options.cpus, machine, allowed)
@@ -70,7 +70,7 @@ def snapshot_options(
 
 def last_snapshot(machine: Machine, options: MachineOptions, asks_inventory: bool = False) -> Snapshot:
     """Read a snapshot without threads: now, or the last one of a recording. Raise UsageError for invalid options."""
-    from noisewatch.kernel.snapshot.snapshot import read_snapshot  # imports all readers too
+    from noisewatch.kernel.snapshot.snapshot import read_snapshot  # imported late, because it imports all readers
     from noisewatch.machine.recording.replay import Recording
 
     asked = replace(snapshot_options(options, machine), asks_inventory=asks_inventory)

@@ -101,9 +101,9 @@ class ClockRateWatch(Struct):
 
 SHORTEST_SAMPLE_S = 0.5
 _PROGRESS_EVERY_S = 0.5
-_BETWEEN_LOOKS_S = 1.0  # if no sample takes time
+_BETWEEN_LOOKS_S = 1.0  # pause between two looks if there is no sample
 _MOST_NAMED = 4
-_IS_A_COPY = "a copied tree is a single snapshot: nothing can be sampled (--sample 0 judges its settings alone)"
+_IS_A_COPY = "a copied tree is a single snapshot, so nothing can be sampled; --sample 0 judges its settings alone"
 _TOO_SHORT = f"the recording is shorter than {SHORTEST_SAMPLE_S:g} s"
 _NOT_CALIBRATED = "the machine did not become quiet enough to calibrate within --wait"
 
@@ -114,10 +114,11 @@ class PreflightOptions(Struct, frozen=True, kw_only=True):
     machine: MachineOptions = field(default_factory=MachineOptions)
     allowed: CpuSet | None = None  # the CPUs that the user's process may use; None: this process's CPUs
     sample_s: float = 3.0  # 0: settings only
-    calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(3.0))  # with 0 s: no calibration
+    # A length of 0 s means no calibration.
+    calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(3.0))
     rules: Rules = field(default_factory=lambda: Rules(is_profile_given=False))
     is_strict: bool = False
-    wait_s: float = 0.0  # maximum time of retries until the machine is stable; 0: no retry
+    wait_s: float = 0.0  # how long to retry until the machine is stable; 0: no retry
     starts_benchmark: bool = True  # whether the calling process starts the benchmark, as a script's shell does
     history: Path | None = None  # the history file; None: no history
     announced: CpuSet | None = None  # the target CPUs announced to the user: no others are measured
@@ -305,7 +306,7 @@ class _Run(Struct):
         return self._take_snapshot(previous)
 
     def _compare_clocks(self) -> None:
-        """Begin the comparison of clocks, on housekeeping CPUs; before the sample, because it may take a second."""
+        """Begin the comparison of clocks. Call it before the sample, on housekeeping CPUs: it may take a second."""
         if self.options.calibration.seconds:
             self.clock_rate.begin(self.options.sample_s + self.options.calibration.seconds)
 

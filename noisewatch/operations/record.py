@@ -27,7 +27,8 @@ _NOT_THIS_HOST = "only this host can be recorded"
 _NO_INTERVAL_S = (
     1.0  # how long a replay shows each snapshot in recordings of other operations, which have only one or two
 )
-_MOST_IDLE_STATES = 6  # CPUs: idle counters change with each sleep, and would be half of a quiet machine's recording
+# CPUs whose idle counters are recorded; they change with each sleep, and would fill half of the recording.
+_MOST_IDLE_STATES = 6
 _ROUNDING = 1e-6  # 0.3 / 0.1 is a little less than 3, and the last snapshot counts
 
 
@@ -37,7 +38,8 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
     machine: MachineOptions = field(default_factory=MachineOptions)
     interval_s: float = 1.0
     duration_s: float = 60.0
-    calibration_s: float = 0.0  # after the snapshots, so that they do not show the microbenchmark
+    # Length of a calibration after the snapshots, so that these do not show the microbenchmark.
+    calibration_s: float = 0.0
     identifies: bool = False  # keep the host's name and the whole kernel command line
 
 

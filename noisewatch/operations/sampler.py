@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.tasks.threads import TaskReader
     from noisewatch.machine import Machine
 
-_LONGEST = 1 << 16  # bytes of a request without an end of line
+_LONGEST = 1 << 16  # most bytes of a request without a line end
 
 
 class SamplerOptions(Struct, frozen=True, kw_only=True):
@@ -103,7 +103,8 @@ class Inbox:
 
 def main() -> int:
     """Sample until the reader is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C signals the whole process group; the screen decides
+    # Ctrl-C signals the whole process group, but only the screen reacts to it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     return contain_faults(lambda: _sample(SamplerOptions.parse(sys.argv[1])), _report_exit)
 
 

@@ -34,10 +34,10 @@ from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.text import printable
 from noisewatch.units import NS_PER_S
 
-TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of the monitor's whole budget
+TASK_BUDGET_SHARE = 0.005  # share of the interval for reading threads: half of the monitor's whole budget
 _FIRST_INTERVAL_S = 0.5  # so the first rates come early; a tick of 10 ms is 2% of this interval
 _JUDGED_NS = 4_900_000_000  # almost five intervals: a tick of 10 ms is 1% of one; wake-ups are not exact
-_YOUNG_OBJECTS = 100_000  # of ten frames with 512 CPUs: some MB
+_YOUNG_OBJECTS = 100_000  # new objects before a garbage collection: those of ten frames with 512 CPUs, some MB
 _NO_RATES = "no rates: a copied tree is a single snapshot"
 _RULES = Rules(is_profile_given=False)
 _SHOWN = tuple(check for check in CATALOGUE if check.severity != Severity.INFORMATION)  # frames contain no other checks
@@ -245,8 +245,8 @@ class _Sampler:
 
 # While the decisive values are unchanged, the last verdict is shown for some seconds. On a quiet
 # machine with 4 CPUs, most of whose seconds are alike, a frame then takes 2.8 ms to compute instead of 3.3.
-_LEAST_TAKEN = 0.001  # of a target CPU: half of the share at which checks warn with the default budget
-_LEAST_BUSY = 0.05  # of another CPU: the share at which the check of siblings fails
+_LEAST_TAKEN = 0.001  # share of a target CPU's time: half of the share at which checks warn with the default budget
+_LEAST_BUSY = 0.05  # share of another CPU's time at which the check of siblings fails
 _STEP = 4
 
 

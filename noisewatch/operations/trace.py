@@ -137,7 +137,7 @@ def follow(
     Raise UsageError for a copied tree, and CannotMeasure if there is nothing to trace.
     """
     if not machine.is_live and not isinstance(machine, Recording):
-        raise UsageError("a copied tree is a single snapshot: there is nothing to trace")
+        raise UsageError("a copied tree is a single snapshot, so there is nothing to trace")
     read_options = replace(snapshot_options(options.machine, machine), is_discreet=True)  # a benchmark may run there
     task_reader = TaskReader()
     before = read_snapshot(machine, read_options, task_reader)
@@ -161,7 +161,7 @@ def follow(
 
 def _traced_run(before: Snapshot, after: Snapshot, trace: Trace | str, between: Sequence[Snapshot] = ()) -> TraceRun:
     if after.taken_at_ns <= before.taken_at_ns:
-        raise CannotMeasure("the recording has only one snapshot: there is nothing to trace")
+        raise CannotMeasure("the recording has only one snapshot, so there is nothing to trace")
     interval = interval_between(before, after, between)
     if isinstance(trace, str):
         return TraceRun(interval, None, (), trace)

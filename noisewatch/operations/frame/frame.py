@@ -52,7 +52,7 @@ class RunLine(Line, frozen=True):
     number: int | None
     wanted: int
     since_ns: int
-    counts: tuple[int, ...]  # of each outcome, in the order of OUTCOMES
+    counts: tuple[int, ...]  # number of repetitions with each outcome, in the order of OUTCOMES
     share_by_cpu: tuple[tuple[int, float], ...]  # the command's share of the CPU, if any
     repetitions: tuple[RepetitionLine, ...] = ()
 
@@ -63,7 +63,7 @@ class PlaceLine(Line, frozen=True):
     cpu: int
     node: int | None = None
     package: int | None = None
-    core: int | None = None  # within the package; numbers may have gaps
+    core: int | None = None  # number of the core within the package; numbers may be missing
     cache: str | None = None  # the last-level cache: `L3#0`
     siblings: tuple[int, ...] | None = None
 
@@ -110,12 +110,12 @@ class IrqSetting(Line, frozen=True):
 
     label: str
     kind: Kind
-    name: str  # the actions of a numbered row: `eth0-TxRx-5`; else `Local timer interrupts`. Empty if unused
+    name: str  # the actions of a numbered row (`eth0-TxRx-5`), otherwise the row's description; empty if unused
     device: str | None = None  # the device's common name
     allowed: str | None = None
     effective: str | None = None
     movable: bool | None = None
-    is_managed: bool | None = None  # by the kernel, so users cannot move it
+    is_managed: bool | None = None  # whether the kernel manages it, so that users cannot move it
 
     @property
     def irq(self) -> int | None:
@@ -144,11 +144,11 @@ class ClockCpu(Struct, frozen=True, omit_defaults=True):
     """One CPU's figures except for its clock. Heat and slowdowns are its core's. None means unknown."""
 
     cpu: int
-    awake_share: float | None = None  # of the interval, in C0: in no idle state
+    awake_share: float | None = None  # share of the interval in no idle state (in C0)
     idle_shares: tuple[float | None, ...] | None = None  # in the order of `idle_names`; None if the CPU lacks the state
     celsius: float | None = None
     critical_celsius: float | None = None
-    throttles: int | None = None  # for heat, since boot
+    throttles: int | None = None  # how often heat slowed the core, since boot
     slowed_ms: int | None = None  # since boot
     power_limit_count: int | None = None  # how often the power limit was reached, since boot
 
@@ -161,13 +161,13 @@ class ClockPackage(Struct, frozen=True, omit_defaults=True):
     celsius: float | None = None
     critical_celsius: float | None = None
     watts: float | None = None  # the mean of the last five seconds or more, by RAPL
-    long_limit_w: float | None = None  # PL1, the lowest that is enabled
+    long_limit_w: float | None = None  # the lowest enabled PL1
     short_limit_w: float | None = None  # PL2
     rated_w: float | None = None  # rated power
-    throttles: int | None = None  # for heat, since boot
+    throttles: int | None = None  # how often heat slowed the package, since boot
     slowed_ms: int | None = None
     power_limit_count: int | None = None
-    uncore_khz: int | None = None  # the slowest of its domains
+    uncore_khz: int | None = None  # clock of the slowest uncore domain
     uncore_min_khz: int | None = None
     uncore_max_khz: int | None = None
 
@@ -182,8 +182,9 @@ class ClockFigures(Line, frozen=True):
     cpus: tuple[ClockCpu, ...] = ()
     packages: tuple[ClockPackage, ...] = ()
     sensors: tuple[Temperature, ...] = ()
-    idle_names: tuple[str, ...] = ()  # the lightest first: POLL, C1 …
-    packages_age_s: float | None = None  # since cores and packages were last read; they are read every five seconds
+    idle_names: tuple[str, ...] = ()  # names of the idle states, the lightest first: POLL, C1 …
+    # Time since cores and packages were last read, which happens every five seconds.
+    packages_age_s: float | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -198,7 +199,7 @@ class CauseLine(Line, frozen=True):
     steps: tuple[tuple[str, str], ...] = ()
     settles: tuple[str, ...] = ()
     said: str | None = None
-    is_open: bool = False  # its checks have no answer
+    is_open: bool = False  # whether its checks have no answer
     names: tuple[tuple[int, str], ...] = ()
 
     @property
@@ -250,8 +251,8 @@ class CpuLine(Line, frozen=True):
     busy_share: float | None = None
     current_khz: int | None = None
     governor: str | None = None
-    taken_ns_per_s: tuple[int, ...] | None = None  # of target CPUs, in the order of KINDS
-    idle_probe: str = ProbeState.OFF  # or why the probe could not start
+    taken_ns_per_s: tuple[int, ...] | None = None  # stolen time in the order of KINDS; only for target CPUs
+    idle_probe: str = ProbeState.OFF  # a ProbeState, or why the probe could not start
     measured_ns: int | None = None  # recent spinning time of the probe
     measured_stolen_share: float | None = None  # the share of the spinning time that was lost in gaps
     gap_count: int | None = None
@@ -338,7 +339,7 @@ class Conditions(Line, frozen=True):
     clock_limits: tuple[ClockLimits, ...] = ()
     throttled: tuple[Throttled, ...] = ()  # in this interval
     cooling: tuple[CoolingLine, ...] | None = None
-    temperatures: tuple[Temperature, ...] = ()  # those readable without interrupting a target CPU
+    temperatures: tuple[Temperature, ...] = ()  # sensors that can be read without interrupting a target CPU
 
 
 _UNKNOWN_CONDITIONS = Conditions()
@@ -361,28 +362,29 @@ class Frame(Struct, frozen=True):
     cpus: tuple[CpuLine, ...]
     culprits: tuple[CulpritLine, ...]
     sampler_cpu_s: float | None  # CPU time of the sampler so far; None for another machine
-    findings: tuple[FindingLine, ...] = ()  # of the checks that did not pass, the gravest first
-    origin: str | None = None  # a replay or a copied tree; None: this host
+    findings: tuple[FindingLine, ...] = ()  # the checks that did not pass, the gravest first
+    origin: str | None = None  # name of the replay or the copied tree; None: this host
     sampler_wakeups: int | None = None  # how often the sampler has gone to sleep so far
     is_last: bool = False
     remark: str | None = None
     conditions: Conditions = _UNKNOWN_CONDITIONS
     has_idle_probe: bool = False  # whether the probe is on; the CPUs' lines show where it spins
-    no_idle_probe_reason: str | None = None  # why it is off although it was requested
-    counts: Counts | None = None  # of all judged checks, by status
-    causes: tuple[CauseLine, ...] = ()  # of the findings, the gravest first
-    gravities: str = ""  # of all checks, in the order of the catalogue, as indices in Gravity
-    answers: Mapping[str, str] | None = None  # of checks that pass or do not apply, by id; None while hidden
-    wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
+    no_idle_probe_reason: str | None = None  # why the probe is off although it was requested
+    counts: Counts | None = None  # numbers of judged checks, by status
+    causes: tuple[CauseLine, ...] = ()  # causes of the findings, the gravest first
+    gravities: str = ""  # gravity of each check, in the order of the catalogue, as an index in Gravity
+    answers: Mapping[str, str] | None = None  # answers of checks that pass or do not apply, by id; None while hidden
+    wall_ns: int | None = None  # time of day at `taken_at_ns`, in ns since 1970 (UTC)
     ahead_s: int | None = None  # how far the machine's local time is ahead of UTC
-    places: tuple[PlaceLine, ...] | None = None  # if they changed or were never sent; None: unchanged
+    # Places of the CPUs, if they changed or were never sent; None: unchanged.
+    places: tuple[PlaceLine, ...] | None = None
     irqs: tuple[IrqLine, ...] | None = None  # unknown in the first frame
     no_irqs_reason: str | None = None  # why `irqs` is unknown in a later frame
-    irq_settings: tuple[IrqSetting, ...] | None = None  # all of them if any has changed; None: unchanged
+    irq_settings: tuple[IrqSetting, ...] | None = None  # all settings if any has changed; None: unchanged
     irq_balancer: str | None = None  # the running program that may have moved interrupts: `irqbalance (pid 812)`
     clock: ClockFigures | None = None  # None while not shown
-    runs: tuple[RunLine, ...] = ()  # of `noisewatch run`
-    tuned: str | None = None  # since when and how much, while changes of `noisewatch tune` are in effect
+    runs: tuple[RunLine, ...] = ()  # running and ended runs of `noisewatch run`
+    tuned: str | None = None  # what `noisewatch tune` has changed and since when, if any change is in effect
 
     @property
     def failed(self) -> tuple[str, ...]:

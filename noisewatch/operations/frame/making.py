@@ -126,7 +126,7 @@ _NOTHING = Taken({}, 0)
 _NOTHING_BY_KIND = (0,) * len(KINDS)
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
 _SHOWN = frozenset(Gravity) - {Gravity.PASSED, Gravity.LEFT_OUT}
-_LONGEST_SENTENCE = 400  # each second, a frame crosses a pipe as a line
+_LONGEST_SENTENCE = 400  # characters, because a frame crosses a pipe each second
 _PLACE_OF_GRAVITY = {gravity: str(place) for place, gravity in enumerate(Gravity)}
 
 

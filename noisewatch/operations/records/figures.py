@@ -42,12 +42,13 @@ _WORKS = {
     Figure.CACHE: Work.CACHE,
     Figure.MEMORY: Work.MEMORY,
 }
-OF_EACH_CPU = (Figure.LATENCY, Figure.CLOCK)  # hardly slowed by a neighbour in a core or a cache
+OF_EACH_CPU = (Figure.LATENCY, Figure.CLOCK)  # figures that a neighbour in the core or the cache hardly affects
 _OF_A_RECEIPT = (Figure.LATENCY, Figure.CLOCK, *NOISE_NS)
-_WIDTH = 3.29  # standard deviations from the 5th to the 95th percentile
+_WIDTH = 3.29  # distance from the 5th to the 95th percentile of a normal distribution, in standard deviations
 _MAD = 1.4826  # standard deviation of a normal distribution, in MADs
-_GAPS_DEVIATION = 0.55  # of a rate's logarithm, from twenty calibrations of a virtual machine with changing neighbours
-_READING_DEVIATION = 0.03  # from the same calibrations
+# Standard deviation of a gap rate's logarithm, from 20 calibrations of a VM with changing neighbours.
+_GAPS_DEVIATION = 0.55
+_READING_DEVIATION = 0.03  # the same for a clock reading's time, from the same calibrations
 SPEED_DEVIATION = 0.0033  # how much speed changes by itself in an hour: a third of the 1% that counts
 
 
@@ -135,7 +136,7 @@ def _figures_of(part: _Part) -> dict[str, MeasuredFigure]:
     cpus = _complete(part.cpus)
     gaps = {figure: _estimate(figure, _mean(figure, cpus), _GAPS_DEVIATION, WEIGHT) for figure in GAPS_NS}
     estimates = _speeds(cpus) | gaps | _noise(part.floors, part.drift)
-    if part.condition != Condition.AGAINST:  # the shortest reading of all CPUs, so it is listed once
+    if part.condition != Condition.AGAINST:  # the shortest clock reading of all CPUs, so it is listed once
         reading = number_of(part.clock_ns)
         estimates[Figure.CLOCK_READING] = _estimate(Figure.CLOCK_READING, reading, _READING_DEVIATION, WEIGHT)
     return _figures(estimates, cpus, part.condition)

@@ -1,7 +1,7 @@
 """Reads files with records of machines as JSON documents; values of an unexpected type are unknown.
 
-A file is one document, or lines whose first one names the kind. Only regular files are read, so no pipe blocks. A
-document may have 64 MiB; lines are read one at a time, any number of them.
+A file is one document, or a series of lines whose first one names the kind of file. Only regular files are read, so no
+pipe blocks. A document may have up to 64 MiB. Lines are read one at a time, so there may be any number of them.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _refuse_constant(constant: str) -> float:
     raise ValueError(f"{constant} is not a number in JSON")
 
 
-_MOST = 1e30  # of any figure: larger values are impossible
+_MOST = 1e30  # largest possible value of any figure
 _MOST_CPU = 1 << 20
 
 

@@ -42,7 +42,7 @@ from noisewatch.operations.records.files import (
 )
 from noisewatch.text import clean
 
-Judge = Callable[[str], tuple[Document, str | None]]  # the verdict on a recording, and its damage
+Judge = Callable[[str], tuple[Document, str | None]]  # returns the verdict on a recording, and the recording's damage
 
 _SCHEMA = 1
 _GZIP = b"\x1f\x8b"

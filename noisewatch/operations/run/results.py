@@ -210,10 +210,10 @@ def _length_ns(metadata: Mapping[str, Any]) -> int | None:
 
 
 def _ended_wall_ns(metadata: Mapping[str, Any], booted_wall_ns: int) -> tuple[int, ...]:
-    """Return when the run ended (ns since 1970, UTC), in the time zone that agrees with its uptime.
+    """Return when the run ended (ns since 1970, UTC), from its local date.
 
-    If no zone does, assume this process's zone. Return two times if its clock was set back in that hour, none without a
-    date.
+    The date is read in the time zone in which it agrees with the run's uptime, otherwise in this process's zone. Return
+    two times if clocks in that zone were set back in that hour, and none if the run has no date.
     """
     try:
         date = datetime.fromisoformat(metadata.get("date", ""))

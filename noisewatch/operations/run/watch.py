@@ -103,7 +103,7 @@ class FreezeWatch:
             self._watch_groups()
 
     def end(self, length_ns: int) -> Freezing:
-        """Return how long the command's groups were frozen; it ended after `length_ns`."""
+        """Return how long the groups of the command, which ran for `length_ns`, were frozen."""
         look = self._reader.look_again()
         self._count_noted(look.taken_at_ns)
         self._tally.add(look)
@@ -273,7 +273,7 @@ class RunWatch:
     def next_snapshot_ns(self, began_ns: int, is_often: bool = False) -> int:
         """Return when to take the next snapshot of a running repetition.
 
-        They become rarer the longer it lasts, and are at most a second apart.
+        Snapshots become rarer the longer the repetition lasts, but are at most a second apart.
         """
         elapsed_ns = time.monotonic_ns() - began_ns
         last_ns = max(self._snapshot.taken_at_ns, began_ns)

@@ -21,7 +21,7 @@ from noisewatch.operations.tuning.tuner import Changed, Outcome, make_change
 _CPUS = "/sys/devices/system/cpu"
 _SYSCTLS = "/proc/sys"
 
-Default = Callable[[Settings, str], str | None]  # of the setting at a path; None: no known default
+Default = Callable[[Settings, str], str | None]  # returns the default of the setting at a path; None: no known default
 
 
 def _is(value: str) -> Default:
@@ -49,7 +49,8 @@ def _governor(settings: Settings, path: str) -> str | None:
     folder = path.rpartition("/")[0]
     available = settings.read(f"{folder}/scaling_available_governors").split()
     if set(available) == {"performance", "powersave"}:
-        return "powersave"  # of drivers that scale the clock themselves; with any other, it is the lowest clock
+        # For drivers that scale the clock themselves; for all others, `powersave` is the lowest clock.
+        return "powersave"
     return next((choice for choice in ("schedutil", "ondemand") if choice in available), None)
 
 
@@ -170,7 +171,7 @@ def _changes(settings: Settings) -> Iterator[FileChange]:
             try:
                 value = default(settings, path)
             except (OSError, Malformed):
-                continue  # what the default depends on is not readable here, so there is no guess
+                continue  # no guess, because what the default depends on is not readable here
             if value:
                 yield FileChange(path, value)
 

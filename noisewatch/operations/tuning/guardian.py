@@ -22,7 +22,7 @@ from noisewatch.operations.tuning.tune import JOURNAL, Restoring, restore_host, 
 from noisewatch.operations.tuning.tuner import Changed
 
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_SIGNALLED = 128  # plus the signal's number
+_SIGNALLED = 128  # exit status of a command ended by signal N, less N
 
 
 @contextmanager

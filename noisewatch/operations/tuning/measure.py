@@ -30,7 +30,7 @@ from noisewatch.operations.tuning.states import are_equal, change_key, is_side_e
 from noisewatch.operations.tuning.tune import JOURNAL, Restoring, require_untuned, restore_host, tune_host
 from noisewatch.operations.tuning.tuner import Changed, Outcome, is_refused_partition
 
-_SETTLING_S = 0.2  # before each period, even if the state is unchanged
+_SETTLING_S = 0.2  # pause before each period, even if the state is unchanged
 TOO_LATE = "no time was left"
 INTERRUPTED = "interrupted"
 
@@ -38,9 +38,9 @@ INTERRUPTED = "interrupted"
 class CandidateResult(Struct, frozen=True):
     """The effect of a candidate, or the reason why there is none.
 
-    `outcome` is REFUSED or FOREIGN if such a change ended the measurement. `made` is the number of settings that were
-    changed. `troubles` are changes that were refused, or not restored because another program has changed the setting
-    too.
+    If failed changes ended the measurement, `outcome` is their outcome, such as REFUSED or FOREIGN. `made` is the
+    number of settings that were changed. `troubles` are changes that were refused, or that were not restored because
+    another program has changed the setting too.
     """
 
     candidate: Candidate
@@ -63,7 +63,7 @@ class TuningMeasurement(Struct):
 
 
 Measure = Callable[[float, Candidate], Period]
-_Key = tuple[str, ...]  # of a change
+_Key = tuple[str, ...]  # key of a change
 
 
 def measure_tuning(
@@ -105,7 +105,7 @@ class Switch:
     def __init__(self, candidate: Candidate, session: Session, settings: Settings | None, path: Path) -> None:
         self.candidate = candidate
         self.is_on = False
-        self.made = 0  # number of settings that the first switching on changed
+        self.made = 0  # number of settings that were changed when the candidate was first switched on
         self.troubles: list[Changed] = []
         self.reason = ""
         self.outcome: Outcome | None = None
@@ -188,7 +188,7 @@ class _CandidateRun:
         self._interrupt: KeyboardInterrupt | None = None
 
     def measure(self, seed: int) -> KeyboardInterrupt | None:
-        """Measure until the last block or the deadline, and switch off; return the interrupt that ended it, if any."""
+        """Measure until the last block or the deadline, then switch the candidate off; return an interrupt, if any."""
         switch = self._switch
         self._order = list(order_of(self._schedule.blocks, seed))
         try:

@@ -48,7 +48,7 @@ class TuningPlan(Struct, frozen=True):
     verdict: Verdict
     steps: tuple[Step, ...]
     left: tuple[Finding, ...]
-    requested: tuple[PlannedChange, ...] = ()  # by the user; no check asks for them
+    requested: tuple[PlannedChange, ...] = ()  # changes that the user requested; no check asks for them
 
     @property
     def actions(self) -> Iterator[Sequence[Change]]:

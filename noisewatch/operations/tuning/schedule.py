@@ -16,9 +16,9 @@ from noisewatch.model.run.mean_difference import draw_order
 from noisewatch.operations.tuning.plan import TuningPlan, name_of_request
 
 FEWEST_BLOCKS, MOST_BLOCKS = 3, 20  # two blocks would give an interval, but one too wide to show anything
-PERIODS = 4  # of a block
+PERIODS = 4  # periods of a block
 SWITCHING_S = 0.5  # per period: the change, its settling, and the start of the measuring processes
-_SHORTEST_S = 1.0  # of a period
+_SHORTEST_S = 1.0  # shortest length of a period
 _SHORTEST_PER_CPU_S = 0.1  # CPUs that share a cache take turns; in less time some work would not be measured
 
 

@@ -24,14 +24,14 @@ from noisewatch.kernel.system.tuning import (
 from noisewatch.machine.tuning import Settings
 from noisewatch.patterns import regex
 
-ON, OFF = "on", "off"  # of an event
-PRESENT, ABSENT = "present", "absent"  # of a group
-ACTIVE, INACTIVE = "active", "inactive"  # of a unit
+ON, OFF = "on", "off"  # states of a trace event
+PRESENT, ABSENT = "present", "absent"  # states of a control group
+ACTIVE, INACTIVE = "active", "inactive"  # states of a unit of systemd
 _OF_CPU = regex(r"/sys/devices/system/(?:cpu|machinecheck)/(?:cpu|machinecheck)(\d+)/")
 _SETTLING = ("/scaling_min_freq", "/scaling_max_freq")  # cpufreq_notifier_min in drivers/cpufreq/cpufreq.c
 _SETTLING_S, _PAUSE_S = 0.5, 0.001
 _PARTITION = "/cpuset.cpus.partition"
-_DELEGATES = "/cgroup.subtree_control"  # contains names, and takes `+name` and `-name`
+_DELEGATES = "/cgroup.subtree_control"  # contains names, but accepts `+name` and `-name`
 
 
 class ExitedError(OSError):

@@ -67,7 +67,7 @@ def tune_host(
         if (loss := _loss_of(journal, read_published(path), session.boot_id)) is not None:
             raise UsageError(f"{path}: {loss}; {AFTER_LOSS}")
         if not journal.of_boot(session.boot_id):
-            file.clear()  # an earlier boot's changes are lost with that boot
+            file.clear()  # a reboot has undone the changes of earlier boots
         tuner = Tuner(settings or Settings(), file, journal.last_seq)
         tuner.begin(session)
         _publish(file, path, session)

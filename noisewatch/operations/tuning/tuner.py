@@ -49,10 +49,10 @@ class Outcome(StrEnum):
 
     DONE = "done"
     UNCHANGED = "unchanged"  # the state was there already
-    REFUSED = "refused"  # by the kernel or systemd
-    FOREIGN = "changed by another program"  # since tune made the change
-    MISSING = "missing"  # a thread that has exited, a file that has vanished
-    OFFLINE = "the CPU is offline"  # its file vanishes, or is busy, until the CPU is online again
+    REFUSED = "refused"  # the kernel or systemd refused it
+    FOREIGN = "changed by another program"  # after tune had made its change
+    MISSING = "missing"  # the thread has exited, or the file has vanished
+    OFFLINE = "the CPU is offline"  # the setting's file vanishes or is busy until the CPU is online again
 
     @property
     def is_failure(self) -> bool:
@@ -272,7 +272,7 @@ def _decide(settings: Settings, entry: Entry, is_forced: bool) -> Changed:
     is_ours = after is None or are_equal(now, after) or are_equal(now, requested_state(change))
     if is_forced or is_ours or (is_side_effect(change) and is_widened(before, now)):
         return Changed(change, Outcome.DONE, before, now)
-    if is_side_effect(change):  # since pinned by the kernel or its owner, such as an IRQ thread at its next IRQ
+    if is_side_effect(change):  # pinned since then by the kernel or its owner, such as an IRQ thread at its next IRQ
         return Changed(change, Outcome.UNCHANGED, before, now)
     return Changed(change, Outcome.FOREIGN, before, now, f"tune had set {after}")
 
