@@ -221,7 +221,7 @@ class DriftPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class NeededPart(DocumentPart, frozen=True, kw_only=True):
-    """How many samples of each of two program versions are needed to detect a change, for one kind of work and length.
+    """How many samples of each of two program versions are needed to detect a change, for one kind and length of work.
 
     reason: Why the number is null.
     """

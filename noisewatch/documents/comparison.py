@@ -63,7 +63,7 @@ class DifferentFindingPart(DocumentPart, frozen=True, kw_only=True):
 class ComparedFigurePart(DocumentPart, frozen=True, kw_only=True):
     """A figure that was measured on both sides.
 
-    cpu: null if the figure is a mean: of the target CPUs or, with `(--against)` in its name, of the CPUs of --against.
+    cpu: null if the figure is the mean of the target CPUs or, with `(--against)` in its name, of the --against CPUs.
     differs: Whether the difference is significant, and at least as large as the smallest change that counts.
     least_shown_ratio: The smallest change that would have counted as a difference, as a ratio above 1.
     """

@@ -9,7 +9,7 @@ from noisewatch.model.run.decomposition import Factor
 class CountersPart(DocumentPart, frozen=True, kw_only=True):
     """Events of the command and its descendants, scaled to the whole time.
 
-    cycles: With is_user_only, of user code only.
+    cycles: CPU cycles; with is_user_only, only those of user code.
     user_instructions: Instructions of user code.
     cpu_time_ns: CPU time since the command's execve.
     migrations: Moves between CPUs; null with is_user_only.
@@ -38,9 +38,9 @@ class FactorSharePart(DocumentPart, frozen=True, kw_only=True):
 class DecompositionPart(DocumentPart, frozen=True, kw_only=True):
     """The factors of a spread or of a difference. Their shares add up to the total.
 
-    main: The factor that causes more than half of it; null if there is none.
+    main: The factor that causes more than half of the total; null if there is none.
     instruction_spread: The relative standard deviation of the instructions of user code; null means unknown.
-    is_same_work: Whether it is at most 0.1%; null means unknown.
+    is_same_work: Whether `instruction_spread` is at most 0.1%; null means unknown.
     no_counters_reason: Why hardware events were not counted; "none" if they were.
     """
 

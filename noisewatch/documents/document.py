@@ -1,6 +1,6 @@
 """The common base of all documents, with functions to fill, write and read them.
 
-Each key is declared once, as a field of a Struct. Keys with a default may be missing in documents of other versions;
+Each key is declared once, as a field of a Struct. Keys with a default may be missing from documents of other versions;
 unknown keys are skipped. A line `key: text` in a Struct's docstring is the key's description in the published schema.
 """
 

@@ -201,8 +201,8 @@ class UsagePart(DocumentPart, frozen=True, kw_only=True):
 class ClockPart(DocumentPart, frozen=True, kw_only=True):
     """The shifts between the kernel's clocks during a repetition.
 
-    stepped_ns: How far the system time moved against CLOCK_MONOTONIC; a suspension counts too.
-    suspended_ns: How far CLOCK_BOOTTIME moved against CLOCK_MONOTONIC, which stops in a suspension.
+    stepped_ns: How far the system time moved against CLOCK_MONOTONIC, also because the machine was suspended.
+    suspended_ns: How far CLOCK_BOOTTIME moved against CLOCK_MONOTONIC, which stops while the machine is suspended.
     """
 
     stepped_ns: int
