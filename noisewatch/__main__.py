@@ -7,7 +7,7 @@ import sys
 from types import FrameType, ModuleType, TracebackType
 
 _CANNOT_START, _RUN_CANNOT_START = 2, 125
-_YOUNG_OBJECTS = 50_000  # the collector starts at this number: imports create many objects that cannot be freed
+_YOUNG_OBJECTS = 50_000  # new objects before a garbage collection: imports create many that cannot be freed
 
 
 def run() -> None:

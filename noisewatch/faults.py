@@ -16,7 +16,7 @@ import noisewatch
 from noisewatch.errors import NoisewatchError
 
 RAISED = "NOISEWATCH_RAISE_FAULTS"  # environment variable: raise faults instead of containing them
-_LONGEST_MESSAGE = 120  # characters, so that the place that follows fits any screen
+_LONGEST_MESSAGE = 120  # characters, so that the place in the code, which follows, fits on any screen
 T = TypeVar("T")
 
 

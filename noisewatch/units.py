@@ -19,11 +19,11 @@ _NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _DURATION = regex(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")
 _KHZ_BY_UNIT = {"Hz": 1e-3, "kHz": 1.0, "MHz": 1e3, "GHz": 1e6}
 _FREQUENCY = regex(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?Hz)", re.ASCII)
-_SIZES = " KMGTP"  # each 1024 of the previous, like the kernel's kB and K, and the GB of memory modules
+_SIZES = " KMGTP"  # each is 1024 times the previous one, as in the kernel's kB and K, and in the GB of memory modules
 _SIZE = regex(r"(\d{1,15}(?:\.\d{1,9})?) ?([kKMGTP])(?:i?B)?", re.ASCII)
 _LEAST_SHARE = 0.0005  # smaller shares would be rounded to 0
 _LEAST_TEXT, _MOST_TEXT = 1e-4, 99.0  # the smallest and largest share that `share_text` prints as a number
-_FOUR_DIGITS_FROM = 9.995  # from this share (in 1) the format of three digits would use an exponent
+_FOUR_DIGITS_FROM = 9.995  # from 999.5% on, the format for three digits would use an exponent
 _COUNTED = {"CPUs", "nodes", "caches", "users", "tasks", "periods", "times", "pages", "events"}
 _SHORT_UNITS = {"per second": "/s", "seconds": " s"}
 
