@@ -1,11 +1,11 @@
 """Reading a machine for one snapshot: each file once, parsed only if it has changed, without disturbing spared CPUs.
 
-The reason of each failure is kept. A file is absent if it is missing while other files exist; if all are missing, it
+The reason for each failure is kept. A file is absent if it is missing while other files exist; if all are missing, it
 may be hidden.
 
-Docker covers files of /proc with /dev/null, which reads as empty, and folders such as /sys/firmware with empty ones; a
-/proc that is mounted with subset=pid has nothing but processes, a chroot may have no /sys at all, and tar copies files
-of the kernel, whose reported size is 0, as empty ones.
+Docker covers files of /proc with /dev/null, which reads as empty, and folders such as /sys/firmware with empty folders.
+A /proc that is mounted with subset=pid contains only processes. A chroot may have no /sys at all. tar copies the
+kernel's files as empty files, because their reported size is 0.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ class EarlierSnapshots:
         self.making_by_name: dict[str, ReadInputs] = {}
 
     def begin_settings(self) -> None:
-        """Begin reading settings, and forget values not read since settings were last read: cgroups come and go."""
+        """Begin reading settings.
+
+        Values that have not been read since settings were last read are forgotten: their cgroup may be gone.
+        """
         self._older, self._parsed = self._parsed, {}
 
     def keep_contents(self, content_by_path: Mapping[str, bytes]) -> None:

@@ -90,7 +90,7 @@ def designs_of(cpuinfo: str | None) -> Mapping[int, str]:
 
 
 def names_core(name: str) -> bool:
-    """Return whether the design identifies a kind of core. A model does not: it may have several kinds."""
+    """Return whether the design identifies a kind of core. An x86 model does not, as it may have several kinds."""
     return name.startswith("0x")
 
 

@@ -254,7 +254,7 @@ def _lacks_threads(reader: Reader, places: Mapping[int, CpuPlace]) -> bool:
 def _clear_siblings(reader: Reader, places: Mapping[int, CpuPlace]) -> Mapping[int, CpuPlace]:
     for cpu in places:
         path = f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"
-        reader.note(path, f"lists no sibling, as for all CPUs, but {_SMT} is 1")
+        reader.note(path, f"lists no sibling for any CPU, although {_SMT} is 1")
     return {cpu: replace(place, siblings=None) for cpu, place in places.items()}
 
 

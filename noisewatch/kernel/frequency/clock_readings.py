@@ -92,7 +92,7 @@ def read_packages(
 def _read_cores(
     reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace], spares_target: bool
 ) -> Iterator[CoreHeat]:
-    """Yield the core temperatures from coretemp, which interrupts each core; with `spares_target`, no target CPU."""
+    """Yield core temperatures from coretemp, which interrupts each core; `spares_target` omits target CPUs' cores."""
     cpus_by_core: dict[tuple[int | None, int | None], set[int]] = {}
     for cpu, place in topology.items():
         cpus_by_core.setdefault((place.package, place.core), set()).add(cpu)

@@ -183,7 +183,7 @@ def read_window(reader: Reader, min_path: str, max_path: str) -> tuple[int | Non
     lowest, highest = reader.parse(min_path, parse_khz), reader.parse(max_path, parse_khz)
     if highest == 0 or (lowest is not None and highest is not None and lowest > highest):
         for path in (min_path, max_path):
-            reader.note(path, f"no frequency is between {lowest} and {highest} kHz")
+            reader.note(path, f"no frequency is between the limits {lowest} and {highest} kHz")
         return None, None
     return lowest, highest
 

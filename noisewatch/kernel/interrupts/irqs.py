@@ -134,7 +134,7 @@ def _read_affinity(reader: Reader, number: int) -> tuple[CpuSet | None, CpuSet |
 
 
 def _read_movable(reader: Reader, number: int, release: str | None) -> bool | None:
-    """Return whether user space may move the IRQ; None if unknown: a writable file proves it only since Linux 6.12."""
+    """Return whether user space may move the IRQ, None if unknown. A writable file is proof only since Linux 6.12."""
     try:
         mode = reader.machine.mode(f"{FOLDER}/{number}/smp_affinity")
     except Unreadable:

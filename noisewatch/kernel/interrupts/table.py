@@ -374,7 +374,7 @@ def _row(label: str, counts: tuple[int, ...], description: str) -> InterruptRow:
 
 
 def _may_lack_counts(label: str, description: str) -> bool:
-    """Return whether a row without counts is valid: a CPU's own, with text that does not look like a count."""
+    """Return whether the row is valid without counts: a CPU's own row, whose text does not look like a count."""
     return kind_of(label, description) in (Kind.LOCAL, Kind.NO_INTERRUPT) and not _LIKE_A_COUNT.match(description)
 
 

@@ -83,7 +83,7 @@ def _cover(mounts: Iterable[Mount], path: str) -> str | None:
         if mount.kind.startswith("fuse") and (is_file or path.startswith(f"{mount.folder}/")):
             return LXCFS
         if is_file and mount.kind not in _KERNELS_OWN:
-            return f"covered by a mount ({mount.kind}), as lxcfs does: not the kernel's own file"
+            return f"covered by a mount ({mount.kind}), as by lxcfs, so not the kernel's own file"
     return None
 
 

@@ -99,7 +99,8 @@ BUDGET_NS = 2_000_000  # CPU time of a look: 2% of a housekeeping CPU with ten l
 _MOST_ASKED = 8  # most threads whose debugger is read in a look
 _AT_ONCE = 64  # threads read between two checks of the budget
 _NO_CHILDREN = (
-    "this kernel does not list child processes (CONFIG_PROC_CHILDREN): those newer than the last snapshot are missing"
+    "this kernel does not list child processes (CONFIG_PROC_CHILDREN), so children newer than the last snapshot are "
+    "missing"
 )
 
 

@@ -44,7 +44,7 @@ class Task(Struct, frozen=True):
 
 
 def is_confined_by(allowed: CpuSet | None, is_bound: bool, name: str) -> bool:
-    """Return whether a thread cannot run on another CPU. If `allowed` is None: whether it is bound to one CPU."""
+    """Return whether a thread cannot run on another CPU or, if `allowed` is None, whether it is bound to one CPU."""
     if allowed is not None:
         return len(allowed) == 1
     return is_bound and not name.startswith(_WORKER_OF_ANY_CPU)

@@ -2,7 +2,7 @@
 
 How long tasks ran on a CPU is known without reading threads: /proc/stat counts this time in ticks, /proc/schedstat or
 cpuacct in nanoseconds, but only when a task leaves the CPU (noisewatch/kernel/cpus/cpu_time.py). If the threads that
-were read explain too little of a target CPU's time, the threads that used the rest are searched for.
+were read explain too little of a target CPU's time, the threads that used the remaining time are searched for.
 """
 
 from __future__ import annotations
@@ -504,7 +504,7 @@ class TaskReader:
         return read
 
     def _note_children(self, process: _Process, task: Task, record: ThreadRecord | None) -> None:
-        """Prioritize the process if its ended children used much time. It may adopt all orphans, so more may follow."""
+        """Prioritize the process if its ended children used much time; if it adopts all orphans, more may follow."""
         children_ns = _children_ns(record, task)
         if children_ns >= self._missing.much_ns:
             process.target_ns += children_ns

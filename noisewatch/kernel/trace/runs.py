@@ -228,7 +228,7 @@ def _parse_stats(row: Json) -> RunStats:
 
 
 def describe_thread(tid: int, name: str) -> dict[str, Json]:
-    """Return the thread's name, its process, and whether it is a kernel thread; both are None if it has ended."""
+    """Return the thread's name and, unless it has ended, its process and whether it is a kernel thread."""
     thread: dict[str, Json] = {"name": clean(name), "pid": None, "is_kernel": None}
     try:
         stat = parse_stat(Path(f"/proc/{tid}/stat").read_text(errors="replace"))
