@@ -239,4 +239,4 @@ def _require_own(path: Path) -> None:
     """Raise UsageError if another user owns the file or the folder, or may write to it."""
     status = os.lstat(path)
     if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_WRITE:
-        raise UsageError(f"{path}: others may write to it, so it is not used (chown root, chmod go-w)")
+        raise UsageError(f"{path}: other users may write to it, so it is not used (chown root, chmod go-w)")

@@ -256,7 +256,7 @@ def resize_buffers(instance: Path, cpus: Iterable[int], size_kb: int) -> None:
 
     The kernel resizes another CPU's buffer in a kernel thread there, and waits uninterruptibly for it while holding the
     lock of all tracing: forever if a real-time task leaves no time for other threads. So a process moves to one CPU
-    after the other. It can be killed until it runs there, and if it runs, other threads get time too.
+    after the other. While it waits for a CPU it can be killed; once it runs there, other threads get time too.
     ring_buffer_resize in https://github.com/torvalds/linux/blob/master/kernel/trace/ring_buffer.c
 
     Buffers keep the kernel's size on CPUs to which this process may not move, and on all CPUs from the first that does

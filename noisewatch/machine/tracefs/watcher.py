@@ -7,8 +7,8 @@ noisewatch removes the instances.
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123-target
 
 A name contains its maker's PID namespace, pid and start time, which show whether the maker was killed and the instance
-is stale. Its last part shows if a setting outside the instance was changed, which is restored when the instance is
-removed. Imports are few, for a quick start of the watcher.
+is stale. Its last part shows if a setting outside the instance was changed; this setting is restored when the instance
+is removed. Imports are few, for a quick start of the watcher.
 """
 
 from __future__ import annotations

@@ -338,11 +338,11 @@ def test_a_journal_that_others_could_write_is_refused(path: Path) -> None:
     path.touch(mode=0o600)
     path.chmod(0o666)
     path.write_text("{}\n")
-    with pytest.raises(UsageError, match="others may write to it"), opened_journal(path):
+    with pytest.raises(UsageError, match="other users may write to it"), opened_journal(path):
         pass
     path.chmod(0o600)
     path.parent.chmod(0o777)
-    with pytest.raises(UsageError, match="others may write to it"), opened_journal(path):
+    with pytest.raises(UsageError, match="other users may write to it"), opened_journal(path):
         pass
 
 
