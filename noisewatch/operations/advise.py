@@ -30,8 +30,8 @@ _OF_QUOTA = (
     "this for all CPUs together; this CPU's part is inferred."
 )
 _MAY_HAVE_MOVED = (
-    "Its total run time is measured; its share on this CPU is an estimate: it may have moved "
-    "between CPUs, and the kernel does not count a thread's time by CPU."
+    "The thread's total run time is measured. Its share on this CPU is an estimate, because it may have moved "
+    "between CPUs and the kernel does not count a thread's time by CPU."
 )
 _MOVABLE = {
     True: "it can be moved",

@@ -1,8 +1,8 @@
 """Finds the newest report of each host in any number of verdict files, with one file in memory at a time.
 
-A file contains a verdict of `preflight --format json` or `jsonl`. Only the needed keys are decoded; the rest is
-skipped, but must be JSON. The `json` module would decode everything, which takes half a minute for twenty thousand
-verdicts.
+A file contains a verdict of `preflight --format json` or `jsonl`. Only the needed keys are decoded; all other
+keys are skipped, but have to be valid JSON. The `json` module would decode everything: half a minute for twenty
+thousand verdicts.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ class _Sampler:
     def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the idle probe's processes as our own.
 
-        They are listed after the threads were read, so none is missing.
+        The processes are listed after the threads were read, so none is missing.
         """
         own_pids = self._idle_probe.own_pids if self._idle_probe is not None else frozenset()
         return replace(snapshot, own_pids=snapshot.own_pids | own_pids) if own_pids else snapshot
@@ -251,10 +251,10 @@ _STEP = 4
 
 
 def decisive_values(snapshot: Snapshot, interval: Interval) -> Hashable:
-    """Return what decides the verdict: settings, which values are known, noise by target CPU, load of other CPUs.
+    """Return the values that decide the verdict, such as settings, noise by target CPU, and load of other CPUs.
 
-    Amounts are rounded up to powers of four. Equal values lead to the same verdict, slow changes such as heat or memory
-    aside.
+    Amounts are rounded up to powers of four. Equal values lead to the same verdict, except for slow changes such as
+    heat or memory.
     """
     culprits = frozenset(
         (cpu, culprit.kind, culprit.name, culprit.tid, amount)

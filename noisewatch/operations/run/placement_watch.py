@@ -40,8 +40,8 @@ class ThreadSpreader:
     """Pins busy threads as they appear, one per CPU.
 
     CPUs of free cores are preferred, then a thread's current CPU. A thread that has set its own affinity is left alone.
-    An idle pinned thread is unpinned if another thread needs its CPU. If there are more busy threads than CPUs, the
-    rest is not pinned. A thread that ends before the next look keeps the affinity that it inherited.
+    An idle pinned thread is unpinned if another thread needs its CPU. If there are more busy threads than CPUs, some
+    threads are not pinned. A thread that ends before the next look keeps the affinity that it inherited.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ def start_guardian(session: Session, settings: Settings | None = None, path: Pat
                 _guard(owner, is_ready, session, settings, path)
             os.close(is_ready)
             if not os.read(ready, 1):
-                raise UsageError("the process that restores the settings ended at once: nothing is changed")
+                raise UsageError("the process that would restore the settings ended at once, so nothing was changed")
         finally:
             os.close(ready)
             os.close(owner)

@@ -119,7 +119,9 @@ def _requested_changes(verdict: Verdict, requests: Sequence[str]) -> Iterator[Pl
     for request in dict.fromkeys(requests):
         change = _SETTABLE.get(request)
         if change is None:
-            raise UsageError(f"--set accepts {', '.join(_SETTABLE)}, not {quote(request)}: others are only fixes")
+            raise UsageError(
+                f"--set accepts {', '.join(_SETTABLE)}, not {quote(request)}; all other changes are fixes of checks"
+            )
         value = verdict.case.snapshot.settings.knobs.integer(change.path)
         before = None if value is None else str(value)
         if before != change.value:

@@ -84,7 +84,7 @@ def test_a_kernel_thread_is_explained_first_and_a_handler_shows_its_irq() -> Non
 
 def test_advice_explains_why_the_time_of_a_thread_is_an_estimate() -> None:
     lines = [_advice(replace(_HOG, is_estimate=is_estimate)).lines[0] for is_estimate in (True, False)]
-    assert lines[0].startswith("Its total run time is measured; its share on this CPU is an estimate")
+    assert lines[0].startswith("The thread's total run time is measured. Its share on this CPU is an estimate")
     assert lines[1].startswith("Move it to the housekeeping CPUs")
 
 
