@@ -231,7 +231,7 @@ class _Own:
         """Return the nearest stretch in time, or None if there is none.
 
         For a process start, only process starts are considered; for any other stretch, only other stretches. If there
-        are none of the same kind, those of the other kind are considered.
+        are no stretches of the same kind, stretches of the other kind are considered.
         """
         is_start = stretch.is_start if self._alike[stretch.is_start] else not stretch.is_start
         alike, middles, at_ns = self._alike[is_start], self._middles[is_start], _middle_ns(stretch)

@@ -342,7 +342,7 @@ def find_exited_runs(
     The kernel adds an ended child's time to the parent that waited for it, and an ended thread's time to its process.
     So their time is known, but usually not their CPU. No CPU gets more than its unexplained time. Claims with the
     fewest possible CPUs come first, because the others fit elsewhere. A watcher's children were all started on its CPUs
-    in `cpus_by_watcher`; they are not noisewatch's own, even if the watcher is.
+    in `cpus_by_watcher`. They do not count as noisewatch's own, even if the watcher does.
     """
     firsts = _first_threads(looks[0], looks[-1])
     claims = [
@@ -386,7 +386,7 @@ def _place_claim(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> l
 
 
 def _spread_claim(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
-    """Place the rest of the claim in proportion to the CPUs' unexplained time, if that exceeds the counters' error."""
+    """Place the claim's remaining time in proportion to the CPUs' unexplained time, beyond the counters' error."""
     open_rooms = {cpu: rooms[cpu] for cpu in cpus if rooms.get(cpu, 0) > DOUBT_NS}
     all_ns = sum(open_rooms.values())
     rest_ns = min(claim.run.ran_ns, all_ns)

@@ -189,7 +189,7 @@ def _far_runs(values: Sequence[float]) -> tuple[int, ...]:
 
 
 class SelectedByCause(Struct, frozen=True):
-    """The statistics of all runs, and of undisturbed runs; the latter are None if there are none.
+    """The statistics of all runs, and of undisturbed runs (None if there are no undisturbed runs).
 
     A run whose disturbance is unknown counts as neither disturbed nor undisturbed. Runs that failed or were cut short
     are not measurements and are in no statistics; `of_all` is None if there are no other runs. If `is_refused`, no
