@@ -44,8 +44,8 @@ class CulpritPart(DocumentPart, frozen=True, kw_only=True):
     """One source of noise on one CPU.
 
     name: Chosen by other programs; may contain any characters.
-    pid: The process.
-    tid: The thread, if the source is a thread.
+    pid: The ID of the process.
+    tid: The ID of the thread, if the source is a thread.
     share: The stolen share of the observed time.
     inferred: Whether the stolen time is an estimate from counts.
     """
