@@ -154,7 +154,7 @@ def _strides(cpus: Iterable[int]) -> Iterator[tuple[int, int, int, int, str]]:
     """Yield the CPUs in parts: (first CPU, last CPU, used, group, list).
 
     A part is several equally long, equally spaced ranges: `used` of every `group` CPUs are in the set. A range that
-    belongs to no such series is a part alone, with 0 for `used` and `group`. The list has no strides.
+    belongs to no such series is a part by itself, with 0 for `used` and `group`. The list has no strides.
     """
     ranges, at = _ranges(cpus), 0
     while at < len(ranges):

@@ -1,4 +1,7 @@
-"""The command that starts the running program, for advice: sudo does not find pipx or virtual environments."""
+"""The command that starts the running program, for use in advice.
+
+sudo does not find programs that pipx or a virtual environment contains.
+"""
 
 from __future__ import annotations
 
