@@ -34,7 +34,7 @@ _INSTALLED_AT_START = _installed()
 
 def describe_fault(error: BaseException) -> str:
     """Return the error in one line, with its place, such as `internal error: KeyError: 7 (idle.py:43)`."""
-    import traceback  # only here, because faults are rare
+    import traceback  # imported only here, because faults are rare
 
     frame = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f" ({os.path.basename(entry.filename)}:{entry.lineno})" for entry in frame)

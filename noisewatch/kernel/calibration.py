@@ -46,7 +46,7 @@ DONE = "done"
 _LONGEST_NS = 10**15  # eleven days
 _GAP_COLUMNS = 4
 _SERIES = (*OF_WORK, COMMAND)
-_NEWER = frozenset({LATENCY, MEMORY})  # older recordings have none
+_NEWER = frozenset({LATENCY, MEMORY})  # series that older recordings do not contain
 _KINDS = WORKING | {GAPS, *FETCH, COMMAND}
 
 

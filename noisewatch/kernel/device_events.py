@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from noisewatch.text import clean
 
-_UDEV_RUNS = "/run/udev/control"  # without it udev sends no events
+_UDEV_RUNS = "/run/udev/control"  # if this file is missing, udev sends no events
 _NOUNS = {
     "cpu": "CPU",
     "thermal": "heat sensor",

@@ -32,7 +32,7 @@ class CopiedTree:
             raise UsageError(f"--sysroot {root}: contains neither proc/ nor sys/")
         self._root = os.path.realpath(root)
         self.name = os.path.basename(self._root) or self._root
-        self._place_by_folder: dict[str, str | None] = {"": self._root}  # None: there is none
+        self._place_by_folder: dict[str, str | None] = {"": self._root}  # None: the folder does not exist
 
     def now_ns(self) -> int:
         return 0

@@ -267,7 +267,7 @@ _TOO_DEEP = "expected facts in tables, found tables or lists nested too deeply"
 _AT_LINE = regex(r" \(at line (\d+), column \d+\)$")
 _AT_END = "(at end of document)"
 _FORMS = f'a text, a whole number, a list of these, {{ {AT_LEAST} = … }} or "{ANY}"'
-_CLOSES = regex(r"""[\]}]|"{3}|'{3}""")  # may end a statement of several lines
+_CLOSES = regex(r"""[\]}]|"{3}|'{3}""")  # what may end a statement that spans several lines
 
 
 def parse_description(content: bytes, file: str) -> WantedMachine:

@@ -45,7 +45,7 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.replaying import threads_at_each_snapshot
 from noisewatch.operations.wanted import read_wanted
 
-_LEAST_S = 2.5  # long enough to detect 0.5%: the start of each of two seconds is known to some milliseconds
+_LEAST_S = 2.5  # long enough to detect a rate that is 0.5% off, as seconds are read to some milliseconds
 _AGAIN_S = 3.0  # the length of another measurement, if the first rate is wrong
 
 

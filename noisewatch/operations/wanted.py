@@ -34,5 +34,5 @@ def read_wanted(machine: Machine, given: WantedMachine | None) -> WantedMachine 
     except Unreadable:  # a copied tree, or a recording without a description
         return None
     if not isinstance(text, str):
-        raise UsageError(f"{machine.name}: {damaged_words('no text', 'in the description of the machine wanted')}")
+        raise UsageError(f"{machine.name}: {damaged_words('no text', 'in the description of the required machine')}")
     return parse_description(text.encode("utf-8", "replace"), f"{machine.name} (description)")

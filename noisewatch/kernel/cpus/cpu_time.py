@@ -34,7 +34,7 @@ from noisewatch.patterns import regex
 
 PATH = "/proc/stat"
 TICK_NS = 10_000_000  # USER_HZ is 100 on every architecture that runs Python today
-_FEWEST_FIELDS = 4  # user, nice, system, idle: Linux 2.4
+_FEWEST_FIELDS = 4  # user, nice, system and idle, as in Linux 2.4
 _LONGEST_NUMBER = 5
 _ROW = regex(rf"cpu([0-9]{{1,{_LONGEST_NUMBER}}})")
 IRQ, SOFTIRQ, STEAL, _MOST_STATES = 5, 6, 7, 8  # positions in a row

@@ -22,7 +22,7 @@ from noisewatch.text import clean
 Flags = Sequence[frozenset[str] | None]  # one set for each x86 processor; None means unknown
 
 PATH = "/proc/cpuinfo"
-_MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # x86 and recent ARM; MIPS; POWER; old ARM
+_MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # in this order: x86 and recent ARM, MIPS, POWER, old ARM
 _MODEL_NUMBERS = ("vendor_id", "cpu family", "model", "cpu", "revision", "uarch", "CPU Family", "Model Name")
 _ANOTHER_ARCHITECTURE = regex(r"^(?:CPU implementer|Features|features|isa|cpu)\s*:", re.MULTILINE)
 _BLOCK_END = regex(r"\n\s*\n")
@@ -68,7 +68,7 @@ def flags_of(cpuinfo: str | None) -> Flags:
     if not any(lines):
         return []
     is_whole = (cpuinfo or "").endswith("\n")
-    flags_by_line = {line[1]: frozenset(line[1].split()) for line in lines if line is not None}  # usually the same line
+    flags_by_line = {line[1]: frozenset(line[1].split()) for line in lines if line is not None}  # usually a single line
     last = len(blocks) - 1
     return [
         flags_by_line[line[1]] if line is not None and (is_whole or number < last) else None

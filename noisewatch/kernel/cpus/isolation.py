@@ -65,8 +65,8 @@ class Isolation(Struct, frozen=True):
     nohz_full: CpuSet | None
     rcu_nocbs: CpuSet | None
     isolcpus: tuple[IsolcpusOption, ...] | None
-    unbalanced: CpuSet | None  # excluded from load balancing by cgroup v1
-    requested: Mapping[str, CpuSet | None] | None  # by boot option; None: no kernel accepts the list
+    unbalanced: CpuSet | None  # the CPUs that cgroup v1 excludes from load balancing
+    requested: Mapping[str, CpuSet | None] | None  # CPUs by boot option; None: a list that no kernel accepts
 
     @property
     def partition(self) -> CpuSet | None:

@@ -198,12 +198,12 @@ class CpuPlace(Struct, frozen=True):
     core: int | None
     package: int | None
     node: int | None
-    siblings: CpuSet | None  # including the CPU itself
+    siblings: CpuSet | None  # the CPUs of its core, itself included
     last_level_cache: CpuSet | None
     kind: str | None  # performance, efficiency, or `none` if all cores are alike
     capacity: int | None  # the largest core has 1024
     design: str | None = None  # `0x41/0xd05`, an x86 model with its caches, or `cpu_atom`
-    package_cpus: CpuSet | None = None  # only read if the package has no number
+    package_cpus: CpuSet | None = None  # the CPUs of its package; only read if the package has no number
     cache_level: int | None = None  # the last-level cache's level
     highest_performance: int | None = None  # on the firmware's scale, if the scale compares kinds of core
 

@@ -143,7 +143,7 @@ class ClockReadings(Struct, frozen=True):
     states_by_cpu: Mapping[int, tuple[StateTime, ...] | None]
     slowed_by_cpu: Mapping[tuple[int, str], ThrottledTime]
     packages: PackageReadings
-    packages_before: PackageReadings | None  # from the previous reading
+    packages_before: PackageReadings | None  # the packages in the previous reading
 
 
 def throttled_time_path(cpu: int, what: str) -> str:

@@ -98,7 +98,7 @@ class Frequency(Struct, frozen=True):
     driver: str | None
     turbo: str | None  # on, off
     turbo_path: str | None  # the file that reports turbo
-    turbo_by_cpu: Mapping[int, bool]  # only if CPUs have knobs of their own, which outrank a global knob
+    turbo_by_cpu: Mapping[int, bool]  # only if each CPU has its own knob, which outranks a global knob
     cpus: Mapping[int, CpuFrequency]
     folder_by_cpu: Mapping[int, str] = {}
 

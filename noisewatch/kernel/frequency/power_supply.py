@@ -46,7 +46,7 @@ class MainsPower(Struct, frozen=True):
     """Whether the machine is on mains power: `none` if it lists no power supply, None if unknown."""
 
     is_on: bool | str | None
-    source: str | None = None  # the file, or the folder of a battery without a driver
+    source: str | None = None  # the file that shows it, or the folder of a battery without a driver
 
 
 def read_mains_power(reader: Reader) -> MainsPower:

@@ -44,7 +44,7 @@ class Irqbalance(Struct, frozen=True):
 
     started_with: Mapping[int, Variables]  # by pid
     reason_by_pid: Mapping[int, str]  # why a process's environment is unknown
-    configured: Mapping[str, Variables] | None  # by file; None means unknown, or not read
+    configured: Mapping[str, Variables] | None  # variables by configuration file; None means unknown, or not read
 
 
 def read_irqbalance(reader: Reader, tasks: Tasks | None) -> Irqbalance:

@@ -76,7 +76,7 @@ ROWS_BY_FILE: Mapping[str, Mapping[str, Kind]] = {
         **dict.fromkeys(("I/O", "AIO"), Kind.IRQ),
         **dict.fromkeys(("CIO", "DAS", "C15", "C70", "TAP", "VMR", "LCS", "CLW", "CTC", "ADM", "CSC", "VIR"), Kind.IRQ),
         **dict.fromkeys(("QAI", "APB", "PCI", "PCF", "PCD", "MSI", "VAI", "GAL"), Kind.IRQ),
-        **dict.fromkeys(("DSD", "VRT", "SCP", "IUC", "FTP"), Kind.IRQ),  # external: disk, virtio, console, network
+        **dict.fromkeys(("DSD", "VRT", "SCP", "IUC", "FTP"), Kind.IRQ),  # external: disks, virtio, consoles, networks
         **dict.fromkeys(("CLK", "TMR"), Kind.TICK),
         **dict.fromkeys(("EXC", "EMS"), Kind.IPI),
         "NMI": Kind.NMI,
@@ -101,7 +101,7 @@ ROWS_BY_FILE: Mapping[str, Mapping[str, Kind]] = {
 }
 _KIND_BY_LABEL = {label: kind for rows in ROWS_BY_FILE.values() for label, kind in rows.items()}
 _CALL_LABEL = regex(r"IPI\d*")
-_TIMER_CALL = "Timer broadcast interrupts"  # to a CPU whose timer sleeps: arch/{arm,arm64,riscv}/kernel/smp.c
+_TIMER_CALL = "Timer broadcast interrupts"  # calls to CPUs whose timer sleeps: arch/{arm,arm64,riscv}/kernel/smp.c
 
 # Numbered rows, by chip and action. Files without a folder are in drivers/clocksource/, like most timers.
 _TICKS = (

@@ -98,7 +98,7 @@ class PlacementReadings(Struct, frozen=True):
     """The readings for a plan. None means unknown; `reason_by_path` has the reasons."""
 
     nodes: MemoryNodes
-    pin_trial: PinTrial  # a trial with all online CPUs
+    pin_trial: PinTrial  # the result of pinning to all online CPUs
     core_ranking: Mapping[int, int]  # empty if the kernel ranks no CPU
     highest_performance: Mapping[int, int]  # only read if no CPU is ranked
     device: DevicePlace | None  # None: not requested

@@ -43,7 +43,7 @@ from noisewatch.text import clean
 
 PATH = "/dev/kmsg"
 QUESTION = "troubles in /dev/kmsg"
-_MOST_RECORDS = 20_000  # a buffer of 1 MiB holds about ten thousand
+_MOST_RECORDS = 20_000  # a buffer of 1 MiB holds about ten thousand records
 _LARGEST_RECORD = 8192
 _MOST_CULPRITS = 3
 _RECORD = regex(r"\d{1,10},(\d{1,20}),(\d{1,17}),[^;\n]*;", re.ASCII)

@@ -38,7 +38,7 @@ _BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
 _SCHED_DEADLINE = 6  # in linux/sched.h
 _LONGEST_COMMAND = 4096  # bytes; a path is never longer
 _EXITED_STATES = ("Z", "X")  # a zombie; a thread that is just being removed
-# These begin with a line end, because a search for a pattern with a literal beginning is ten times faster.
+# These patterns begin with a line end, because a search for a pattern with a literal beginning is ten times faster.
 _TRACER = regex(r"\nTracerPid:\t(\d{1,10})$", re.MULTILINE | re.ASCII)
 _ALLOWED = regex(r"\nCpus_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
 _MIGRATIONS = regex(r"\nse\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n")

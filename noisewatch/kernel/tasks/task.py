@@ -25,7 +25,7 @@ class Task(Struct, frozen=True):
     pid: int
     name: str
     is_kernel: bool
-    is_bound: bool  # its affinity cannot be changed
+    is_bound: bool  # whether its affinity cannot be changed
     cpu: int  # the current or last CPU
     ran_ns: int
     waited_ns: int | None

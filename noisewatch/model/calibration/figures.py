@@ -37,7 +37,7 @@ class Spread(Struct, frozen=True):
     count: int
     median_ns: float
     mad_share: float  # share of the median, like all shares here
-    width_share: float  # 5th to 95th percentile
+    width_share: float  # distance from the 5th to the 95th percentile
     p01_share: float  # distance of the 1st percentile below the median
     p99_share: float  # distance of the 99th percentile above the median
     max_share: float  # distance of the maximum above the median
@@ -70,7 +70,7 @@ class CpuFigures(Struct, frozen=True):
     gap_histogram: Histogram
     waited_share: float | None  # share of the time in which another thread ran
     effective_khz: float | None
-    effective_khz_spread_share: float | None  # 5th to 95th percentile, as a share of the median
+    effective_khz_spread_share: float | None  # distance from the 5th to the 95th percentile, as a share of the median
     work: Spread | None
     native_work: Spread | None
     latency_work: Spread | None

@@ -137,7 +137,7 @@ def _squares(sides: Sequence[Sequence[float]]) -> float:
 
 _MOST_VALUES = 200  # the newest values: machines change over the years
 _MOST_APART = 5  # newest entries: five, after five others, are just enough to prove a level by ranks
-_HALF_WINDOW = 2  # entries on both sides, so that up to two outliers have no effect
+_HALF_WINDOW = 2  # entries on each side, so that up to two outliers have no effect
 
 
 class Level(Struct, frozen=True):
@@ -280,7 +280,7 @@ def _above_widest_gap(ordered: Sequence[float], least: int) -> int:
 
 _MOST_AT_AN_END = 5  # entries at either end, whose medians are compared
 _ERRORS = 3  # standard errors added to the correlation, because autocorrelated entries wander, which resembles a drift
-_WINDOWS = (200, 40, 20)  # newest entries: a drift may have begun later than the level
+_WINDOWS = (200, 40, 20)  # how many of the newest entries to examine: a drift may have begun later than the level
 
 
 class FigureDrift(Struct, frozen=True):

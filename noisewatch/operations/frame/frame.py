@@ -53,7 +53,7 @@ class RunLine(Line, frozen=True):
     wanted: int
     since_ns: int
     counts: tuple[int, ...]  # number of repetitions with each outcome, in the order of OUTCOMES
-    share_by_cpu: tuple[tuple[int, float], ...]  # the command's share of the CPU, if any
+    share_by_cpu: tuple[tuple[int, float], ...]  # the command's share of each CPU, if it used the CPU
     repetitions: tuple[RepetitionLine, ...] = ()
 
 
@@ -382,7 +382,7 @@ class Frame(Struct, frozen=True):
     no_irqs_reason: str | None = None  # why `irqs` is unknown in a later frame
     irq_settings: tuple[IrqSetting, ...] | None = None  # all settings if any has changed; None: unchanged
     irq_balancer: str | None = None  # the running program that may have moved interrupts: `irqbalance (pid 812)`
-    clock: ClockFigures | None = None  # None while not shown
+    clock: ClockFigures | None = None  # None while the clock screen is closed
     runs: tuple[RunLine, ...] = ()  # running and ended runs of `noisewatch run`
     tuned: str | None = None  # what `noisewatch tune` has changed and since when, if any change is in effect
 

@@ -18,7 +18,7 @@ CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock ste
 GAPS, COMMAND = "gaps", "command"
 # Series of work, by the names that recordings have for them.
 INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY = "work", "native_work", "latency_work", "memory", "main_memory"
-STARTED = {"start": INTERPRETER, "start_throughput": THROUGHPUT, "start_latency": LATENCY}  # just after a pause
+STARTED = {"start": INTERPRETER, "start_throughput": THROUGHPUT, "start_latency": LATENCY}  # work just after a pause
 # Fills the caches for work on memory, whose first samples would otherwise depend on earlier work.
 FETCH = {"fetch": CACHE, "fetch_memory": MEMORY}
 OF_WORK = (INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY)
