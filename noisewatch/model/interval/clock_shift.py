@@ -15,8 +15,8 @@ STEP_NS = 1_000_000  # smaller shifts may come from reading one clock after the 
 class ClockShift(Struct, frozen=True):
     """The shifts between the kernel's clocks, in ns.
 
-    `stepped_ns` is the shift of the time of day against CLOCK_MONOTONIC: the clock was set. `suspended_ns` is the shift
-    of CLOCK_BOOTTIME against CLOCK_MONOTONIC, which does not advance while the machine sleeps
+    `stepped_ns` is the shift of the time of day against CLOCK_MONOTONIC, from setting the clock or from a suspend.
+    `suspended_ns` is the shift of CLOCK_BOOTTIME against CLOCK_MONOTONIC, which does not advance during a suspend
     (https://man7.org/linux/man-pages/man2/clock_gettime.2.html).
     """
 

@@ -1,7 +1,7 @@
 """The culprits of an interval, and the noise (ns) that each culprit causes on a CPU.
 
-The scheduler measures the time of threads. Interrupts are only counted. Their time is measured if the kernel accounts
-for it (irq and softirq in /proc/stat), otherwise it is inferred from typical costs.
+The scheduler measures the time of threads. Interrupts are always counted, but their time is measured only if the kernel
+accounts for it (irq and softirq in /proc/stat). Otherwise their time is inferred from typical costs.
 
 The kernel's tick occurs at most CONFIG_HZ times a second. More frequent timer interrupts come from a profiler (perf
 record -e cpu-clock) or a program that sleeps for microseconds: they use the same timer of the CPU, and are counted in

@@ -266,7 +266,8 @@ def fit_to_interval(
     """Return the runs, shortened on CPUs where their sum exceeds the interval.
 
     `later_ns` is the growth of the delay from reading the CPUs to reading the threads: the threads may have run for
-    that long after the interval. They keep as much time as the CPU's counters allow, and at least a proportional part.
+    that long after the interval. The runs keep as much time as the CPU's counters allow, and at least a proportional
+    part.
     """
     had_by_cpu = explained_ns_by_cpu(runs)
     most_by_cpu = {

@@ -24,7 +24,7 @@ class BenchmarkRun(Struct, frozen=True, kw_only=True):
     """One run in a benchmark tool's file. `benchmark` and `run` are indices in the file, from 0.
 
     `length_ns` is None if the file does not contain it. `ended_wall_ns` is the time of the last value, since 1970 in
-    UTC. It has several candidates if the clock was set back in that hour, and none if the file does not contain the
+    UTC. It contains several times if the clock was set back in that hour, and none if the file does not contain the
     time. The run began at most `length_ns` earlier.
     """
 

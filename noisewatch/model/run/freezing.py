@@ -87,7 +87,7 @@ class FreezeTally:
     def move(self, at_ns: int) -> None:
         """Note that a process was moved into one of the command's groups.
 
-        It may have been in an unwatched group since the last look.
+        The process may have been in an unwatched group since the last look.
         """
         self._blind_ns = max(self._blind_ns, at_ns - self._last.taken_at_ns)
 

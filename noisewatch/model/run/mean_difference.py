@@ -35,11 +35,11 @@ class MeanDifference(Struct, frozen=True):
     """The difference between the means of two commands.
 
     `share` is how much longer B takes than A, as a share of A's mean (0.02: B takes 2% more). `interval` contains the
-    true share in 95 of 100 series. `smallest_shown` is the smallest difference that the same number of pairs
-    detects with 80% power in a two-sided t-test at 5%, if the noise is at its one-sided 90% upper bound. The test
-    compares neighbours, in drawn order, and removes the effect of the order. A further series of 15 pairs detects a
-    difference of this size in 94 of 100 cases, and one of twice the size in all. If a few runs take much longer, it
-    detects them in only 77 to 82 cases, and in 91 to 96 (tests.benchmark.run_statistics). `interval` and
+    true share in 95 of 100 series. `smallest_shown` is the smallest difference that the same number of pairs detects
+    with 80% power in a two-sided t-test at 5%, if the noise is at its one-sided 90% upper bound. The test compares
+    neighbours, in drawn order, and removes the effect of the order. A further series of 15 pairs detects a difference
+    of this size in 94 of 100 cases, and one of twice the size in all. If a few runs take much longer, it detects the
+    first in only 77 to 82 cases, and the second in 91 to 96 (tests.benchmark.run_statistics). `interval` and
     `smallest_shown` are None for fewer than three pairs, or if one command always ran first.
 
     `second_share` is how much longer a pair's second run takes, because of drift or an effect of the first run.

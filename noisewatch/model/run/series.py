@@ -44,11 +44,11 @@ class OrderDoubt(StrEnum):
 class SeriesStatistics(Struct, frozen=True):
     """Statistics of `count` wall times. Values that a single run does not have are None.
 
-    `mean_interval_s` contains the mean in 95 of 100 series of independent runs, by Student's t. It does so in fewer
-    series if a few runs take much longer (88 of 100 series of 25, lognormal with σ = 1), or if runs resemble their
-    neighbours (86 for a correlation of 0.3, 76 for 0.5). `cv_interval` is the interval of the CV; 25 runs do not bound
-    the effect of an event in one of twenty runs. tests.benchmark.run_statistics prints these numbers. The minimum and
-    the maximum are observations, not estimates.
+    `mean_interval_s` contains the mean in 95 of 100 series of independent runs, by Student's t; in fewer series if a
+    few runs take much longer (88 of 100 series of 25, lognormal with σ = 1), or if runs resemble their neighbours (86
+    for a correlation of 0.3, 76 for 0.5). `cv_interval` is the interval of the CV; 25 runs do not bound the effect of
+    an event in one of twenty runs. tests.benchmark.run_statistics prints these numbers. The minimum and the maximum are
+    observations, not estimates.
 
     `doubt` is how runs depended on their order; None if the tests show no dependence, or if `is_order_tested` is false.
     `later_share` is how much longer the second half took than the first, as a share of the first; None for one run.
@@ -107,10 +107,10 @@ def _mean_interval(mean: float, sd: float, count: int) -> Bounds:
 def sd_interval(values: Sequence[float]) -> Bounds | None:
     """Return the confidence interval of the standard deviation, or None for fewer than two values.
 
-    It is from the χ² distribution, with fewer degrees of freedom for values with excess kurtosis: Hummel, Banga and
-    Hettmansperger, "Better Confidence Intervals for the Variance in a Random Sample", 2005. For 25 exponential times,
-    the plain χ² interval contains the standard deviation in 73 of 100 series, this interval in 85; for normal times
-    both do in 95.
+    The interval is from the χ² distribution, with fewer degrees of freedom for values with excess kurtosis: Hummel,
+    Banga and Hettmansperger, "Better Confidence Intervals for the Variance in a Random Sample", 2005. For 25
+    exponential times, the plain χ² interval contains the standard deviation in 73 of 100 series, this interval in 85;
+    for normal times both do in 95.
     """
     count = len(values)
     if count < 2:
@@ -139,10 +139,10 @@ def _excess_kurtosis(squares: Sequence[float], total: float) -> float:
 def doubt_of_order(values: Sequence[float]) -> OrderDoubt | None:
     """Test whether later values are larger or smaller, then whether neighbours resemble each other.
 
-    Return None if neither test shows it, for fewer than ten values, or if all are equal. Each test has a false-alarm
-    rate of 1%. Both use ranks, so no distribution is assumed. The first is Spearman's correlation with the order, by
-    Student's t: Kendall, "Rank Correlation Methods", 1970, ch. 4. The second is von Neumann's ratio of the ranks:
-    Bartels, 1982, doi 10.1080/01621459.1982.10477764.
+    Return None if neither test shows a dependence, for fewer than ten values, or if all are equal. Each test has a
+    false-alarm rate of 1%. Both use ranks, so no distribution is assumed. The first is Spearman's correlation with the
+    order, by Student's t: Kendall, "Rank Correlation Methods", 1970, ch. 4. The second is von Neumann's ratio of the
+    ranks: Bartels, 1982, doi 10.1080/01621459.1982.10477764.
     """
     count = len(values)
     if count < FEWEST_FOR_ORDER or min(values) == max(values):
@@ -263,7 +263,7 @@ class VarianceParts(Struct, frozen=True):
     """The CV between processes, and its two parts, whose squares add up.
 
     `of_machine` is the predicted part. `of_program` is the remaining part, as an interval, or None if the CV or
-    `of_machine` is unknown. It starts at 0 unless the CV's interval is above the machine's.
+    `of_machine` is unknown. `of_program` starts at 0 unless the CV's interval is above the machine's.
     """
 
     explained: Explained
