@@ -187,8 +187,8 @@ class CalibrationPart(DocumentPart, frozen=True, kw_only=True):
 class FloorPart(DocumentPart, frozen=True, kw_only=True):
     """A noise floor for samples of one length: relative standard deviations (CV) and shares of the mean.
 
-    max_expected: The worst sample relative to the median sample, as the median of predictions.
-    max_inflation: The worst sample relative to the median sample, as the 95th percentile of predictions.
+    max_expected: The median of predictions of the worst sample, relative to the median sample.
+    max_inflation: The 95th percentile of predictions of the worst sample, relative to the median sample.
     smallest_change_share: null if no change could be detected.
     chance: The probability that such samples stay within the budget; null if the floor is extrapolated.
     """
@@ -221,7 +221,7 @@ class DriftPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class NeededPart(DocumentPart, frozen=True, kw_only=True):
-    """How many samples of each of two program versions are needed to detect a change, for one kind and length of work.
+    """The number of samples per program version needed to detect a change, for one kind of work and sample length.
 
     reason: Why the number is null.
     """
