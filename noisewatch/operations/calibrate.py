@@ -203,8 +203,8 @@ def calibrate_cpus(
 ) -> CalibrationRun | str:
     """Calibrate the CPUs, or return the reason why they cannot be calibrated.
 
-    The caller pins this process to other CPUs first. `look_again` takes the snapshot after the calibration; `snapshot`
-    is the one before.
+    The caller pins this process to other CPUs first. `look_again` takes a snapshot after the calibration; `snapshot`
+    was taken before it.
     """
     if not cpus:
         return _NO_CPUS

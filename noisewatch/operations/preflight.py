@@ -297,8 +297,8 @@ class _Run(Struct):
     def _take_first_snapshot(self) -> Snapshot:
         """Take the snapshot with which the sample begins.
 
-        Slow data is read before it, on housekeeping CPUs, so that reading it does not disturb the sample. It is read
-        for each sample, because it may have changed after an hour of waiting.
+        Slow data is read before the sample, on housekeeping CPUs, so that reading it does not disturb the sample. The
+        data is read again for each sample, because it may have changed after an hour of waiting.
         """
         previous = self._take_snapshot()
         self._compare_clocks()

@@ -415,7 +415,7 @@ class Frame(Struct, frozen=True):
         return self.causes[number - 1] if number is not None and number <= len(self.causes) else None
 
     def command_against(self, finding: FindingLine) -> str | None:
-        """Return the command of the finding's cause, or the finding's own if it has no cause; None if it has none."""
+        """Return the command against the finding's cause or, without a cause, against the finding; None without one."""
         cause = self.cause_of(finding)
         return finding.command if cause is None else cause.command
 

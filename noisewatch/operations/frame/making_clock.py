@@ -249,7 +249,7 @@ def _enabled(readings: ClockReadings, package: int) -> list[Zone]:
 def _pl1_and_rated_power(
     snapshot: Snapshot, readings: ClockReadings, package: int
 ) -> tuple[float | None, float | None]:
-    """Return PL1 and the rated power of the package (W); if the latest readings lack one, it is from the first ones."""
+    """Return PL1 and the rated power of the package (W), from the first readings if the latest ones lack them."""
     first = [zone for zone in snapshot.hardware.power_limits.zones or () if zone.package == package]
     limit_w = _least(zone.long_limit_uw for zone in _enabled(readings, package))
     rated = [zone.rated_uw for zone in readings.packages.zones if zone.package == package]

@@ -187,8 +187,8 @@ _GRAVITY = (RunOutcome.UNDISTURBED, RunOutcome.UNKNOWN, RunOutcome.DISTURBED)
 def gate_of_run(series: RunSeries, has_results: bool = False, results: MarkedResults | None = None) -> RunOutcome:
     """Return the gravest outcome of the machine, the series and the runs in a file.
 
-    `has_results`: the command writes such a file; if `results` is None then, it could not be read. For a single
-    repetition, only the runs in the file are measurements; in a series, the repetitions count as well.
+    `has_results`: whether the command writes such a file; if so, `results` is None if it could not be read. For a
+    single repetition, only the runs in the file are measurements; in a series, the repetitions count as well.
     """
     outcomes = [gate_of_machine(series)]
     if series.options.is_series or not has_results:

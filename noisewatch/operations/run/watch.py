@@ -264,9 +264,9 @@ class RunWatch:
         return interval_between(before, self._snapshot)
 
     def is_due(self, length_ns: int) -> bool:
-        """Return whether to take a snapshot after a repetition of this length: it is cheap in comparison, or overdue.
+        """Return whether to take a snapshot after a repetition of this length, as it is cheap in comparison or overdue.
 
-        So the noise of one long repetition is not attributed to the next one.
+        Otherwise the noise of one long repetition could be attributed to the next one.
         """
         return length_ns >= _LONG_NS or time.monotonic_ns() - self._snapshot.taken_at_ns >= _SOONEST_NS
 
