@@ -214,7 +214,7 @@ def parse_records(text: str) -> Mapping[str, Trouble]:
 
 
 def _sum_up(records: Iterable[tuple[str, int, str | None]]) -> Trouble | None:
-    """Sum up records of one kind (sequence number, time, culprit), which may be repeated. Return None without any."""
+    """Sum up records of one kind (sequence number, time, culprit), which may be repeated; None without records."""
     ordered = sorted({(us, sequence, culprit or "") for sequence, us, culprit in records})
     if not ordered:
         return None

@@ -6,7 +6,7 @@ They are read only once per run, because listing systemd's timers starts a progr
     17 *    * * *   root    cd / && run-parts --report /etc/cron.hourly
 
 https://man7.org/linux/man-pages/man5/crontab.5.html. Users' crontabs are not read: they are private, and only root may
-read them. Neither are anacron's jobs, whose times anacron chooses.
+read them. anacron's jobs are not read either, because anacron chooses their times.
 
 `systemctl list-timers --all --output=json` lists systemd's timers (since systemd 246, 2020):
 

@@ -135,7 +135,7 @@ class TaskReader:
 
     If much time of a target CPU is then still missing, the remaining processes are searched, whatever the budget: the
     run time of each is read, and then the threads of those that ran for long. After a search without a result, the
-    next N snapshots do not search, unless more time is missing; N is its cost in budgets, at most STAYS_HOT.
+    next N snapshots do not search, unless more time is missing. N is the search's cost in budgets, at most STAYS_HOT.
 
     On `tickless` CPUs the tick stops while only one thread runs (nohz_full). The kernel then updates the thread's time
     once a second, and when its stat is read.
