@@ -45,7 +45,7 @@ class _Hung(Struct, frozen=True):
 
 
 class HungReads:
-    """The hanging reads: by path, the thread that was abandoned in the read. Times are CLOCK_MONOTONIC."""
+    """The hanging reads by path, with the thread that was abandoned in each. Times are on CLOCK_MONOTONIC."""
 
     def __init__(self, again_after: float = AGAIN_AFTER) -> None:
         self._again_after = again_after

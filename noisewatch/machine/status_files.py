@@ -8,7 +8,7 @@
 
 A file is written in place, so its inode stays: a reader with an open descriptor sees the last content even after the
 file is removed. The checksum detects a read during a write. The writer holds a lock (flock) until it ends, which
-distinguishes its file from that of a killed process.
+distinguishes its file from a killed process's file.
 """
 
 from __future__ import annotations

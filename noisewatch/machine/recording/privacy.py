@@ -224,7 +224,7 @@ def _reduce_options(command_line: str) -> str:
 
 
 def _reduce_assignments(text: str) -> str:
-    """Return GRUB's assignments of kernel options with only the relevant options, and references to one another."""
+    """Return GRUB's assignments, reduced to the relevant kernel options and references to other assignments."""
     kept = []
     for match in _GRUB_OPTIONS.finditer(text):
         words = [word for word in re.split(r"[\s\"']+", match[2]) if _is_reference(word) or _is_relevant(word)]

@@ -3,7 +3,7 @@
 Both cores write into buffers of 64-bit words, which a parent may read at the same time:
 
 - `gaps`: four words each: start (CLOCK_MONOTONIC), length, context switches, time spent waiting (-1: unknown);
-- `totals`: the words that COUNT to SPUN_NS name;
+- `totals`: words at the indices COUNT to SPUN_NS;
 - `samples`: two words each, start and length; `count[0]` is the number of samples.
 
 All times are nanoseconds.
