@@ -153,7 +153,7 @@ def test_a_command_that_ran_on_other_cpus_is_unknown() -> None:
 def test_a_command_with_more_time_than_its_cpus_is_unknown_even_without_waits() -> None:
     verdict = judge(repeat(ran(), ran({2: 600}, 1.0), own_ms=900))
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert "ran on others too" in verdict.unknowns[0]
+    assert "also ran elsewhere" in verdict.unknowns[0]
 
 
 def test_ticks_alone_never_make_a_repetition_undisturbed() -> None:
