@@ -1,4 +1,4 @@
-"""The cores of a machine, and the best selection of them: the order of selections, and those that can come first."""
+"""The cores of a machine, and the selection of the best ones: how selections are compared, and which are tried."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def alike(cores: Iterable[Core]) -> list[list[Core]]:
     return group_by_key(cores, lambda core: (core.node, core.cache, core.kind, core.design, core.strength[0]))
 
 
-_FAR = 1 << 16  # an unknown distance
+_FAR = 1 << 16  # an unknown distance counts as this
 Cores = tuple[Core, ...]
 
 
@@ -169,7 +169,7 @@ def _are_unequal(cores: Cores) -> bool:
 
 
 def _pools(cores: Sequence[Core], preferences: Preferences) -> Iterator[Sequence[Core]]:
-    """Yield all cores, and the groups of cores that share unchangeable properties."""
+    """Yield the sets of cores to choose from: all cores, and groups of cores with equal properties."""
     near = [core for core in cores if _is_near(core, preferences)]
     with_memory = [[core for core in pool if not _lacks_memory(core, preferences)] for pool in (near, cores)]
     for pool in (cores, near, *with_memory):
@@ -191,7 +191,7 @@ def _equally_strong(cores: Sequence[Core]) -> Iterator[Sequence[Core]]:
 
 
 def _pick(cores: Sequence[Core], count: int, preferences: Preferences) -> Cores:
-    """Return `count` of the cores, from one node if any has enough, else from neighbouring nodes."""
+    """Return `count` of the cores: from one memory node if a node has enough cores, else from neighbouring nodes."""
     nodes = group_by_key(cores, lambda core: core.node)
     enough = [node for node in nodes if len(node) >= count]
     if enough:

@@ -114,7 +114,7 @@ def _judge_whole_cores(proposal: Proposal) -> Answer:
         return graded.unknown(case.unread_reason(f"{CPUS}/cpu{unreadable}/topology/thread_siblings_list"))
     if case.snapshot.platform.virtual != NONE:
         return graded.unknown(f"{case.guest_words} {CANNOT_SEE}")
-    idle = f"; {name_cpus(proposal.idle)}, their other threads, stay idle" if proposal.idle else ", one thread each"
+    idle = f"; their other threads ({name_cpus(proposal.idle)}) stay idle" if proposal.idle else ", one thread each"
     return graded.passes(f"{describe_count(len(proposal.cores), 'core')}{idle}")
 
 
@@ -197,7 +197,7 @@ def _one_node(proposal: Proposal) -> Answer:
     if len(numbers) > 1:
         distances = [proposal.readings.nodes.distance(numbers[0], other) for other in numbers[1:]]
         known = [distance for distance in distances if distance is not None]
-        far = f", at a distance of up to {max(known)}" if len(known) == len(distances) else ""
+        far = f", NUMA distance up to {max(known)}" if len(known) == len(distances) else ""
         return graded.warns(f"{_nodes(numbers)}{far}", cpus=proposal.run)
     if None not in nodes:
         return graded.passes(_nodes(numbers))
@@ -233,7 +233,7 @@ def _judge_near_device(proposal: Proposal) -> Answer:
     graded = case.graded(evidence=evidence)
     nodes = case.snapshot.settings.memory_nodes or frozenset()
     if device.node is None and len(nodes) == 1 and case.snapshot.platform.virtual == NONE:
-        return graded.passes("this machine has one node")
+        return graded.passes("this machine has only one memory node")
     if device.node is None:
         reason = "numa_node is -1" if device.path is not None else "its bus has no numa_node"
         return graded.unknown(f"this machine does not report the node of {device.name}: {reason}")
@@ -428,8 +428,8 @@ def _notes(plan: Plan) -> list[str]:
     notes = []
     if len(plan.proposal.run) > 1:
         notes.append(
-            "The scheduler does not spread threads over isolated CPUs: pin each to its own CPU (noisewatch run "
-            "--spread, taskset, OMP_PLACES)."
+            "The scheduler does not spread threads over isolated CPUs, so pin each thread to its own CPU (noisewatch "
+            "run --spread, taskset, OMP_PLACES)."
         )
     notes.append(
         "Use real-time priority (chrt) only if other tasks cannot be kept away: the kernel stops real-time tasks for "
@@ -464,7 +464,7 @@ class Steps(Struct, frozen=True):
 
     all: tuple[Step, ...]
     unknown: Mapping[str, str]
-    left_out: Mapping[str, str]  # by check: why this kernel cannot do a step, or why it has no command
+    left_out: Mapping[str, str]  # the reason by check: this kernel cannot do the step, or there is no command for it
 
     @property
     def now(self) -> Sequence[Step]:

@@ -141,12 +141,12 @@ def _too_few_cores_reason(
     refused = f", {outside} of them outside this process's cpuset" if outside else ""
     needed = ", ".join(str(core.first) for core in kept)
     kept_words = f", and the core of CPU {needed} is needed for all other work" if needed else ""
-    can = f"at most {available} can be taken" if available else "none can be taken"
+    can = f"at most {available} can be proposed" if available else "none can be proposed"
     return f"{describe_count(count, 'core')}: {can} ({has}{refused}{kept_words})"
 
 
 def near_device(case: Case, readings: PlacementReadings) -> CpuSet | None:
-    """Return the CPUs near the requested device, or None if no device was requested or they are unknown."""
+    """Return the CPUs near the requested device, or None if these are unknown or no device was requested."""
     device = readings.device
     if device is None or device.node is None:
         return None
@@ -185,4 +185,4 @@ def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
         return graded.warns(text, cpus=hit)
     if any(irq.is_managed is None for irq in coming):
         return graded.unknown(_CANNOT_MOVE_UNKNOWN)
-    return graded.passes("none of their interrupts is fixed")
+    return graded.passes(f"no interrupt on {name_cpus(cpus)} that only the kernel can move")

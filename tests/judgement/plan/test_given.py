@@ -18,9 +18,9 @@ from tests.written.topologies import WrittenCore, cores, files_of, machine_of
         ("8", Criterion.HOUSEKEEPING, Status.FAIL, "CPU 8 shares a core with CPU 0"),
         ("0-15", Criterion.HOUSEKEEPING, Status.FAIL, "no core is left for all other work"),
         ("2,10", Criterion.CORES, Status.WARN, "CPUs 2,10 share cores: run on 2, and leave 10 idle"),
-        ("3-4", Criterion.NODE, Status.WARN, "nodes 0-1, at a distance of up to 21"),
+        ("3-4", Criterion.NODE, Status.WARN, "nodes 0-1, NUMA distance up to 21"),
         ("3-4", Criterion.CACHE, Status.WARN, "2 last-level caches: CPUs 3 | 4"),
-        ("2-3", Criterion.CORES, Status.PASS, "2 cores; CPUs 10-11, their other threads, stay idle"),
+        ("2-3", Criterion.CORES, Status.PASS, "2 cores; their other threads (CPUs 10-11) stay idle"),
     ],
 )
 def test_the_answer_on_named_cpus_explains_the_fault(

@@ -46,7 +46,7 @@ def test_more_cores_than_a_cache_has_stay_in_the_node_with_a_warning() -> None:
 def test_more_cores_than_a_node_has_include_the_nearest_node() -> None:
     plan = planned(files_of(cores(16, sockets=4)), 5)
     assert sorted(plan.proposal.nodes) in ([1, 2], [2, 3])
-    assert answer(plan, Criterion.NODE).said.endswith("at a distance of up to 21")
+    assert answer(plan, Criterion.NODE).said.endswith("NUMA distance up to 21")
 
 
 def test_performance_cores_come_first() -> None:
@@ -158,13 +158,13 @@ def test_an_unreadable_cgroup_v1_leaves_isolation_unknown() -> None:
 def test_only_cpus_of_the_callers_cpuset_except_one_core_are_proposed() -> None:
     plan = planned(machine_of(files_of(cores(8)), may_use=[4, 5, 6]), 2)
     assert run_on(plan) == [5, 6]
-    with pytest.raises(UsageError, match=r"3 cores: at most 2 can be taken .* 5 of them outside"):
+    with pytest.raises(UsageError, match=r"3 cores: at most 2 can be proposed .* 5 of them outside"):
         planned(machine_of(files_of(cores(8)), may_use=[4, 5, 6]), 3)
 
 
 @pytest.mark.parametrize(
     ("count", "asked", "most"),
-    [(4, 4, "at most 3 can be taken"), (4, 10**9, "at most 3 can be taken"), (1, 1, "none can be taken")],
+    [(4, 4, "at most 3 can be proposed"), (4, 10**9, "at most 3 can be proposed"), (1, 1, "none can be proposed")],
 )
 def test_too_many_cores_are_refused_with_the_possible_maximum(count: int, asked: int, most: str) -> None:
     with pytest.raises(UsageError, match=most):

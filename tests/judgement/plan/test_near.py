@@ -42,7 +42,7 @@ def test_an_unreported_node_of_the_device_is_unknown() -> None:
 
 def test_on_bare_metal_with_one_node_all_cpus_are_near() -> None:
     result = answer(planned(files_of(cores(4)) | _device_files(-1), 1, near="eth0"), Criterion.DEVICE)
-    assert (result.status, result.said) == (Status.PASS, "this machine has one node")
+    assert (result.status, result.said) == (Status.PASS, "this machine has only one memory node")
 
 
 def test_an_unknown_device_is_refused_with_a_list_of_devices() -> None:
