@@ -19,8 +19,8 @@ from noisewatch.kinds import Kind
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.patterns import regex
 
-# If a machine adds more to samples of 10 ms, other work runs on it. Random noise grows only with the square root of the
-# time, so a tenth of this share is allowed for samples of one second.
+# If a machine adds a larger share than this to samples of 10 ms, other work runs on it. Random noise grows only with
+# the square root of the time, so a tenth of the share is allowed for samples of one second.
 _MAX_SHARE = 0.03
 _SHARE_AT_NS = 10_000_000
 _MAX_SHARE_OF_ANY = 0.1
@@ -56,14 +56,14 @@ def allowance_for(length_ns: int, floors: Sequence[NoiseFloor] = ()) -> Allowanc
     return Allowance(max(LOSES_TOO_MUCH, min(limit, added)), True)
 
 
-_BLOCKS_PER_IO = 8  # blocks of 512 bytes: usually at least a page goes to disk
-_NS_PER_IO = 10_000  # to compress or encrypt a page, and to write it and the journal
+_BLOCKS_PER_IO = 8  # at least this many blocks of 512 bytes are written at once: usually a whole page
+_NS_PER_IO = 10_000  # upper bound of the time to compress or encrypt a page, and to write it and the journal
 # RCU's callbacks free kernel memory that a command has released. They took 4 to 9% of the system time of commands that
 # forked 200 and 1,000 processes, started 2,000 threads and unmapped 30,000 pages, and 7 to 18% for a shell that started
 # 100 commands (Linux 6.18 in a virtual machine).
 _FREEING_SHARE = 0.25
-_MAX_FREEING_SHARE = 0.1  # of the repetition: 7% was measured for a command that only unmapped pages
-_MAX_FREEING_SHARE_OF_THREADS = 0.02  # ksoftirqd has other work too
+_MAX_FREEING_SHARE = 0.1  # share of the repetition; 7% was measured for a command that only unmapped pages
+_MAX_FREEING_SHARE_OF_THREADS = 0.02  # share of the repetition; small, because ksoftirqd has other work too
 _WRITERS = regex(
     r"kworker/.*(?:flush-|writeback|kblockd|ext4|xfs|btrfs|kcryptd|dm-|loop)\S*|jbd2/.*|xfsaild/.*|btrfs-.*"
     r"|loop\d+|dmcrypt_write\S*|md\d+_raid\d+"

@@ -20,21 +20,21 @@ from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import printable
 
-_CLOCKS_NS = 1_000_000  # after a larger step, a time of day cannot be converted to CLOCK_MONOTONIC
-_CLOCKS_DRIFT_NS = 10_000_000  # clocks are slewed by at most 0.5 ms per second
-_NO_DATE = "the file does not contain the end of this run (metadata: date)"
-_NO_LENGTH = "the file does not contain the duration of this run (metadata: duration)"
+_CLOCKS_NS = 1_000_000  # after a larger step of the clock, a time of day cannot be converted to CLOCK_MONOTONIC
+_CLOCKS_DRIFT_NS = 10_000_000  # slewing changes the offset between clocks by at most 0.5 ms per second
+_NO_DATE = "the file has no end time of this run (no `date` in its metadata)"
+_NO_LENGTH = "the file has no duration of this run (no `duration` in its metadata)"
 _NOT_WATCHED = "this run did not take place while the command was watched"
-_CLOCKS_MOVED = "the clock was set, or the machine slept, meanwhile: cannot tell when this run took place"
+_CLOCKS_MOVED = "the clock was set or the machine was suspended meanwhile: cannot tell when this run took place"
 _NO_LOOKS = "the machine was not read before or after this run"
 _MOVED = "{} moved to another memory node or kind of core: cannot tell whether it did so during this run"
-_MATTERS = 0.1  # share of a run's length: a thread that used as much may have been measured
+_MATTERS = 0.1  # share of a run's length; a thread that ran for longer may have been measured by the run
 
 
 class WatchedCommand(Struct, frozen=True, kw_only=True):
     """The observations while a command wrote its result file: its repetitions, and the placement of their threads.
 
-    `floors` (of interruptions alone) and `khz_by_cpu` are those of the opening calibration.
+    `floors` (of interruptions alone) and `khz_by_cpu` come from the opening calibration.
     """
 
     repetitions: Sequence[tuple[Repetition, Placement]]
@@ -77,7 +77,7 @@ def _mark(
     hooked = run.hooked
     earliest_ns, latest_ns = began_ns - _CLOCKS_DRIFT_NS, ended_ns + _CLOCKS_DRIFT_NS
     if hooked is not None and not earliest_ns <= hooked.began_ns < hooked.ended_ns <= latest_ns:
-        hooked = None  # these times are from another boot or another machine
+        hooked = None  # the hooked times are from another boot or another machine
     if hooked is not None:
         began_ns, ended_ns = hooked.began_ns, hooked.ended_ns
     part = part_of(repetition, began_ns, ended_ns)

@@ -21,14 +21,14 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.repetition import Repetition
 
-_NAME = "a clock below that of the opening calibration"
-LEAST_SHARE = 0.95  # share of the calibrated clock: its steps of 100 MHz are 2 to 5%, and a calibration is off by 1%
-_BUSY_SHARE = 0.9  # share of the window: an idle CPU's clock is not the command's
-_MOSTLY = 0.5  # share of the repetition that looks with a clock have to cover
+_NAME = "a clock lower than in the opening calibration"
+LEAST_SHARE = 0.95  # share of the calibrated clock; steps of 100 MHz are 2 to 5% of it, and a calibration is off by 1%
+_BUSY_SHARE = 0.9  # share of the window; the clock of a CPU that was idle for longer is not the command's
+_MOSTLY = 0.5  # the smallest share of the repetition that looks with a clock have to cover
 _WHAT = "the clock"
 _OWN = "a command of several threads or processes may lower the clock by itself"
 _NO_LOOK = "the machine was not read while the command ran"
-_IDLE = "no target CPU was busy all along between two looks"
+_IDLE = "no target CPU was busy for the whole time between two looks"
 
 
 def calibrated_khz(opening: Calibrated | None) -> dict[int, float] | None:
@@ -64,7 +64,7 @@ def clock_reasons(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> tu
 def unwatched_clock(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> Unwatched | None:
     """Return why no clock was compared for most of the repetition; None if one was, or if the kernel reports none."""
     if not _reported_khz(repetition.span.after, repetition.target & khz_by_cpu.keys()):
-        return None  # not_watched reports it for the machine
+        return None  # not_watched reports this once for the whole machine
     if _may_lower_it(repetition):
         return Unwatched(_WHAT, _OWN)
     looked_at = _looked_at(repetition)
@@ -85,7 +85,7 @@ def _looked_at(repetition: Repetition) -> list[Interval]:
 
 
 def _clocks(repetition: Repetition, window: Interval, khz_by_cpu: Mapping[int, float]) -> dict[int, int]:
-    """Return the clocks (kHz) of the CPUs that tasks used throughout the window: an idle CPU has another clock."""
+    """Return the clocks (kHz) of the CPUs on which tasks ran throughout the window; idle CPUs have other clocks."""
     clocks = _reported_khz(window.after, repetition.target & khz_by_cpu.keys())
     loads = {cpu: window.load_by_cpu.get(cpu) for cpu in clocks}
     busy = {cpu for cpu, load in loads.items() if load is not None and load.ran_ns >= _BUSY_SHARE * window.length_ns}

@@ -28,17 +28,17 @@ from noisewatch.model.trace.culprits import TracedCulprit, threads_in
 from noisewatch.units import describe_ns
 
 UNSEEN = "an unobserved task"
-_WAITED = "another task: the command waited for its CPU"
+_WAITED = "a task for which the command had to wait"
 _TOO_COARSE = "this kernel counts the time of CPUs in ticks, which miss tasks that run between two ticks"
 _UNSETTLED = (
-    "{} on the target CPUs were not the command's, but the counts may be off by {}: the repetition is too short for "
-    "these counts (the kernel's trace is exact)"
+    "other tasks used {} on the target CPUs by the kernel's counts, which may be off by {}: too much for so short a "
+    "repetition (the kernel's trace is exact)"
 )
 _WAS_ELSEWHERE = "the command ran on CPUs other than the target CPUs for {}"
 _MAY_HAVE_LEFT = "the command set its affinity to {}: cannot tell how long it ran on CPUs other than the target CPUs"
 _NO_AFFINITY = "cannot tell whether the command changed its affinity and ran on CPUs other than the target CPUs"
-_LATE_NS = 2 * TICK_NS  # by CPU: the time of a task that is running at the end may be counted only when it leaves
-_ALL_ALONG = 0.5  # share of the repetition: a thread that probably used more has stayed, if no task left its CPU
+_LATE_NS = 2 * TICK_NS  # error per CPU: the time of a task that is running at the end may not be counted yet
+_ALL_ALONG = 0.5  # share of the repetition; a thread that probably ran for longer ran to the end, if no task left
 
 
 class ForeignTime(Struct, frozen=True):
@@ -103,7 +103,8 @@ def _wait_reasons(repetition: Repetition, waited_ns: int, foreign: list[RunReaso
 def late_ns(repetition: Repetition, cpu: int, sightings: Iterable[Sighting]) -> int:
     """Return the time of a task that has stayed on the CPU, if the kernel counts time only when tasks leave, else 0.
 
-    In this case either the CPU was idle, and the result is 0, or one task used all of its time. The looks show which.
+    On such a kernel, either the CPU was idle, and the result is 0, or one task used all of its time. The looks show
+    which of these happened.
     """
     ran = ran_between(repetition.span.before, repetition.span.after, cpu)
     if ran is None or not ran.is_late:
@@ -118,9 +119,9 @@ def waited_ns_of(repetition: Repetition) -> int | None:
 
 
 def waited_for_none_ns(repetition: Repetition) -> int:
-    """Return how much longer a thread waited for a CPU than all others can have used the CPUs; 0 if unknown.
+    """Return how much longer a thread waited for a CPU than all other tasks can have used the CPUs; 0 if unknown.
 
-    Only looks show the threads other than the first, and the last look may be long before the end.
+    Except for the command's first thread, only looks show waiting times, and the last look may be long before the end.
     """
     books = repetition.books
     if books.tasks_ns is None or not books.is_exact:
@@ -145,7 +146,7 @@ def _sightings(repetition: Repetition) -> list[Sighting]:
 
 
 def _min_foreign_ns(repetition: Repetition) -> int:
-    """Return a lower bound of foreign time: by the books, less their error and the time just before and after."""
+    """Return a lower bound of foreign time: the books' sum, minus their error and time just outside the repetition."""
     books = repetition.books
     return max((books.foreign_ns or 0) - books.doubt_ns - _slack_ns(repetition), 0)
 
@@ -155,7 +156,7 @@ def _slack_ns(repetition: Repetition) -> int:
 
 
 def _unknown_time_reason(repetition: Repetition, allowed_ns: float, known_ns: int) -> str | None:
-    """Return why the foreign time is unknown, or None. A single-threaded command's waiting time settles the books."""
+    """Return why the foreign time is unknown, or None. The waiting time of a single-threaded command bounds it."""
     books = repetition.books
     if books.foreign_ns is None:
         return books.reason
@@ -295,9 +296,9 @@ def _is_crowd(run: TaskRun) -> bool:
 
 
 def _part_of_crowds(repetition: Repetition, window: Interval) -> float:
-    """Return the share of the time attributed to ended tasks that fits on the target CPUs.
+    """Return which share of the time attributed to ended tasks can have been used on the target CPUs.
 
-    All unexplained time is attributed to ended tasks, including the time of a command that has ended.
+    All unexplained time is attributed to ended tasks, so it includes the time of a command that has ended.
     """
     runs = [run for run in _runs(repetition, window) if run.cpu in repetition.target]
     crowds_ns = sum(run.ran_ns for run in runs if _is_crowd(run) and not run.is_own)
@@ -352,15 +353,15 @@ def _sighting(
 
 
 def _certain_ns(repetition: Repetition, window: Interval, run: TaskRun) -> int:
-    """Return the time (ns) that the thread cannot have used before or after the repetition."""
+    """Return the time (ns) that the thread must have used within the repetition, at the least."""
     return min(max(run.ran_ns - repetition.outside(window), 0), repetition.within(window))
 
 
-_EXACT_SHARE = 0.05  # a smaller share in doubt is negligible
+_EXACT_SHARE = 0.05  # share of a culprit's time; if more of it is in doubt, the time is an estimate
 _IN_DOUBT = "the trace does not contain all switches between threads"
 _NOT_ALL = "{} was not traced: it came online later"
 _WAITED_LONGER = "the command waited {} for its CPU, but the trace shows only {}"
-WAKE_NS = 100_000  # an idle CPU takes some time to start
+WAKE_NS = 100_000  # upper bound of the time that an idle CPU takes to wake up
 
 
 class TracedForeign(Struct, frozen=True):
@@ -395,7 +396,7 @@ def unusable_trace_reason(repetition: Repetition, allowance: Allowance) -> str |
 
 
 def insufficient_trace_reason(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
-    """Return why the counters have to decide, or None if the trace suffices."""
+    """Return why the trace does not suffice, so that the counters decide, or None if it suffices."""
     doubt = unusable_trace_reason(repetition, allowance)
     if doubt is not None:
         return doubt
@@ -456,7 +457,7 @@ def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: Re
 def _is_in_doubt(
     culprits: Iterable[TracedCulprit], reasons: Iterable[RunReason], hidden_ns: int, allowed_ns: float
 ) -> bool:
-    """Return whether a CPU is quiet only if all culprits used no more than their certain time.
+    """Return whether the culprits of some CPU may have used more than is allowed, beyond their certain time.
 
     `hidden_ns`: the part of the command's time, on any CPU, that they may have used.
     """

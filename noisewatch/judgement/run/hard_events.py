@@ -24,8 +24,8 @@ from noisewatch.text import clean
 from noisewatch.units import describe_ns
 
 _SWAPS = {"pswpin": "pages were read back from swap", "pswpout": "pages went to swap"}  # of /proc/vmstat
-_HELD_UP_NS = 100_000_000  # clearly longer than the ticks that are missed without a pause, 20 ms in some seconds
-_LATE_END_NS = 200_000  # a wakeup takes some 50 µs on an idle CPU; each repetition includes one
+_HELD_UP_NS = 100_000_000  # clearly longer than the time that ticks miss without a pause: 20 ms in some seconds
+_LATE_END_NS = 200_000  # the end of each repetition includes a wakeup, which takes some 50 µs on an idle CPU
 _STOOD_STILL = "the whole machine was paused by its hypervisor or firmware"
 _HELD_UP = "noisewatch was not scheduled for {}{}: cannot tell whether the machine was paused"
 _STOPPED_TOO = "noisewatch was not scheduled for {}{}: cannot tell whether the command was stopped too"
@@ -87,7 +87,7 @@ def _unknown_window_reason(window: Interval) -> str | None:
 
 
 def _uncounted_levels(window: Interval) -> Iterator[CgroupLevel]:
-    """Yield the groups for which it is unknown whether their quota has stopped them."""
+    """Yield the control groups that may have been stopped by their quota without being counted."""
     before, after = window.before.cgroup.levels, window.after.cgroup.levels
     entered = _levels_of_command(window.after)
     yield from (level for level in after if level.throttling is None and level.quota_share != UNLIMITED)
@@ -136,8 +136,8 @@ def _has_stood_still(repetition: Repetition) -> bool | None:
     """Return whether the whole machine was paused while noisewatch was held up; None means unknown.
 
     After a pause, a CPU that was busy lacks ticks, and a CPU that was idle has the time counted as idle. A CPU that
-    neither lacks time nor was idle for so long ran on, and noisewatch alone was stopped. CPUs without a tick show
-    nothing.
+    neither lacks time nor was idle for so long kept running, so that only noisewatch was stopped. CPUs without a
+    tick prove neither.
     """
     held_up_ns = _held_up_ns(repetition)
     if held_up_ns < _HELD_UP_NS:
@@ -155,7 +155,7 @@ def _has_stood_still(repetition: Repetition) -> bool | None:
 
 
 def _may_have_been_stopped_too(repetition: Repetition) -> bool:
-    """Return whether the command may have been stopped together with noisewatch, by its unused CPU time.
+    """Return whether the command may have been stopped together with noisewatch, judged by its unused CPU time.
 
     For example, both may be in a frozen control group.
     """
@@ -189,7 +189,7 @@ def _may_have_stopped(level: CgroupLevel, window: Interval) -> bool:
 
 
 def _counts_heat(window: Interval) -> bool:
-    """Return whether the processor counts throttling: none does in a virtual machine, and AMD's do not."""
+    """Return whether the processor counts throttling: AMD's and those of virtual machines do not."""
     looks = (window.before.background.throttling, window.after.background.throttling)
     return any(count is not None for look in looks for count in look.count_by_core_cpu.values())
 

@@ -21,22 +21,23 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.trace.culprits import TracedCulprit, interruptions_in
 from noisewatch.model.vocabulary import DISK, kinds_of_device
 
-_COME_WITH_THE_TICK = frozenset({"TIMER", "SCHED", "RCU", "HRTIMER"})  # softirqs, at most as many as ticks
+_COME_WITH_THE_TICK = frozenset({"TIMER", "SCHED", "RCU", "HRTIMER"})  # these softirqs run at most once per tick
 _OF_MEMORY = "TLB shootdowns"
 _RESCHEDULING = "Rescheduling interrupts"
 _OF_WAKING = frozenset({_RESCHEDULING, "Function call interrupts"})
 _FREES = "RCU"  # RCU callbacks run where they were queued, by the command or by others
-_LONG_NS = 50_000  # ten times what a softirq that comes with the tick usually takes
-_DOUBT_NS = TICK_NS  # of /proc/stat
-_AT_RANDOM = 2  # timer interrupts beyond the ticks that a short time may have by chance
+_LONG_NS = 50_000  # ten times as long as a softirq that comes with the tick usually runs
+_DOUBT_NS = TICK_NS  # the resolution of /proc/stat
+_AT_RANDOM = 2  # so many more timer interrupts than ticks may occur in a short time by chance
 _STOOD_STILL = {"interrupts": unchanged_reason(INTERRUPTS), "softirqs": unchanged_reason(SOFTIRQS)}
 
 
 class MetInterruption(Struct, frozen=True):
     """Interruptions of one name on one CPU within a repetition.
 
-    `own`: the largest number that the command may have caused: all, none, or the budget of that kind. `frees`: they
-    may free the command's memory, so the command's part is limited by time, not by number.
+    `own` is the largest number that the command may have caused: True is all, False is none, and a kind stands for the
+    budget of that kind. If `frees`, the interruptions may free the command's memory, and the command's part is limited
+    by time, not by number.
     """
 
     kind: Kind
@@ -47,7 +48,7 @@ class MetInterruption(Struct, frozen=True):
     ns: int
     own: Kind | bool
     is_estimate: bool
-    pid: int | None = None  # the sender
+    pid: int | None = None  # the process that sent the interrupt
     frees: bool = False
 
 
@@ -183,7 +184,7 @@ def _count(span: Interval, disturbance: Disturbance) -> int:
 
 
 def _may_be_own(repetition: Repetition, disturbance: Disturbance) -> Kind | bool:
-    """Return how many of the interruptions the command may have caused, as in MetInterruption."""
+    """Return how many of the interruptions the command may have caused, as in `MetInterruption.own`."""
     if _is_of_disks(repetition.span, disturbance.kind, disturbance.name, disturbance.irq):
         return disturbance.kind
     if disturbance.name == _OF_MEMORY:

@@ -1,4 +1,4 @@
-"""Judge values that a benchmark measured itself by how much the measuring thread was disturbed."""
+"""Judge values that a benchmark has measured, by how much the measuring thread was disturbed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.model.run.benchmark_run import MeasuredValue, ValuesAround
 from noisewatch.units import describe_ns
 
-_RESOLUTION_NS = 10_000  # the counters are read in some microseconds, one after the other
+_RESOLUTION_NS = 10_000  # the counters are not read at once: reading them takes some microseconds
 
 
 class ValueVerdict(Struct, frozen=True):
@@ -51,7 +51,7 @@ def judge_values(values: Sequence[MeasuredValue], around: ValuesAround) -> Value
 
 
 def judge_value(value: MeasuredValue) -> ValueVerdict:
-    """Return the verdict of a value by its thread's waiting time, and by time in which it neither ran nor slept."""
+    """Return the verdict of a value, by how long its thread waited for a CPU or was interrupted."""
     allowed_ns = LOSES_TOO_MUCH * value.length_ns
     if allowed_ns < _RESOLUTION_NS:
         return _unknown(

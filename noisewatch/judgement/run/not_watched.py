@@ -20,15 +20,15 @@ _NO_CLOCK = "the opening calibration did not measure it"
 def not_watched(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> Iterator[Unwatched]:
     """Yield what cannot be observed in any repetition on this machine.
 
-    If verdicts depended on it, all of them would be unknown. `khz_by_cpu` are the clocks of the opening calibration;
-    None without one.
+    Verdicts do not depend on it, because all of them would be unknown. `khz_by_cpu` contains the clocks of the opening
+    calibration; None without such a calibration.
     """
     yield from _clocks(snapshot, khz_by_cpu)
     counts = snapshot.background.throttling.count_by_core_cpu.values()
     if all(count is None for count in counts):
         yield Unwatched("slowing by heat or power limits", "this processor does not count it")
     if snapshot.platform.virtual not in (None, NONE) and not any(_steal_ns(snapshot)):
-        yield Unwatched("steal", "none was counted since boot, so this hypervisor may not report it")
+        yield Unwatched("steal", "no steal time was counted since boot, so this hypervisor may not report it")
 
 
 def _clocks(snapshot: Snapshot, khz_by_cpu: Mapping[int, float] | None) -> Iterator[Unwatched]:

@@ -15,11 +15,13 @@ from noisewatch.model.run.placement import Placement, ThreadPlacement
 from noisewatch.program import NAME
 from noisewatch.units import NS_PER_S, describe_share
 
-_COUNTS = 0.01  # share of the run time: the place of a thread that ran for less does not matter
-_STACKED_SHARE = 0.1  # share of the looks: a thread that wakes another shares its CPU for a moment
+_COUNTS = 0.01  # share of the run time; the place of a thread that ran for less does not matter
+_STACKED_SHARE = (
+    0.1  # share of the looks; fewer may be chance, as a thread that wakes another shares its CPU for a moment
+)
 _STACKED_LOOKS = 2
-_WAITED_SHARE = 0.05  # share of the repetition: the shortest wait that the shared CPU must have caused
-_OBSERVED_SHARE = 0.8  # share of the CPU time: threads observed for less may have been anywhere
+_WAITED_SHARE = 0.05  # share of the repetition; if threads waited for less, sharing a CPU did not matter
+_OBSERVED_SHARE = 0.8  # share of the CPU time; threads that were observed for less may have run anywhere
 _NOT_LOOKED = "the command's threads were not observed: it was too short"
 _UNCOUNTED = (
     "cannot tell whether the command's threads moved between two looks: the kernel does not count moves "
@@ -31,10 +33,10 @@ _MOVED_UNSEEN = (
 
 
 def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunReason], list[RunReason]]:
-    """Return the reasons by placement: moves and debuggers of threads, and separately threads that shared a CPU.
+    """Return two lists of reasons: threads that moved or were debugged, and threads that shared a CPU.
 
-    Moves are those to another memory node or kind of core. The command's own threads on one CPU are not noise of the
-    machine, and repeating the command helps little.
+    Only moves to another memory node or kind of core count. Threads of the command that share a CPU are not noise of
+    the machine, and repeating the command helps little.
     """
     moved: list[RunReason] = []
     for thread in weighty_threads(placement):
@@ -59,7 +61,7 @@ def is_stacked(placement: Placement, length_ns: int) -> bool:
 
 
 def stacked_wait_ns(placement: Placement) -> int | None:
-    """Return how long the threads that shared CPUs waited for one, as a sum; None means unknown."""
+    """Return the sum of the times that threads which shared CPUs waited for a CPU; None means unknown."""
     tids = placement.stacking.tids if placement.stacking is not None else frozenset()
     waits = [thread.waited_ns for thread in placement.threads if thread.tid in tids]
     known_waits = [ns for ns in waits if ns is not None]
@@ -82,8 +84,8 @@ def _stacked_reasons(placement: Placement, length_ns: int) -> Iterator[RunReason
 def unknown_placement_reason(placement: Placement) -> str | None:
     """Return why a thread may have moved to another memory node or kind of core, or None if none did.
 
-    If no file contains the kind of any core, as in most virtual machines, cores count as alike: the microbenchmark
-    shows their differences.
+    If no file contains the kind of any core, as in most virtual machines, cores count as alike; differences between
+    them show in the microbenchmark.
     """
     if len(placement.target) < 2:
         return None
@@ -107,10 +109,10 @@ def unknown_placement_reason(placement: Placement) -> str | None:
 
 
 _FASTEST = "performance"
-_ELSEWHERE_SHARE = 0.05  # of the memory
+_ELSEWHERE_SHARE = 0.05  # if a larger share of the memory is on other nodes, that is a fault
 _ELSEWHERE_BYTES = 1 << 20
-_ALONE_SHARE = 0.95  # one thread's share of the observed time if the others hardly matter
-_ALONE_SHARE_OF_ALL = 0.8  # one thread's share of all run time if the others hardly matter
+_ALONE_SHARE = 0.95  # a thread with this share of the observed time runs practically alone
+_ALONE_SHARE_OF_ALL = 0.8  # a thread with this share of all run time, observed or not, runs practically alone
 _MOVES_PER_S = 1.0
 _MIN_MOVES = 3
 _Key = TypeVar("_Key")
@@ -127,7 +129,7 @@ class PlacementFault(StrEnum):
 
 
 class PlacementAdvice(Struct, frozen=True):
-    """A fault, and the prefix of the command that would have helped."""
+    """A fault of the placement, and the prefix of the command that would have helped."""
 
     fault: PlacementFault
     before: tuple[str, ...]

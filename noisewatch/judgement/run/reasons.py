@@ -80,7 +80,7 @@ class RunOutcome(StrEnum):
 
 
 class RunStanding(StrEnum):
-    """The standing of a repetition: its verdict, unless its time measures nothing. The gravest comes last."""
+    """The standing of a repetition: its verdict, or why its time does not count. The gravest comes last."""
 
     UNDISTURBED = "undisturbed"
     CUT_SHORT = "cut short"
@@ -126,7 +126,7 @@ _VERBS = {
     ReasonKind.DEBUGGED: " stopped it, as a debugger does",
     ReasonKind.NODE_CHANGED: " moved to another memory node",
     ReasonKind.CORES_CHANGED: " moved to another kind of core",
-    ReasonKind.STACKED: " had to share, with another target CPU free,",
+    ReasonKind.STACKED: " had to share it, although another target CPU was free",
 }
 
 
@@ -136,7 +136,7 @@ def mark_of(standing: RunStanding, in_unicode: bool = True) -> str:
 
 
 def name_with_kind(noise: Kind | None, name: str) -> str:
-    """Return the name with its kind, `softirq RCU`; the name alone if it is a process's or contains the kind."""
+    """Return the name with its kind, such as `softirq RCU`; the name of a process, or with the kind in it, is kept."""
     is_clear = noise is None or noise == Kind.THREAD or re.search(rf"\b(interrupts|{noise})\b", name)
     return name if noise is None or is_clear else noise.with_name(name)
 
@@ -147,9 +147,9 @@ def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
     The times are left out if they cover the whole length.
     """
     who = printable(reason.name) + (f" (pid {reason.pid})" if reason.pid is not None else "")
-    who = name_with_kind(reason.noise, who) + _VERBS.get(reason.kind, "")
+    who, verb = name_with_kind(reason.noise, who), _VERBS.get(reason.kind, "")
     where = f" on {_place(reason)}" if reason.cpu is not None and reason.kind != ReasonKind.OFFLINE else ""
-    return f"{who}{where}{_cost(reason)}{_when(reason, length_ns)}"
+    return f"{who}{where}{verb}{_cost(reason)}{_when(reason, length_ns)}"
 
 
 def _place(reason: RunReason) -> str:
@@ -225,7 +225,7 @@ def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = MO
 
 
 def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
-    """Return the summed culprits, each once, the costliest first."""
+    """Return text that names each culprit once with the sum of its times, the costliest first."""
     ns_by_who: dict[str, int] = defaultdict(int)
     name_by_pid: dict[int, str] = {}
     for reason in sorted(reasons, key=lambda reason: -(reason.ns or 0)):
@@ -243,7 +243,7 @@ def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
 
 
 def _total_ns(reasons: Sequence[RunReason], length_ns: int) -> int:
-    """Return the time of all reasons, at most the length per CPU: ticks and estimates may add up to more."""
+    """Return the time of all reasons, at most `length_ns` per CPU, because ticks and estimates may add up to more."""
     ns_by_cpu: dict[int | None, int] = defaultdict(int)
     for reason in reasons:
         ns_by_cpu[reason.cpu] += reason.ns or 0

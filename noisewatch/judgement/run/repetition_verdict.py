@@ -1,4 +1,4 @@
-"""The verdict of one repetition: by what disturbed it, never by how long it took."""
+"""The verdict of one repetition, which depends on what disturbed the repetition, and never on how long it took."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _together_above_allowance(
 ) -> list[RunReason]:
     """Return the other reasons on CPUs where tasks, interruptions and the hypervisor together exceed the allowance.
 
-    Small times of each may add up to more than is allowed.
+    The times of the three may add up to more than is allowed, even if each is short.
     """
     met = [*foreign_time.reasons, *foreign_time.slight, *others]
     return [

@@ -98,15 +98,19 @@ def _culprit(key: _Key, numbered: Sequence[tuple[int, RunReason]]) -> RunCulprit
     )
 
 
-_MAX_MOVED = 4  # most processes in one command, because users should read it before they run it
-_LEFT_RUNNING = "The command has left it running: let the command wait for what it starts, or end it."
+_MAX_MOVED = 4  # the most processes that one command moves, because users should read it before they run it
+_LEFT_RUNNING = (
+    "The command left this process running: let the command wait for the processes that it starts, or end them."
+)
 _WORKER = "kworker/"  # kernel workers, which the kernel starts and ends as needed
 _OF_EVENTS: Mapping[ReasonKind, str] = {
-    ReasonKind.THROTTLED: "Cool the processor, or set a lower clock that it can sustain.",
+    ReasonKind.THROTTLED: "Cool the processor, or set a lower clock that the processor can sustain.",
     ReasonKind.SWAPPED: "Free memory before the series, or switch swap off.",
     ReasonKind.OFFLINE: "Keep the target CPUs online for the whole series.",
     ReasonKind.CLOCK_LOWERED: "Set a clock that the processor sustains under load (governor, turbo, power limits).",
-    ReasonKind.CLOCK_STEPPED: "Stop the program that sets the clock: a daemon that slews it (chrony) disturbs nothing.",
+    ReasonKind.CLOCK_STEPPED: (
+        "Stop the program that sets the clock. A daemon that only slews the clock (chrony) is harmless."
+    ),
     ReasonKind.SUSPENDED: "Keep the machine awake: systemd-inhibit --what=sleep noisewatch run …",
     ReasonKind.PAUSED: "Ask the owner of the host what pauses the virtual machine: snapshots, backups, live migration.",
     ReasonKind.STOPPED: "Let the series run in the foreground, without Ctrl-Z.",

@@ -118,7 +118,7 @@ def test_the_clock_of_an_uncalibrated_target_cpu_is_not_watched() -> None:
     [
         (_repetition([3000, 3000, 3000]), None),
         (_repetition([3000, 3000, 3000], looks=(0, 2)), None),
-        (_repetition([3000, 3000, 3000], busy_ms=500), "no target CPU was busy all along"),
+        (_repetition([3000, 3000, 3000], busy_ms=500), "no target CPU was busy for the whole time"),
         (_repetition([3000, 3000, 3000], use=THREADED), "several threads"),
         (_repetition([3000, 3000, 3000], tickless="2-3"), None),
     ],

@@ -242,7 +242,8 @@ def test_stacked_threads_are_listed_with_the_free_cpu() -> None:
     (own,) = placement_reasons(placement, SECOND_NS)[1]
     assert (
         describe_reason(own)
-        == "2 of the command's threads had to share, with another target CPU free, on CPU 2: ~500 ms (100.00%)"
+        == "2 of the command's threads on CPU 2 had to share it, although another target CPU was free: "
+        "~500 ms (100.00%)"
     )
 
 
