@@ -1,4 +1,4 @@
-"""The noise budget and the type of a noise floor. The prediction is elsewhere, because few commands need it."""
+"""The noise budget and the type of a noise floor. Floors are predicted in another module, which few commands need."""
 
 from __future__ import annotations
 

@@ -36,12 +36,12 @@ class FloorsByWork(Struct, frozen=True):
 
     @property
     def above(self) -> tuple[Work, ...]:
-        """The kinds whose samples will vary too much, or take too long, on some CPU."""
+        """The kinds of work whose samples will vary too much, or take too long, on some CPU."""
         return tuple(work for work in self.floor_by_work if self.cpus_above[work])
 
     @property
     def within(self) -> tuple[Work, ...]:
-        """The kinds whose samples will stay within the budget on every CPU."""
+        """The kinds of work whose samples will stay within the budget on every CPU."""
         return tuple(
             work
             for work, floor in self.floor_by_work.items()
@@ -50,28 +50,28 @@ class FloorsByWork(Struct, frozen=True):
 
     @property
     def undecided(self) -> tuple[Work, ...]:
-        """The kinds, measured on every CPU, for which it is unclear whether samples will stay within the budget."""
+        """The kinds of work that were measured on every CPU, but may or may not stay within the budget."""
         return tuple(
             work for work in self.floor_by_work if work not in {*self.above, *self.within, *self.too_little_on}
         )
 
     @property
     def status(self) -> Status:
-        """The status: `FAIL` if one kind fails, because it may be the benchmark's; `PASS` if all pass."""
+        """`FAIL` if one kind of work fails, because it may be the benchmark's; `PASS` if all pass; else `UNKNOWN`."""
         if any(self.cpus_above.values()):
             return Status.FAIL
         return Status.PASS if self.within == KINDS else Status.UNKNOWN
 
     @property
     def worst(self) -> Work:
-        """The kind that varies most, among those above the budget if there are any."""
+        """The kind of work whose samples vary most; if any kinds exceed the budget, only these are considered."""
         return max(self.above or self.floor_by_work, key=lambda work: self.floor_by_work[work].cv_expected)
 
     @property
     def least_likely(self) -> Work:
-        """The kind with the least chance of staying within the budget.
+        """The kind of work with the least chance of staying within the budget.
 
-        A kind with an unknown chance comes first, unless the chance of another is low enough to fail.
+        A kind with an unknown chance comes first, unless the chance of another kind is low enough to fail.
         """
         floors = self.floor_by_work
         low = [work for work, floor in floors.items() if self.budget.is_unlikely(floor.chance)]
@@ -121,7 +121,7 @@ def floors_by_work_of(calibrated: Calibrated) -> FloorsByWork | None:
 
 
 class Chance(NamedTuple):
-    """The chance (0 to 1) that the benchmark's samples stay within the budget, or None; and the kind of work."""
+    """The chance (0 to 1) that the benchmark's samples stay within the budget (None: unknown), and the kind of work."""
 
     value: float | None
     of_what: str
@@ -130,8 +130,8 @@ class Chance(NamedTuple):
 def chance_within_budget(calibrated: Calibrated) -> Chance:
     """Return the chance for the requested kind of work, else the smallest chance for any kind.
 
-    It is None if too little of a kind was measured or the calibration does not represent a benchmark, unless the chance
-    is low enough to fail.
+    The chance is None if too little of a kind was measured, or if the calibration does not represent a benchmark. A
+    chance that is low enough to fail is returned in any case.
     """
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     if by_work is not None:
@@ -148,7 +148,7 @@ _ALL_KINDS = "all kinds of work"
 
 
 def judge_by_work(calibrated: Calibrated, by_work: FloorsByWork) -> tuple[Status, str | None]:
-    """Return the status, with the reason if it is unknown."""
+    """Return the status of the floors of all kinds of work, with the reason if the status is unknown."""
     if by_work.status == Status.FAIL:
         return Status.FAIL, None
     reason = incomplete_reason(calibrated) or calibrated.doubt or by_work.undecided_reason
@@ -186,7 +186,7 @@ def options_to_try(calibrated: Calibrated) -> tuple[str, ...]:
 def _options(
     calibrated: Calibrated, floor: NoiseFloor, by_length: Sequence[NoiseFloor], by_work: Mapping[Work, NoiseFloor]
 ) -> Iterator[str]:
-    """Yield the options for the deciding floor, which is one of `by_length` and one of `by_work`."""
+    """Yield the options for `floor`, the deciding one; `by_length` and `by_work` contain it and the alternatives."""
     budget = calibrated.budget
     is_exceeded = budget.is_exceeded_by(floor)
     if floor.extrapolated or not is_exceeded:

@@ -14,7 +14,7 @@ from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
 from noisewatch.judgement.noise.floor import worst_floors
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
 
-_DIFFERS = 1.5  # times as much noise: two calibrations of one machine differ by less, unless something has changed
+_DIFFERS = 1.5  # a ratio of noise; two calibrations of one machine differ by less, unless something has changed
 
 
 class Difference(StrEnum):

@@ -44,10 +44,10 @@ class SmallestChange(NamedTuple):
 
 
 def needed_samples(calibrated: Calibrated, share: float) -> list[Needed]:
-    """Return how many samples of each of two versions detect a change of `share`, by kind of work and length.
+    """Return how many samples of each of two versions detect a change of `share`, by kind of work and sample length.
 
-    Only the requested kind of work, or the workload, is included if there is one, else all kinds. Each length is judged
-    by the largest upper end of the interval (`cv_high`) on any CPU.
+    The kinds are the requested one, or the workload, else all. For each length, the CPU with the largest upper end of
+    the interval (`cv_high`) decides.
     """
     lengths_ns = sorted({*SAMPLE_LENGTHS_NS, calibrated.budget.at_ns})
     by_work, doubt = _floors_by_work(calibrated), _doubt(calibrated)
@@ -59,9 +59,9 @@ def needed_samples(calibrated: Calibrated, share: float) -> list[Needed]:
 
 
 def smallest_change_of(calibrated: Calibrated) -> SmallestChange:
-    """Return the floor of the requested kind of work, else of the kind whose smallest detectable change is largest.
+    """Return the smallest detectable change for the requested kind of work, else the largest one of all kinds.
 
-    It is unknown if any kind's floor is unknown, because that may be the benchmark's kind.
+    It is unknown if the floor of any kind is unknown, because that may be the benchmark's kind.
     """
     at_budget = _floor_at_budget_by_work(calibrated)
     doubt = _doubt(calibrated)

@@ -25,7 +25,7 @@ class NoisePart(Struct, frozen=True):
     has_culprits: bool = False
 
 
-QUOTA = NoisePart("quota", "a CPU quota, which stops the group's threads until its next period", has_culprits=True)
+QUOTA = NoisePart("quota", "a CPU quota, which stops the group's threads until the next period", has_culprits=True)
 INTERRUPTIONS = NoisePart("interruptions", "interruptions: move other work off the target CPUs", has_culprits=True)
 FREQUENCY = NoisePart("frequency", "a moving clock: set governor performance, switch turbo off")
 MEMORY = NoisePart("memory", "a neighbour in the last-level cache or on the memory bus")
@@ -33,8 +33,8 @@ THROUGHPUT = NoisePart("throughput", "a sibling or a neighbour that takes throug
 _OF_MEMORY = (Work.CACHE, Work.MEMORY)
 _HALF = 0.5
 _TWOFOLD, _FOURFOLD = 2, 4
-_MIN_QUOTA = 0.001  # share of the time; a thousandth in one piece dominates the variation of samples of any length
-_MIN_CLOCK = 0.005  # variation of a chain of multiplications at a constant clock
+_MIN_QUOTA = 0.001  # share of the time; if a quota takes this much in one piece, it dominates the variation of samples
+_MIN_CLOCK = 0.005  # a chain of multiplications varies by this share even at a constant clock
 
 
 def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | None = None) -> NoisePart:

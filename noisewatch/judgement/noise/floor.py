@@ -32,9 +32,15 @@ if TYPE_CHECKING:
 SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 MOST_DRAWS, FEWEST_DRAWS, _DRAWN_SAMPLES = 200, 50, 10_000
 _SAMPLES_PER_PROCESS = 5  # pyperf takes 3 samples per process, and 10 in its mode for JIT compilers
-FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # fewest that the calibration must contain; longer samples are extrapolated
-_FEWEST_IN_LOOKS, _FEWEST_LOOKS = 0.5, 4  # half a sample of work suffices if it was observed at four or more times
-_FEWEST_PIECES = 2  # units of work in a sample: shorter samples would be interpolated, and look too steady
+FEWEST_SAMPLES, _FEWEST_WORKED = (
+    10,
+    3,
+)  # a length with fewer samples in the calibration is extrapolated from shorter lengths
+_FEWEST_IN_LOOKS, _FEWEST_LOOKS = (
+    0.5,
+    4,
+)  # work of half a sample's length suffices if it was measured at four times or more
+_FEWEST_PIECES = 2  # samples with fewer units of work would be interpolated, and would look too steady
 
 
 def floors_by_cpu(
@@ -174,7 +180,7 @@ _SEED = 1  # the same calibration always has the same floor
 def shortest_interval(values: Sequence[float], share: float) -> tuple[float, float]:
     """Return the narrowest interval, by the ratio of its ends, that contains `share` of the values.
 
-    There must be one value or more, and none negative. It is the highest-density interval: Hyndman, "Computing and
+    There must be at least one value, and no negative value. It is the highest-density interval: Hyndman, "Computing and
     Graphing Highest Density Regions", 1996, doi 10.1080/00031305.1996.10474359. If all values are equal, both ends
     are this value.
     """
@@ -227,9 +233,9 @@ class WorkFloors:
 
     @cached_property
     def floors(self) -> tuple[NoiseFloor, ...]:
-        """The floors by length: `worst` at the budget's length, else the floors of one CPU.
+        """The floors by sample length: at the budget's length, the worst of all CPUs.
 
-        This CPU is the one with the largest `cv_high` at the budget's length.
+        At other lengths they are the floors of the CPU that has the largest `cv_high` at the budget's length.
         """
         inputs, worst, by_cpu = self._inputs, self.worst, self.at_budget_by_cpu
         if worst is None:
@@ -240,7 +246,7 @@ class WorkFloors:
 
     @cached_property
     def worst_by_length(self) -> tuple[NoiseFloor, ...]:
-        """The worst value of every figure by length, over all CPUs on which enough was measured."""
+        """The worst value of every figure for each sample length, over all CPUs on which enough was measured."""
         inputs = self._inputs
         by_cpu = {
             cpu: floors_by_length(timelines, cpu, inputs.budget, inputs.drift, inputs.draws)
@@ -259,7 +265,7 @@ class WorkFloors:
 
 
 class _FloorInputs(Struct, frozen=True):
-    """The inputs of the floors of all kinds."""
+    """The inputs that the noise floors of every kind of work share."""
 
     replays: Mapping[int, Replay]
     budget: Budget
@@ -277,7 +283,7 @@ def floors_by_work(
     drift: Drift = USUAL_DRIFT,
     replays: Mapping[int, Replay] | None = None,
 ) -> dict[str, WorkFloors]:
-    """Return the floors of each kind of work but the mixed one, and of `ALONE`; empty for the user's command.
+    """Return the floors of each kind of work except mixed, and of interruptions alone; empty for the user's command.
 
     `replays` are the calibration's replays, if they exist already: computing them is slow.
     """

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from noisewatch.judgement.noise.drift import Drift
     from noisewatch.kernel.calibration import CalibrationSamples
 
-_NARROW = 1.25  # times the interval that the number of samples and the drift alone cause
-_ENDS = 1.645  # standard deviations; nine of ten values lie within them
+_NARROW = 1.25  # an interval is narrow if it is at most this factor wider than drift and the number of samples make it
+_ENDS = 1.645  # in standard deviations: nine of ten values lie within so many around the mean
 
 
 def is_settled(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> bool:
@@ -38,7 +38,10 @@ def _judged_floors(calibration: CalibrationSamples, budget: Budget, drift: Drift
 
 
 def _is_precise(floor: NoiseFloor, budget: Budget, drift: Drift) -> bool:
-    """Return whether the verdict is clear, or the interval hardly wider than drift and sample count alone make it."""
+    """Return whether the floor is clearly within or above the budget, or a longer calibration would hardly narrow it.
+
+    The interval cannot become narrower than drift and the number of samples make it.
+    """
     if budget.is_exceeded_by(floor) or budget.is_met_by(floor):
         return True
     is_open = floor.extrapolated or (budget.max_inflation is not None and not floor.bounded)

@@ -1,4 +1,4 @@
-"""Whether a setting is worth it on this machine: its effect on noise and speed, from alternating periods off and on."""
+"""Whether a setting is worth changing on this machine, by the noise and speed in alternating periods off and on."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from noisewatch.model.distributions import SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, RunPair, difference_of
 from noisewatch.model.run.series import Bounds
 
-_INTERVALS = 2  # intervals of one candidate: noise and speed
-_MOST_LOST = 0.999  # largest lost share of a period, so that some time remains to divide by
+_INTERVALS = 2  # each candidate has one interval for noise and one for speed
+_MOST_LOST = 0.999  # a period's lost share is capped at this, so that some time remains to divide by
 
 
 class Period(NamedTuple):
@@ -31,7 +31,7 @@ class Period(NamedTuple):
 
 
 def period_of(cpus: Sequence[CpuFigures], work: Work) -> Period | None:
-    """Return the mean lost share and the geometric mean of the speeds; None if gaps were not measured on a CPU."""
+    """Return the mean lost share and the geometric mean of the speeds; None if a CPU's gaps were not measured."""
     lost = [figures.stolen_share for figures in cpus if figures.stolen_share is not None]
     if not lost or len(lost) < len(cpus):
         return None
@@ -57,7 +57,7 @@ def _spreads(figures: CpuFigures, work: Work) -> list[Spread | None]:
 
 
 class Worth(StrEnum):
-    """Whether a setting is worth it."""
+    """Whether a setting's effect on noise and speed is worth the change."""
 
     BETTER = "worth it"
     WORSE = "worse"
@@ -141,7 +141,7 @@ def effect_of(pairs: Sequence[StatePair], candidates: int = 1) -> TuningEffect |
         return None
     noise_off = statistics.fmean(pair.off.lost_share for pair in pairs)
     noise_on = statistics.fmean(pair.on.lost_share for pair in pairs)
-    scale = 1 - min(noise_off, _MOST_LOST)  # from a share of the useful time to a share of all
+    scale = 1 - min(noise_off, _MOST_LOST)  # converts a share of the useful time into a share of all time
     noise = Gain(useful.share * scale, Bounds(*(bound * scale for bound in useful.interval)))
     speed = _gain(pairs, lambda period: period.speed, significance)
     return TuningEffect(len(pairs), noise_off, noise_on, noise, speed)
