@@ -89,8 +89,10 @@ def test_remedy_for_unattributed_time_names_the_running_program() -> None:
         kind=Kind.UNATTRIBUTED, name="threads that were not seen", cpu=2, stolen_ns=None, share=0.3, rate_per_s=None
     )
     copied, live = (remedy_of(culprit, Case(replace(snapshot, is_live=is_live))).said for is_live in (False, True))
-    assert copied == "Usually short-lived threads; a trace names them: sudo noisewatch trace --cpus 2."
-    assert live == f"Usually short-lived threads; a trace names them: sudo {start_command()} trace --cpus 2."
+    assert copied == "Short-lived threads are the usual cause; a trace names them: sudo noisewatch trace --cpus 2."
+    assert (
+        live == f"Short-lived threads are the usual cause; a trace names them: sudo {start_command()} trace --cpus 2."
+    )
 
 
 def test_trace_that_needs_root_has_its_command_on_a_live_machine() -> None:

@@ -1,4 +1,4 @@
-"""Remedies by kind of disturbance, with the CPU lists of this machine: for a culprit, not for a check."""
+"""Remedies for culprits, by kind of disturbance, with the CPU lists of this machine."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from noisewatch.patterns import regex
 from noisewatch.program import as_root
 
 _OF_THE_WORK = (
-    "The process that works there causes these calls itself: for example, another of its threads unmaps or protects "
-    "memory."
+    "The process that works on this CPU causes these calls itself: for example, another of its threads unmaps or "
+    "protects memory."
 )
-_IN_THE_WORK = "It belongs to the process that works there: give each of its threads its own CPU."
+_IN_THE_WORK = "It belongs to the process that works on this CPU: give each thread of the process its own CPU."
 _OF_THE_HOST = (
     "The host or the firmware causes it: nothing inside this system helps. Use a dedicated host, or measure at "
     "another time."
@@ -148,13 +148,16 @@ def _tick(culprit: Culprit, case: Case) -> Remedy:
 
 _TIMERS = (
     (r"a profiler's", "A profiler samples this CPU by the clock: stop it, or exclude this CPU (-C)."),
-    (r"threads that sleep", "Threads there sleep briefly, again and again: move them."),
-    (r"a program's", "A program that ran there armed a timer: move the program."),
-    (r"a virtual machine's", "A virtual machine that runs there has armed a timer: move its threads."),
-    (r"a CPU quota's", "A cgroup's CPU quota is enforced there: remove the quota, or give it a longer period."),
+    (r"threads that sleep", "Threads on this CPU sleep briefly, again and again: move them."),
+    (r"a program's", "A program that ran on this CPU armed a timer: move the program."),
+    (r"a virtual machine's", "A virtual machine that runs on this CPU has armed a timer: move its threads."),
+    (r"a CPU quota's", "A cgroup's CPU quota is enforced on this CPU: remove the quota, or give it a longer period."),
     (r"lock-ups", "The lockup watchdog watches this CPU: exclude this CPU from it."),
 )
-_WHOSE_TIMER = "More than the tick: a profiler that samples by the clock, or a program that sleeps for microseconds."
+_WHOSE_TIMER = (
+    "There is another timer than the tick: look for a profiler that samples by the clock, or a program that sleeps for "
+    "microseconds."
+)
 
 
 def _timer(culprit: Culprit, case: Case) -> Remedy:
@@ -162,15 +165,15 @@ def _timer(culprit: Culprit, case: Case) -> Remedy:
     profilers = running(case, PROFILERS)
     profiler_text = f" {profilers[0].name} (pid {profilers[0].pid}) runs." if profilers else ""
     trace = as_root(f"trace --cpus {culprit.cpu}", case.snapshot.is_live)
-    trace_text = f" A trace shows which timers expire there: {trace}" if culprit.name == TIMER_INTERRUPTS else ""
+    trace_text = f" A trace shows which timers expire on this CPU: {trace}" if culprit.name == TIMER_INTERRUPTS else ""
     return Remedy((advice or _WHOSE_TIMER) + profiler_text + trace_text)
 
 
 _SOFTIRQS = {
     "TIMER": "Timers armed on this CPU: move their owner, or boot with nohz_full.",
     "HRTIMER": "Timers armed on this CPU: move their owner.",
-    "NET_RX": "Packets received here: move the network card's interrupts, or steer its packets (RPS) elsewhere.",
-    "NET_TX": "Packets sent from here: move the sender.",
+    "NET_RX": "Packets received on this CPU: move the network card's interrupts, or steer the packets elsewhere (RPS).",
+    "NET_TX": "Packets sent from this CPU: move the sender.",
     "BLOCK": "Disk requests completed on this CPU: move the disk's interrupt and the programs that read and write.",
     **dict.fromkeys(("TASKLET", "HI", "IRQ_POLL"), "Work of a driver after its interrupt: move the interrupt."),
     "SCHED": "Load balancing at the tick: isolate the CPU to stop it (isolcpus, or a cgroup partition).",
@@ -184,7 +187,10 @@ def _softirq(culprit: Culprit, case: Case) -> Remedy:
 def _ipi(culprit: Culprit, case: Case) -> Remedy:
     if culprit.pid is None:
         return Remedy("Other CPUs call this one: a trace shows the callers and their reasons (Linux 6.4 or later).")
-    advice = "Keep all threads of the calling process on the housekeeping CPUs: it calls the CPUs that it has run on."
+    advice = (
+        "Keep all threads of the calling process on the housekeeping CPUs: the kernel calls every CPU on which they "
+        "have run."
+    )
     return Remedy(advice, keep_away(case, culprit.pid))
 
 
@@ -201,7 +207,7 @@ def keep_away(case: Case, pid: int) -> Fix | None:
 
 
 def _nmi(culprit: Culprit, case: Case) -> Remedy:
-    advice = "The hard lockup watchdog, or a profiler: switch it off."
+    advice = "The hard lockup watchdog or a profiler causes it: switch that off."
     is_on = case.snapshot.settings.knobs.integer(Knob.NMI_WATCHDOG)
     return Remedy(advice, knob_fix(case, Knob.NMI_WATCHDOG, 0) if is_on else None)
 
@@ -244,7 +250,7 @@ def _quota(culprit: Culprit, case: Case) -> Remedy:
 
 def _unattributed(cpus: Collection[int], case: Case) -> Remedy:
     trace = as_root(f"trace --cpus {cpu_list_argument(cpus)}", case.snapshot.is_live)
-    return Remedy(f"Usually short-lived threads; a trace names them: {trace}.")
+    return Remedy(f"Short-lived threads are the usual cause; a trace names them: {trace}.")
 
 
 _BY_KIND: Mapping[Kind, Callable[[Culprit, Case], Remedy]] = {

@@ -146,7 +146,7 @@ def test_the_process_at_work_is_never_moved_off_its_cpu() -> None:
     call = remedy_of(_culprit("ipi", "flush_tlb_func, called by mapper", pid=450, tid=450), _case(), {450})
     assert (call.fix, "calls itself" in call.said) == (None, True)
     thread = remedy_of(_culprit("thread", "hog", tid=900), _case(), {900})
-    assert (thread.fix, "process that works there" in thread.said) == (None, True)
+    assert (thread.fix, "process that works on this CPU" in thread.said) == (None, True)
     assert remedy_of(_culprit("thread", "hog", tid=900), _case(), {450}).fix is not None
 
 
