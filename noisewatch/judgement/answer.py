@@ -27,7 +27,7 @@ LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "
 
 
 class Limit(Struct, frozen=True):
-    """A bound of a check, and the reason for its value. `key` names it within the check: `--limit ID.key=…`.
+    """A limit of a check, and the reason for its value. `key` names the limit within the check: `--limit ID.key=…`.
 
     If `of_budget` is set, the limit scales with the budget: `value` is the limit at the default budget, and a larger
     budget raises it at most to `of_budget` times the budget. Only limits on a share of time scale.
@@ -38,10 +38,10 @@ class Limit(Struct, frozen=True):
     value: float
     unit: str
     reason: str
-    value_in: Mapping[str, float] = {}  # by profile, where it differs from `value`
-    set_by: str | None = None  # the option that sets it in place of --limit
+    value_in: Mapping[str, float] = {}  # the values of profiles for which `value` does not hold
+    set_by: str | None = None  # the option that sets the limit's value, instead of --limit
     of_budget: float | None = None
-    is_least: bool = False  # values below it warn or fail
+    is_least: bool = False  # whether it is a minimum: smaller values warn or fail
 
     def under(self, profile: str, max_cv: float = DEFAULT_MAX_CV) -> float:
         """Return the limit's value under the profile, for samples that may vary by `max_cv`."""
@@ -87,9 +87,9 @@ class Answer(Struct, frozen=True):
     culprits: tuple[Disturbance, ...] = ()
     fix: Fix | None = None
     severity: Severity | None = None  # the severity, if it differs from the check's
-    is_fault: bool = False  # noisewatch itself failed, which counts under every profile
+    is_fault: bool = False  # whether noisewatch itself failed; such an answer counts under every profile
     items: tuple[str, ...] = ()  # the details that `said` summarizes, one line each
-    limit_role: str = LIMIT  # what `limit` is: LIMIT, MINIMUM, LOOKED_BACK or LOOKED_AHEAD
+    limit_role: str = LIMIT  # the role of `limit`: LIMIT, MINIMUM, LOOKED_BACK or LOOKED_AHEAD
 
 
 class AnswerDetails(TypedDict, total=False):
@@ -179,8 +179,8 @@ def not_applicable(reason: str) -> Answer:
     return Answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)
 
 
-_VERBS = {"passes": "warns", "fails": "fails"}  # by the last word of a limit's key: the effect of exceeding it
-_OUTCOME_IN_NAME = regex(r" (?:that (?:pass|fail)(?:es|s)?|without a warning|below which it fails)\b")
+_VERBS = {"passes": "warns", "fails": "fails"}  # the effect of exceeding a limit, by the last word of its key
+_OUTCOME_IN_NAME = regex(r" (?:that (?:pass|fail)(?:es|s)?|without a warning|below which the check fails)\b")
 _PARTS = {0.5: "half", 0.2: "a fifth"}
 
 
@@ -190,7 +190,7 @@ def warns_and_fails(warns: float, fails: float, unit: str) -> str:
 
 
 def describe_limit(limit: Limit) -> str:
-    """Return `busy share of a target CPU: warns above 1% (two ticks of 10 ms in a 3 s sample)`."""
+    """Return `busy share of a target CPU: warns above 1% (two ticks of 10 ms are 0.7% of a 3 s sample)`."""
     name = _OUTCOME_IN_NAME.sub("", limit.name) if _verb(limit) else limit.name
     return f"{name}: {describe_bound(limit, limit.value)} ({'; '.join(_reasons(limit))})"
 
@@ -216,7 +216,8 @@ def _reasons(limit: Limit) -> list[str]:
         remaining = limit.reason.removeprefix(part)
         return [whole, limit.reason] if remaining == limit.reason else [whole + remaining]
     level = share_text(limit.value / limit.of_budget)
-    return [f"for budgets of {budget} to {level}; in proportion for smaller ones, {part} for larger ones", limit.reason]
+    scaling = f"for budgets of {budget} to {level}; proportionally lower for smaller budgets, {part} for larger budgets"
+    return [scaling, limit.reason]
 
 
 def _beyond(value: float, unit: str, is_least: bool = False) -> str:

@@ -177,7 +177,7 @@ EXAMPLES = [
     ),
     Example("device-interrupts-on-target", "unknown", gone=("/proc/interrupts",)),
     Example("irq-routed-to-target", "warn", _ROUTED_TO_2, "24 eth0-rx-0", {2}),
-    Example("irq-routed-to-target", "pass", _LEAVING_2, "move away at their next interrupt: 24 eth0-rx-0"),
+    Example("irq-routed-to-target", "pass", _LEAVING_2, "move away with their next interrupt: 24 eth0-rx-0"),
     Example("irq-routed-to-target", "warn", _LEAVING_2, "24 eth0-rx-0", {2}, after=_interrupts(1)),
     Example("irq-routed-to-target", "warn", {"/proc/irq/24/smp_affinity_list": "0-3\n"}, "are allowed on"),
     Example("irq-routed-to-target", "unknown", gone=("/proc/irq",)),

@@ -45,7 +45,7 @@ FACTS = (
     Fact(
         r"/sys/class/hwmon/hwmon\d/temp\d_label", (ABSENT,), "labels are optional, and the critical value is reported"
     ),
-    Fact(r"/proc/vmstat", FAULTS, "there is one memory node, to balance nothing", ("numa-balancing-runs",)),
+    Fact(r"/proc/vmstat", FAULTS, "there is only one memory node, to balance nothing", ("numa-balancing-runs",)),
     Fact(r"/boot/(config-.*)?", FAULTS, "nohz_full is there, which brings RCU_NOCB_CPU", ("rcu-callbacks-on-target",)),
     Fact(r"/proc/irq/\d+/", (ABSENT, EMPTY), "no such IRQ"),
     Fact(r"/sys/devices/cpu_(core|atom)/(cpus)?", FAULTS, "the work is measured instead", ("target-cores-differ",)),

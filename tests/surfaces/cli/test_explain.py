@@ -78,8 +78,8 @@ def test_a_limit_shows_its_effect_and_its_part_of_the_budget(run: Run) -> None:
     )
     words = run("explain", "target-cpu-busy").words
     assert (
-        "fails above 5% (for budgets of 1% to 10%; in proportion for smaller ones, half of the budget for larger ones;"
-        in words
+        "fails above 5% (for budgets of 1% to 10%; proportionally lower for smaller budgets, half of the budget for "
+        "larger budgets;" in words
     )
     assert "fails: share of memory left: fails below 5% (" in run("explain", "memory-short").words
     assert (

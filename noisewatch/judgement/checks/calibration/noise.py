@@ -47,16 +47,16 @@ if TYPE_CHECKING:
             name="relative standard deviation of samples",
             value=0.01,
             unit="share",
-            reason="set with --max-cv, for samples of the length --at",
+            reason="set by --max-cv, for samples whose length is set by --at",
             set_by="--max-cv",
         ),
     ),
     why=(
         "The noise that the machine itself adds limits what a benchmark can show here. It is predicted from the "
         "gaps and the work of the calibration, for each kind of work: a neighbour on the core, in a cache or in "
-        "memory slows each differently. The chance that the samples stay within the budget decides: at least "
-        "--confidence passes, at most 1 minus --confidence fails, and anything between is unknown. Without --work, "
-        "all kinds must pass."
+        "memory slows each kind differently. The chance that the samples stay within the budget decides. The check "
+        "passes if the chance is at least --confidence, and fails if it is at most 1 minus --confidence; in between, "
+        "the answer is unknown. Without --work, all kinds must pass."
     ),
     remedy="Fix the causes in other findings, take longer or more samples, or accept the noise floor with --max-cv.",
     sources=("https://doi.org/10.1109/SC.2010.12",),
@@ -66,7 +66,9 @@ def noise_floor_above_budget(case: Case) -> Answer:
     calibrated = case.calibrated
     if calibrated is None:
         return not_calibrated(case)
-    from noisewatch.judgement.noise.dominance import dominating_cause  # most runs judge without a calibration
+    from noisewatch.judgement.noise.dominance import (
+        dominating_cause,
+    )  # imported here because most runs have no calibration
 
     floor, budget = calibrated.floor, calibrated.budget
     by_work = floors_by_work_of(calibrated) if budget.work is None else None
@@ -178,8 +180,8 @@ def undecided_reason(calibrated: Calibrated, text: str) -> str | None:
 _STOLEN_PASSES, _STOLEN_FAILS = passing_and_failing(
     "stolen share",
     "share",
-    passes=(0.0005, "the ticks of an otherwise idle CPU"),
-    fails=(LOSES_TOO_MUCH, "half of a 1% change in a result"),
+    passes=(0.0005, "the ticks of an otherwise idle CPU take less"),
+    fails=(LOSES_TOO_MUCH, "half of 1%, the smallest change that most benchmarks try to detect"),
 )
 _STOLEN_BLOCKS = blocking_limit("blocks", "stolen share that blocks")
 _STOLEN_BLOCKS_IN_GUESTS = Limit(
@@ -196,8 +198,8 @@ _STOLEN_BLOCKS_IN_GUESTS = Limit(
 _GAP_PASSES, _GAP_FAILS = passing_and_failing(
     "longest gap",
     "ns",
-    passes=(100_000, "an interrupt with its softirq"),
-    fails=(1_000_000, "something else was scheduled"),
+    passes=(100_000, "an interrupt and its softirq take less"),
+    fails=(1_000_000, "after so long a gap, another task must have run"),
     prefix="gap-",
 )
 
@@ -300,8 +302,8 @@ _MAD_PASSES, _MAD_FAILS = passing_and_failing(
 _TAIL_PASSES, _TAIL_FAILS = passing_and_failing(
     "deviation of the 99th or 1st percentile",
     "share",
-    passes=(0.02, "a timer tick and a short interrupt"),
-    fails=(0.10, "one sample in a hundred deviates this much"),
+    passes=(0.02, "a timer tick and a short interrupt add less"),
+    fails=(0.10, "one sample in a hundred would deviate this much"),
     prefix="tail-",
 )
 
@@ -350,8 +352,8 @@ def _gravest_answer(*answers: Answer) -> Answer:
 _MEMORY_PASSES, _MEMORY_FAILS = passing_and_failing(
     "median deviation of memory accesses",
     "share",
-    passes=(0.01, "typical if nothing else uses the cache"),
-    fails=(0.03, "a neighbour evicts cache lines of the benchmark"),
+    passes=(0.01, "less is typical if nothing else uses the cache"),
+    fails=(0.03, "more means that a neighbour evicts the benchmark's cache lines"),
 )
 
 
@@ -384,7 +386,7 @@ def memory_unsteady(case: Case) -> Answer:
 _DRIFT_PASSES, _DRIFT_FAILS = passing_and_failing(
     "drift",
     "share",
-    passes=(0.005, "half of a 1% change in a result"),
+    passes=(0.005, "half of 1%, the smallest change that most benchmarks try to detect"),
     fails=(0.02, "the order of the runs would decide which variant is faster"),
 )
 
@@ -412,8 +414,8 @@ def throughput_drifts(case: Case) -> Answer:
 _HUMPS_PASS, _HUMPS_FAIL = passing_and_failing(
     "mvalue",
     "mvalue",
-    passes=(2.8, "one mode, with some sampling noise"),
-    fails=(4.2, "two modes or more"),
+    passes=(2.8, "less means a single mode, with some sampling noise"),
+    fails=(4.2, "more means at least two modes"),
 )
 
 
@@ -435,7 +437,7 @@ def throughput_multimodal(case: Case) -> Answer:
         lambda figures: figures.mvalue,
         _HUMPS_PASS,
         _HUMPS_FAIL,
-        "mvalue {value:.1f} on CPU {cpu} (2 is one mode)",
+        "mvalue {value:.1f} on CPU {cpu} (2 means a single mode)",
         _TOO_FEW_BLOCKS,
     )
 
@@ -443,7 +445,7 @@ def throughput_multimodal(case: Case) -> Answer:
 _CLOCK_PASSES, _CLOCK_FAILS = passing_and_failing(
     "spread of the clock",
     "share",
-    passes=(0.005, "the deviation of APERF/MPERF that krun accepts"),
+    passes=(0.005, "the benchmark runner krun accepts this deviation of APERF/MPERF"),
     fails=(0.02, "larger than the effect of most code changes"),
 )
 

@@ -158,7 +158,7 @@ def _describe_stuck(threads: list[Task]) -> str:
     allowed, on = format_cpu_list(first.allowed or ()), name_cpus({thread.cpu for thread in threads})
     return (
         f"{len(threads)} thread{'' if is_one else 's'} of {first.name} (pid {first.pid}) may use CPUs {allowed}, but "
-        f"{'shares' if is_one else 'share'} isolated {on}, without load balancing"
+        f"{'shares' if is_one else 'share'} isolated {on}, which no load balancing relieves"
     )
 
 
@@ -178,7 +178,7 @@ def _spread(crowds: list[list[Task]], stuck: list[list[Task]], isolated: CpuSet)
     pins = [  # the kernel refuses to pin SCHED_DEADLINE threads
         Pin(thread.tid, cpus, thread.allowed) for thread, cpus in placements if not thread.has_deadline
     ]
-    by_hand = ["pin each thread where the benchmark starts it"] if crowds else []
+    by_hand = ["pin each thread in the program that starts it"] if crowds else []
     if stuck:
         by_hand.append("start the threads with a mask that excludes isolated CPUs (numactl --physcpubind, taskset -c)")
     return Fix((Move(tuple(pins)),), tuple(map(ByHand, by_hand)))

@@ -170,7 +170,7 @@ _ONLY_FOR_STARVING_SINCE = (6, 12)
     severity=Severity.INFORMATION,
     reads=(Knob.REALTIME_RUNTIME, Knob.REALTIME_PERIOD, "/proc/config.gz (CONFIG_RT_GROUP_SCHED)"),
     why=(
-        "A benchmark that spins with real-time priority is stopped for the rest of each period, by default 50 ms in "
+        "A benchmark that spins with real-time priority is stopped for part of each period, by default for 50 ms in "
         "each second. Since Linux 6.12 this happens only if other tasks starve, or in groups with a limit."
     ),
     remedy=(

@@ -143,14 +143,14 @@ def isolate(case: Case) -> Fix:
     return Fix((partition,), (option, ByHand(_PIN_AGAIN)) if resets_pins else (option,))
 
 
-_HAS_ISOLATED_PARTITIONS = (6, 1)  # "cgroup/cpuset: Add a new isolated cpus.partition type"
-_KEEPS_PINS = (6, 2)  # "sched: Always preserve the user requested cpumask"
+_HAS_ISOLATED_PARTITIONS = (6, 1)  # since the commit "cgroup/cpuset: Add a new isolated cpus.partition type"
+_KEEPS_PINS = (6, 2)  # since the commit "sched: Always preserve the user requested cpumask"
 _PIN_AGAIN = (
     "before Linux 6.2, making or removing the partition resets affinities set by taskset: pin the threads again"
 )
 
 FIRST_PROCESS = 1
-INIT = frozenset({FIRST_PROCESS, 2})  # and kthreadd
+INIT = frozenset({FIRST_PROCESS, 2})  # init and kthreadd
 DEADLINE = "taskset cannot move SCHED_DEADLINE threads: stop them, or use an isolated cgroup partition"
 
 _TASK_PASSES, _TASK_SHARE = taken_limits("one task")
@@ -255,7 +255,7 @@ def _sort_by_effect(case: Case, sampled: Iterable[Disturbance], later: Iterable[
 
 
 def _crowd(name: str) -> str:
-    """Return the common part of crowd names.
+    """Return the part of a crowd's name that identifies the crowd.
 
     `children of make` and `cc1 (523 ended children of make)`, both with the pid of make, are the same crowd.
     """
@@ -273,7 +273,7 @@ def _no_task_ran(case: Case, threads: list[Disturbance], tasks: Collection[Task]
         else "no task ran there"
     )
     own, target, allowed, unasked = case.snapshot.own_pids | case.snapshot.commands.keys(), case.target, 0, 0
-    for task in tasks:  # there may be thousands
+    for task in tasks:  # a loop instead of a comprehension, because there may be thousands of tasks
         if task.allowed is not None and target.isdisjoint(task.allowed):
             continue
         if task.pid not in own and not task.is_bound:
@@ -365,8 +365,8 @@ class _Fault(Struct, frozen=True):
     reads_counters=True,
     why=(
         "A kernel ignores options that it was built without, or whose lists it rejects, and reports that only in its "
-        "log. isolcpus, nohz_full and rcu_nocbs name the CPUs to isolate, irqaffinity names all other CPUs: if a "
-        "list is swapped, the isolated CPUs handle all interrupts."
+        "log. isolcpus, nohz_full and rcu_nocbs name the CPUs to isolate, and irqaffinity names all other CPUs. If the "
+        "lists are swapped, the isolated CPUs handle all interrupts."
     ),
     remedy="Correct the options or remove them; nohz_full needs a kernel that is built with CONFIG_NO_HZ_FULL.",
     sources=(

@@ -37,17 +37,15 @@ _SIBLING_QUIET = Limit(
     name="busy share of an isolated sibling that passes",
     value=0.01,
     unit="share",
-    reason="two ticks of 10 ms in a 3 s sample",
+    reason="two ticks of 10 ms are 0.7% of a 3 s sample",
 )
 _SIBLING_BUSY = Limit(
     key="fails",
     name="busy share of a sibling that fails",
     value=0.05,
     unit="share",
-    reason=(
-        "a thread on the sibling slows the target by a third or more while it runs: even 5% of the time changes results"
-    ),
-    of_budget=1.25,  # a sibling this busy takes half of the budget: up to 40% of a core's throughput if always busy
+    reason="a thread that runs on the sibling slows the target by a third or more, so even 5% of the time matters",
+    of_budget=1.25,  # a busy sibling takes up to 40% of a core's throughput: 40% of 1.25 budgets is half a budget
 )
 CANNOT_SEE = "cannot see which CPUs of its host share a core"
 
@@ -175,11 +173,11 @@ def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
 _CACHE_QUIET, _CACHE_BUSY = passing_and_failing(
     "total load of all cache neighbours",
     "CPUs",
-    passes=(0.3, "typical for idle services"),
-    fails=(0.9, "one busy neighbour can sweep the cache or saturate the memory bus, however many others are idle"),
+    passes=(0.3, "less is typical for idle services"),
+    fails=(0.9, "a single busy neighbour can evict the whole cache or saturate the memory bus"),
 )
 _SHARED_WORK = (Work.CACHE, Work.MEMORY)  # work that neighbours slow without taking CPU time
-_VISIBLE = 0.05  # of a CPU: neighbours that are less busy are not named
+_VISIBLE = 0.05  # neighbours with a smaller busy share are not named
 
 
 @check(
@@ -196,7 +194,10 @@ _VISIBLE = 0.05  # of a CPU: neighbours that are less busy are not named
         "cache or memory work (--work): in a virtual machine a steady neighbour made walks through memory 4 to 26% "
         "slower, which the CV does not show."
     ),
-    remedy="Stop that work, move it to CPUs of another cache, or restrict it to a part of the cache (resctrl).",
+    remedy=(
+        "Stop the work of the neighbours, move it to CPUs of another cache, or restrict it to part of the cache "
+        "(resctrl)."
+    ),
     sources=("https://docs.kernel.org/filesystems/resctrl.html", "https://dl.acm.org/doi/10.1145/2749469.2749475"),
     asks_rates=True,
     answered_by="memory-unsteady",

@@ -40,8 +40,9 @@ def _has(case: Case, option: str) -> bool | None:
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{CPUS}/nohz_full", "/proc/config.gz (CONFIG_NO_HZ_FULL)"),
     why=(
-        "The tick interrupts a busy CPU 100 to 1000 times a second, for 1 to 5 µs each. This setting only allows it "
-        "to stop; the timer interrupts counted under load show whether it did (tick-not-stopped)."
+        "The tick interrupts a busy CPU 100 to 1000 times a second, for 1 to 5 µs each. nohz_full only allows "
+        "the tick to stop; whether it stops is shown by the timer interrupts that are counted under load "
+        "(tick-not-stopped)."
     ),
     remedy="Boot with nohz_full for the target CPUs.",
     sources=("https://docs.kernel.org/timers/no_hz.html", _OPTIONS_DOC),
@@ -159,10 +160,10 @@ def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
     severity_in={STRICT: Severity.WARNING},
     reads=(f"{WORKQUEUES}/cpumask", f"{WORKQUEUES}/*/cpumask"),
     why=(
-        "Kernel threads write back to disks, encrypt, and run much deferred driver work on any CPU in this mask. "
-        "The kernel excludes isolated CPUs from the mask."
+        "Kernel threads write back to disks, encrypt, and run much deferred driver work on any CPU in the mask of "
+        "unbound work. The kernel excludes isolated CPUs from this mask."
     ),
-    remedy="Write the mask of the housekeeping CPUs to this file, or boot with workqueue.unbound_cpus.",
+    remedy=f"Write the mask of the housekeeping CPUs to {WORKQUEUES}/cpumask, or boot with workqueue.unbound_cpus.",
     sources=("https://docs.kernel.org/core-api/workqueue.html", _THREADS_DOC),
 )
 def workqueues_on_target(case: Case) -> Answer:

@@ -157,7 +157,7 @@ def no_housekeeping_cpu(case: Case) -> Answer:
     reads=(f"{CPUS}/online", "/proc/stat"),
     why=(
         "The boot CPU usually keeps the time for all CPUs and takes every interrupt that was not moved. Its tick "
-        "cannot be stopped, and on most machines it cannot be taken offline."
+        "cannot be stopped, and on most machines CPU 0 cannot be taken offline."
     ),
     remedy="Choose other CPUs with --cpus.",
     sources=("https://docs.kernel.org/admin-guide/kernel-parameters.html", "https://docs.kernel.org/timers/no_hz.html"),
@@ -183,14 +183,14 @@ ALIKE = Limit(
     name="difference in core capacity that passes",
     value=0.02,
     unit="share",
-    reason="typical between equal cores",
+    reason="less is typical between equal cores",
 )
 _WORK_ALIKE = Limit(
     key="measured-passes",
     name="difference in measured speed that passes",
     value=0.05,
     unit="share",
-    reason="typical between equal busy cores",
+    reason="less is typical between equal cores that are busy",
 )
 _WORK_DIFFERS = Limit(
     key="fails",
@@ -219,7 +219,7 @@ _WORK_DIFFERS = Limit(
     ),
     limits=(ALIKE, _WORK_ALIKE, _WORK_DIFFERS),
     why=(
-        "With several kinds of cores, the time depends mainly on which core the benchmark gets. Even among equal "
+        "With several kinds of cores, the run time depends mainly on which core the benchmark gets. Even among equal "
         "cores, favoured ones clock a few per cent higher, and Intel's SST-BF gives some a higher base frequency."
     ),
     remedy="Choose CPUs of one kind with --cpus; cap the maximum frequency of favoured cores.",
@@ -229,7 +229,7 @@ _WORK_DIFFERS = Limit(
 def target_cores_differ(case: Case) -> Answer:
     if not case.target:
         return unknown(NO_TARGET)
-    alone = case.graded().passes("there is one target CPU")
+    alone = case.graded().passes("there is only one target CPU")
     answer = alone if len(case.target) == 1 else _compare_targets(case)
     return (_compare_with_others(case) or answer) if answer.status == Status.PASS else answer
 
@@ -343,7 +343,8 @@ def _no_base_clock_reason(case: Case, cpus: Collection[int]) -> str | None:
 def _cpus_without_base(case: Case) -> CpuSet:
     """Return the CPUs whose base frequency is unknown and may differ from the others'.
 
-    Since Linux 4.20, intel_pstate exports it for all CPUs with HWP (hwp_cpufreq_attrs). CPUs with SST-BF differ.
+    Since Linux 4.20, intel_pstate exports the base frequency of all CPUs with HWP (hwp_cpufreq_attrs). With SST-BF,
+    base frequencies differ.
     """
     frequency = case.snapshot.frequency
     if frequency.turbo == "on":
@@ -446,7 +447,7 @@ def _judge_by_measurement(case: Case) -> Answer:
     reads=(f"{NODES}/nodeN/cpulist", f"{CPUS}/cpuN/cache/indexN/shared_cpu_list"),
     why=(
         "Threads on two nodes, or under two last-level caches, exchange data several times more slowly, and memory is "
-        "local to only some of them: thread placement then decides the result."
+        "local to only some of them, so thread placement decides the result."
     ),
     remedy="Choose CPUs from one shared_cpu_list with --cpus; bind memory with numactl --membind.",
     sources=("https://docs.kernel.org/admin-guide/mm/numaperf.html", _CPU_LIST_DOC),
@@ -454,7 +455,7 @@ def _judge_by_measurement(case: Case) -> Answer:
 )
 def target_cpus_far_apart(case: Case) -> Answer:
     if len(case.target) == 1:
-        return case.graded().passes("there is one target CPU")
+        return case.graded().passes("there is only one target CPU")
     places = {cpu: case.snapshot.topology.get(cpu) for cpu in sorted(case.target)}
     nodes = {cpu: place.node if place is not None else None for cpu, place in places.items()}
     caches = {cpu: place.last_level_cache if place is not None else None for cpu, place in places.items()}

@@ -1,4 +1,4 @@
-"""Area `frequency`: what may change the clock of the target CPUs: governor, turbo, range, energy hints and daemons."""
+"""Area `frequency`: governor, turbo, range, energy hints and daemons, which may change the target CPUs' clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 # Drivers with two governors: `performance`, and `powersave`, which is not the slowest clock but their own algorithm.
 ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
 
-_MAX_WINDOWS = 3  # the most frequency ranges that are listed one by one
+_MAX_WINDOWS = 3  # so many frequency ranges are listed, the widest first
 
 
 def clocks_of(case: Case) -> dict[int, CpuFrequency]:
@@ -294,10 +294,10 @@ _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-
     severity=Severity.INFORMATION,
     reads=(bias_path(0).replace("cpu0", "cpuN") + " at the start of the run",),
     why=(
-        "Intel's older hint, from 0 (performance) to 15 (power saving); many processors still use it for turbo and "
-        "the uncore. The kernel sets it to 6 at boot if the firmware leaves it at 0."
+        "The energy bias is Intel's older hint, from 0 (performance) to 15 (power saving). Many processors still use "
+        "it for turbo and the uncore. The kernel sets it to 6 at boot if the firmware leaves it at 0."
     ),
-    remedy="Set it to 0 during the benchmark.",
+    remedy="Set the energy bias to 0 during the benchmark.",
     sources=("https://docs.kernel.org/admin-guide/pm/intel_epb.html",),
     is_hidden_from_guests=True,
 )

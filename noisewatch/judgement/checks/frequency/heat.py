@@ -1,4 +1,4 @@
-"""Areas `heat` and `power`: what slows the processor: heat, cooling, power limits, a battery, or too low a voltage."""
+"""Areas `heat` and `power`: heat, cooling, power limits, a battery or a low voltage that slow the processor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.interval import BY_HEAT, BY_POWER, Interval, Slowdown, slowdowns_of
 
 _EVENTS = Limit(
-    key="fails", name="throttling events", value=0, unit="events", reason="each one lowers the clock for a while"
+    key="fails", name="throttling events", value=0, unit="events", reason="each event lowers the clock for a while"
 )
 _THERMAL_INTERRUPT = "TRM"
 
@@ -43,14 +43,15 @@ _THERMAL_INTERRUPT = "TRM"
     ),
     limits=(_EVENTS,),
     why=(
-        "A processor that gets too hot lowers its clock until it has cooled, whatever the settings; one that "
-        "reaches its power limit does the same. Intel processors count how often throttling began; if one is too hot "
-        "all the time, its count does not grow, but its temperature shows it. Reached power limits are counted only "
-        "with the boot option int_pln_enable."
+        "A processor that gets too hot, or reaches its power limit, lowers its clock whatever the settings. Intel "
+        "processors count how often throttling began. If a processor is too hot all the time, this count does not "
+        "grow, but its temperature is high. Reached power limits are counted only with the boot option "
+        "int_pln_enable."
     ),
     remedy=(
-        "Heat: let the machine cool down, and clean its fans. A power limit: raise the long-term limit (PL1) in the "
-        "firmware setup. In both cases a lower fixed frequency that it can sustain helps."
+        "If it is heat, let the machine cool down, and clean its fans. If it is a power limit, raise the long-term "
+        "limit (PL1) in the firmware setup. In both cases it helps to fix a lower frequency that the processor can "
+        "sustain."
     ),
     sources=("https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c",),
     asks_rates=True,
@@ -190,8 +191,8 @@ def _states(case: Case, device: CoolingDevice) -> list[int | None]:
 _MARGIN_PASSES, _MARGIN_FAILS = passing_and_failing(
     "margin to the critical temperature",
     "K",
-    passes=(20, "what a few minutes of load add on a desktop"),
-    fails=(5, "so close to it the processor lowers its clock"),
+    passes=(20, "a few minutes of load heat a desktop's processor by about this much"),
+    fails=(5, "so close to the critical temperature, the processor lowers its clock"),
     is_least=True,
 )
 
@@ -256,14 +257,14 @@ _POWER_FAILS = Limit(
     is_least=True,
     value=0.8,
     unit="share",
-    reason="the clock drops after about half a minute",
+    reason="under load the clock drops after about half a minute",
 )
 _POWER_EXCEEDS = Limit(
     key="exceeds",
-    name="long-term power limit above the rated power, as a share of the rated power",
+    name="highest expected long-term power limit, as a share of the rated power",
     value=1.05,
     unit="share",
-    reason="cooling is made for the rated power",
+    reason="cooling is designed for the rated power",
 )
 
 
@@ -277,12 +278,13 @@ _POWER_EXCEEDS = Limit(
     why=(
         "Firmware and daemons can lower the long-term limit at run time. A benchmark is then fast while the "
         "short-term limit lasts, and slower afterwards. A limit above the rated power, or none, lets the processor "
-        "get hotter than its cooling may be made for: under a long load the clock then falls far lower than with a "
-        "limit at the rated power."
+        "get hotter than its cooling may be designed for. Under a long load, the clock then falls far lower than with "
+        "a limit at the rated power."
     ),
     remedy=(
-        "Lowered: raise the limit in the firmware setup, or stop the daemon that lowered it (such as thermald). "
-        "Above: set it to the rated power, unless the clock holds under some minutes of load."
+        "If the limit is too low, raise it in the firmware setup, or stop the daemon that lowered it (such as "
+        "thermald). If it is too high, set it to the rated power, unless the clock stays constant under some minutes "
+        "of load."
     ),
     sources=("https://docs.kernel.org/power/powercap/powercap.html",),
     is_hidden_from_guests=True,
@@ -324,7 +326,7 @@ def _share(zone: PowerLimit, rated_uw: int) -> float | None:
 
 
 def _lowest_share(shares: Mapping[PowerLimit, float], package: int) -> float:
-    """Return the package's power limit as a share of its rated power: the lowest in force; infinite if none is."""
+    """Return the package's lowest power limit in force, as a share of its rated power; infinite without a limit."""
     return min((share for zone, share in shares.items() if zone.package == package), default=math.inf)
 
 
@@ -378,7 +380,7 @@ def supply_voltages(case: Case) -> list[SupplyVoltage]:
         "A Raspberry Pi whose supply or cable does not hold 5 V lowers its clock in the firmware, mostly to 600 MHz, "
         "and mostly under load; governor and scaling_cur_freq do not show it."
     ),
-    remedy="Use the power supply that is made for the board, with a short cable, and feed USB devices from elsewhere.",
+    remedy="Use the power supply that is made for the board, with a short cable, and power USB devices separately.",
     sources=(
         "https://www.raspberrypi.com/documentation/computers/os.html#get_throttled",
         "https://github.com/torvalds/linux/blob/v6.12/drivers/hwmon/raspberrypi-hwmon.c",

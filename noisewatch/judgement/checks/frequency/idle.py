@@ -26,7 +26,7 @@ _LATENCY = Limit(
     name="wake-up latency",
     value=10,
     unit="µs",
-    reason="C1E takes up to 10 µs, deeper states 100 µs or more",
+    reason="waking up from C1E takes up to 10 µs, from deeper states 100 µs or more",
 )
 _LONGEST_US = 1_000_000  # longer than any idle state takes to leave; the kernel's default limit is 2000 s
 
@@ -111,7 +111,7 @@ def _is_known(own: CpuIdle | None) -> bool:
 
 
 def _is_left_to_the_host(case: Case) -> bool:
-    """Return whether this is a guest that may halt: its idle tables do not contain the real wake-up time."""
+    """Return whether this is a guest that may halt, so that its idle tables do not contain the real wake-up time."""
     settings = case.snapshot.settings
     if case.snapshot.platform.virtual == NONE and settings.knobs.word(Knob.IDLE_DRIVER) != "haltpoll":
         return False
@@ -121,7 +121,7 @@ def _is_left_to_the_host(case: Case) -> bool:
 
 
 def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
-    """Return the fix that disables the states. Undo enables them: all are enabled now."""
+    """Return the fix that disables the idle states. Undo enables all of them, because all are enabled now."""
     states = [f"cpu{cpu}/cpuidle/state{state.index}" for cpu, own in sorted(deep.items()) for state in own]
     return write_for_good(write_all(1, {f"{CPUS}/{state}/disable": "0" for state in states}))
 

@@ -30,7 +30,7 @@ from noisewatch.units import describe_clock, describe_clocks
 
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 _ALL_PERCENT = 100
-_BUSY = 0.9  # share of the sample; the current clock of an idle CPU is not its clock under load
+_BUSY = 0.9  # share of the sample; the current clock of a CPU that is less busy is not its clock under load
 _HELD = Limit(
     key="fails",
     name="clock under load, as a share of the clock that cpufreq promises",
@@ -43,7 +43,7 @@ _HELD = Limit(
 _WITH_TURBO = INTEL_DRIVERS | {"acpi-cpufreq", "amd-pstate", "amd-pstate-epp", "cppc_cpufreq", "powernow-k8"}
 _RISES_UNDER_LOAD = frozenset({"performance", "schedutil", "ondemand"})
 _SAVES_MOST = frozenset({"power", "255"})
-# Drivers that read cpuinfo_cur_freq from the clock itself, or from the firmware (Raspberry Pi). Other drivers ask the
+# Drivers that read cpuinfo_cur_freq from the clock hardware, or from the firmware (Raspberry Pi). Other drivers ask the
 # CPU, which may be idle.
 _ASKS_THE_CLOCK = frozenset({"cpufreq-dt"})
 _BASE_IN_NAME = regex(r"@ (\d{1,2}\.\d{1,3})GHz")
@@ -68,9 +68,9 @@ _BY_HAND = (
     reads_counters=True,
     why=(
         "Firmware and power daemons can cap the clock outside cpufreq's own limits and lift the cap again at any "
-        "time: results from before and after cannot be compared. A PROCHOT signal from outside the processor (of a "
-        "dock, a charger, a battery or a BMC) holds the clock far below its base. Neither cpufreq nor a throttling "
-        "counter shows it, only a clock that is measured under load."
+        "time, so results from before and after cannot be compared. A PROCHOT signal from outside the processor (from "
+        "a dock, a charger, a battery or a BMC) holds the clock far below the base frequency. Neither cpufreq nor a "
+        "throttling counter shows this signal, only a clock that is measured under load."
     ),
     remedy="Lift the cap: find the daemon, the charger, the dock, the power limit or the firmware setting behind it.",
     sources=(

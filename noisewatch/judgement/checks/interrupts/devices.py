@@ -97,7 +97,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     if reason is not None:
         return unknown(reason)
     text = f"none of {len(used)} active IRQs is routed to a target CPU"
-    text += f"; {len(leaving)} will move away at their next interrupt: {_names(leaving)}" if leaving else ""
+    text += f"; {len(leaving)} will move away with their next interrupt: {_names(leaving)}" if leaving else ""
     return graded.passes(text, measured=0)
 
 
@@ -113,7 +113,7 @@ def _effective_path(folder: str) -> str:
 
 
 def _unlisted_irqs_reason(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
-    """Return why more IRQs may be active than the table lists, or None if it lists all."""
+    """Return why more IRQs may be active than the table lists, or None if the table is complete."""
     reason = uncounted_since_boot_reason(case, interrupts, case.running | case.target)
     if reason is not None:
         return reason
@@ -156,7 +156,7 @@ def _irqs_fired_on_target(case: Case) -> frozenset[int | None] | None:
 
 
 def _is_sent_away(case: Case, irq: Irq) -> bool:
-    """Return whether the IRQ's affinity excludes the target CPUs: most IRQs then move with their next interrupt."""
+    """Return whether the IRQ's affinity excludes the target CPUs. Most such IRQs move with their next interrupt."""
     return irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target
 
 
@@ -219,7 +219,7 @@ _RATE = Limit(
     name="device interrupts on one target CPU, if their number decides",
     value=10.0,
     unit="per second",
-    reason="on an isolated CPU, or if latency matters, there should be none",
+    reason="an isolated CPU, or one for work that depends on latency, should have almost none",
 )
 _COST_PASSES, _COST_FAILS = taken_limits("device interrupts", "cost-")
 
@@ -233,9 +233,10 @@ _COST_PASSES, _COST_FAILS = taken_limits("device interrupts", "cost-")
     reads=("/proc/interrupts and /proc/softirqs over the sample, and over the calibration",),
     limits=(_RATE, _COST_PASSES, _COST_FAILS),
     why=(
-        "Counts show what really happened, whatever the affinities, and include queues that cannot be moved. The "
-        "time of interrupts and their softirqs decides, traced or estimated. Their number decides under the "
-        "profiles latency and strict, and warns on isolated CPUs."
+        "Counts show what really happened, whatever the affinities are, and include queues that cannot be moved. The "
+        "check decides by the time that interrupts and their softirqs take, traced or estimated. Under the profiles "
+        "latency and strict, it decides by the number of interrupts instead. On isolated CPUs, a high number causes a "
+        "warning."
     ),
     remedy="Move the named interrupt; if the kernel manages it, choose other CPUs or boot with isolcpus=managed_irq.",
     sources=("https://docs.kernel.org/filesystems/proc.html", _AFFINITY_DOC),
@@ -371,8 +372,8 @@ _BALANCERS = {IRQBALANCE, "irqd", "msm_irqbalance"}
     question="Are new interrupts kept off the target CPUs?",
     severity=Severity.INFORMATION,
     reads=(DEFAULT,),
-    why="When a driver loads or a link comes up, its interrupts are delivered within this mask.",
-    remedy="Write the mask of the housekeeping CPUs to this file, or boot with irqaffinity.",
+    why="When a driver loads or a link comes up, its interrupts are delivered to CPUs in the default mask.",
+    remedy=f"Write the mask of the housekeeping CPUs to {DEFAULT}, or boot with irqaffinity.",
     sources=(_AFFINITY_DOC,),
     severity_in={STRICT: Severity.WARNING},
 )

@@ -1,4 +1,4 @@
-"""Area `interrupts`: what the kernel does on the target CPUs for other CPUs: softirqs and calls between CPUs."""
+"""Area `interrupts`: work of the kernel on the target CPUs for other CPUs, in softirqs and calls between CPUs."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ def _disturbances_of_kind(
 _CALLS_PASS, _CALLS_FAIL = passing_and_failing(
     "IPIs to one target CPU",
     "per second",
-    passes=(10.0, "typical when a service wakes up now and then"),
-    fails=(100.0, "as often as a tick: something keeps using this CPU"),
+    passes=(10.0, "less is typical when a service wakes up now and then"),
+    fails=(100.0, "as often as a slow tick, so something keeps using this CPU"),
     is_plural=True,
 )
 

@@ -1,4 +1,4 @@
-"""Area `interrupts`: how often a target CPU's timer interrupts it: the tick, and other armed timers."""
+"""Area `interrupts`: how often the tick and other armed timers interrupt the target CPUs."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _STOPPED, _TICKING = passing_and_failing(
     "per busy second",
     passes=(
         15.0,
-        "the microbenchmark itself wakes at most ten times a second; 6 times were measured on a CPU without a tick",
+        "the microbenchmark itself wakes at most ten times a second; without a tick, 6 per second were measured",
     ),
     fails=(
         30.0,
-        "the slowest tick comes 100 times a second; a second task brings it back only while both are runnable",
+        "the slowest tick comes 100 times a second, and less often if other tasks bring it back only now and then",
     ),
     is_plural=True,
 )
@@ -67,8 +67,8 @@ _STOPPED, _TICKING = passing_and_failing(
     why=(
         "The timer interrupts a busy CPU 100 to 1000 times a second, unless nohz_full stops the tick for a task that "
         "runs alone. A second task, a CPU-time limit, perf events, an unstable clock source or, since Linux 6.12, "
-        "the scheduler's deadline server bring it back silently; only a busy CPU shows it. Without nohz_full the rate "
-        "is reported but not judged."
+        "the scheduler's deadline server bring it back silently. Only on a busy CPU can the tick be observed. Without "
+        "nohz_full, the rate is reported but not judged."
     ),
     remedy=(
         "Let one task run alone on the CPU, set the clock source to tsc, close perf events, and switch off the "
@@ -195,7 +195,7 @@ _MANY = Limit(
     name="timer interrupts of one target CPU beyond its tick that fail, if their number decides",
     value=1000.0,
     unit="per second",
-    reason="a latency benchmark meets one every millisecond",
+    reason="a latency benchmark would be interrupted every millisecond",
 )
 _SHORT, _LONG = taken_limits("timers beyond the tick", "share-")
 _INTERRUPT_S = 5e-6  # a timer interrupt takes 2 µs on bare metal, up to 16 µs with a profiler in a virtual machine
@@ -217,9 +217,9 @@ _AS_OFTEN = 0.5  # share of the estimated rate; a trace with fewer timers is not
     limits=(_FEW, _MANY, _SHORT, _LONG),
     why=(
         "The tick comes at most CONFIG_HZ times a second. A profiler that samples by the clock, or a program that "
-        "sleeps for microseconds, uses the same CPU timer and counts in the same row. The time of such timers decides, "
-        "as traced but at least 5 µs each. Their number decides under the profiles latency and strict, and warns on "
-        "isolated CPUs. A failure blocks."
+        "sleeps for microseconds, uses the same CPU timer and counts in the same row. The check decides by the time "
+        "that such timers take: traced, but at least 5 µs for each interrupt. Under the profiles latency and strict, "
+        "it decides by their number too. On isolated CPUs, a high number causes a warning. A failure blocks."
     ),
     remedy="Stop the profiler, or move the sleeping program; noisewatch trace, as root, shows which timers expire.",
     sources=("https://docs.kernel.org/timers/highres.html", "https://perfwiki.github.io/main/tutorial/"),

@@ -26,7 +26,7 @@ _COLLAPSED = Limit(
     name="huge pages made by khugepaged",
     value=0,
     unit="pages",
-    reason="for each, up to 512 pages are copied while their process waits",
+    reason="for each huge page, up to 512 pages are copied while their process waits",
 )
 _AN_HOUR_MS = 3_600_000
 
@@ -40,8 +40,8 @@ _AN_HOUR_MS = 3_600_000
     reads=(f"{VMSTAT} (thp_collapse_alloc) over the sample and the calibration", Knob.THP_ENABLED),
     limits=(_COLLAPSED,),
     why=(
-        "khugepaged makes huge pages seconds or minutes after a program has started: the same code then becomes "
-        "faster, earlier in one run than in the next. Which policy is right depends on the benchmark."
+        "khugepaged makes huge pages seconds or minutes after a program has started. The same code then becomes "
+        "faster, sooner in one run than in another. Which policy is right depends on the benchmark."
     ),
     remedy=(
         "Make khugepaged sleep during the benchmark; the policy stays, and new memory can still get huge pages at once."
@@ -82,7 +82,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
         "ksmd reads the memory of programs, which evicts cached data, and merges equal pages into one: the next write "
         "to such a page has to copy it again."
     ),
-    remedy="Stop KSM and leave merged pages as they are; writing 2 would copy all of them again.",
+    remedy="Write 0 to this file: KSM stops, and merged pages remain merged. Writing 2 would copy all of them again.",
     sources=("https://docs.kernel.org/admin-guide/mm/ksm.html",),
 )
 def ksm_scans(case: Case) -> Answer:
@@ -95,7 +95,7 @@ def ksm_scans(case: Case) -> Answer:
         return graded.passes("off")
     fix = knob_fix(case, Knob.KSM_RUN, 0)
     if share == 0:
-        return graded.warns("on, but it had nothing to do", fix=fix)
+        return graded.warns("on, but ksmd had nothing to do", fix=fix)
     return graded.fails("on" if share is None else f"on, and took {share:.1%} of a CPU", fix=fix)
 
 
@@ -158,7 +158,7 @@ def numa_balancing_runs(case: Case) -> Answer:
     if numbers is None:
         return case.unread(NODES)
     if len(numbers) < 2:
-        return not_applicable("there is one memory node")
+        return not_applicable("there is only one memory node")
     text = f"on, with {len(numbers)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
     reason = unknown_growth_reason(case) if unmapped is None and case.intervals else None
     return graded.warns(text, reason=reason, fix=fix)
@@ -169,7 +169,7 @@ _DIRTY_PASSES = Limit(
     name="unwritten data that passes",
     value=51_200,
     unit="kB",
-    reason="most disks write it within a second",
+    reason="most disks write this much within a second",
 )
 _DIRTY_FAILS = Limit(
     key="fails",

@@ -107,7 +107,7 @@ _MOVED = Limit(
     name="pages scanned by compaction",
     value=0,
     unit="pages",
-    reason="each page is unmapped while it moves",
+    reason="compaction unmaps each page while it moves the page",
 )
 
 
@@ -154,10 +154,10 @@ def memory_compacted(case: Case) -> Answer:
     reads=(Knob.ZONE_RECLAIM, f"{NODES}/nodeN/cpulist"),
     why=(
         "On several NUMA nodes the kernel can be set to reclaim pages of the local node before it uses free pages of "
-        "another: an allocation then waits although memory is free."
+        "another. An allocation then waits although memory is free."
     ),
     remedy=(
-        "Switch zone reclaim off, unless the benchmark is about it, and bind memory with numactl if locality matters."
+        "Switch zone reclaim off, unless the benchmark measures it, and bind memory with numactl if locality matters."
     ),
     sources=(_VM_DOC,),
 )
@@ -167,7 +167,7 @@ def zone_reclaim_enabled(case: Case) -> Answer:
     if mode and numbers is None:
         return case.unread(NODES)
     if mode and numbers is not None and len(numbers) < 2:
-        return not_applicable("there is one memory node")
+        return not_applicable("there is only one memory node")
     return judge_knob(case, Knob.ZONE_RECLAIM, "a full node reclaims its own memory first", quiet=0)
 
 
@@ -176,10 +176,10 @@ _SWAPPED = Limit(
     name="pages swapped in or out, under the profiles latency and strict",
     value=0,
     unit="pages",
-    reason="a page that the benchmark waits for is an outlier of a millisecond",
+    reason="waiting for one page adds about a millisecond: an outlier",
 )
 _SWAPPED_COST = blocking_limit("cost-fails", "share of time that swapping may take, at 1 ms per page")
-_PAGE_S = 1e-3  # to read a page from a disk that seeks; flash takes a tenth of this
+_PAGE_S = 1e-3  # the time to read a page from a hard disk; flash takes a tenth of it
 _USED = Limit(
     key="used",
     name="swap in use that passes",
@@ -188,7 +188,7 @@ _USED = Limit(
     reason="usually pages that were swapped out once and not used since",
 )
 _COUNTERS = ("pswpin", "pswpout")
-_COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # since Linux 5.19; pages that zswap keeps in memory count only here
+_COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # pages that zswap keeps in memory count only here (since Linux 5.19)
 
 
 @check(
@@ -203,7 +203,7 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # since Linux 5.19; pages that zsw
     why=(
         "A swapped-out page is read back when it is needed: the benchmark waits for milliseconds, or for microseconds "
         "if the page was compressed in memory. Pages that are in swap now may be needed during the benchmark. Each "
-        "page counts as 1 ms; under the profiles latency and strict any page fails."
+        "page counts as 1 ms. Under the profiles latency and strict, a single page fails the check."
     ),
     remedy="Free memory, or switch swap off during the benchmark.",
     sources=("https://docs.kernel.org/admin-guide/sysctl/vm.html", "https://docs.kernel.org/filesystems/proc.html"),
@@ -271,7 +271,7 @@ def _switch_off(swaps: tuple[Swap, ...]) -> Fix:
 _PASSES, _FAILS = passing_and_failing(
     "share of memory left",
     "share",
-    passes=(0.10, "what a benchmark allocates while it runs"),
+    passes=(0.10, "leaves room for what a benchmark allocates while it runs"),
     fails=(0.05, "the next allocation may find no free page"),
     is_least=True,
 )
@@ -310,11 +310,12 @@ class _Room(Struct, frozen=True):
     limits=(_PASSES, _FAILS, _ROOMY),
     reads_counters=True,
     why=(
-        "When no page is free, a program that asks for one has to reclaim one first, and waits. In a container this "
-        "happens at its memory limit, long before the machine is full; cached files count towards that limit."
+        "When no page is free, a program that allocates memory has to wait until the kernel has reclaimed a page. A "
+        "container reaches this point at its memory limit, long before the machine is full; cached files count "
+        "towards that limit."
     ),
     remedy=(
-        "Stop the programs that hold memory, or lift the container's limit; dropping caches gains nothing on the host."
+        "Stop the programs that hold memory, or lift the container's limit. On the host, dropping caches does not help."
     ),
     sources=(
         "https://docs.kernel.org/filesystems/proc.html#meminfo",

@@ -116,14 +116,14 @@ def _explain_missing_tsc(case: Case, flags: frozenset[str]) -> tuple[str, str]:
 _READING_PASSES, _READING_FAILS = passing_and_failing(
     "time to read the clock",
     "ns",
-    passes=(150, "read through the vDSO, including a hypervisor's scaling"),
-    fails=(1_000, "each reading is a system call"),
+    passes=(150, "a reading through the vDSO takes less, even with a hypervisor's scaling"),
+    fails=(1_000, "a reading that takes longer is a system call"),
 )
 _PYTHON_PASSES, _PYTHON_FAILS = passing_and_failing(
     "time to read the clock from Python",
     "ns",
-    passes=(400, "the call from Python takes 100 to 300 ns"),
-    fails=(2_000, "the call from Python plus a system call"),
+    passes=(400, "a call from Python adds 100 to 300 ns"),
+    fails=(2_000, "a call from Python and a system call take less"),
     prefix="python-",
 )
 
@@ -282,7 +282,7 @@ WRONG = Limit(
     name="difference from the rate of another clock",
     value=0.005,
     unit="share",
-    reason="crystals differ by a fiftieth of this; clocks of guests were measured to run 0.5 to 7% fast",
+    reason="crystals differ by a fiftieth of this; clocks of some virtual machines were measured to run 0.5 to 7% fast",
 )
 _CORRECTION = Limit(
     key="corrected",
@@ -333,7 +333,7 @@ def clock_rate_wrong(case: Case) -> Answer:
 
 
 def _compare(case: Case, comparison: ClockComparison) -> Answer:
-    """Return the answer for the rate between the first two readings; a third one has to confirm a deviation."""
+    """Return the answer for the rate between the first two readings. A third reading has to confirm a deviation."""
     ratios, limit = comparison.ratios, case.bound(WRONG)
     if not ratios:
         return unknown(f"{comparison.reference} does not advance")

@@ -18,7 +18,13 @@ from noisewatch.kernel.system.mounts import TEMPORARY_FILES
 from noisewatch.model.interval.interval import Interval
 
 _BUSY_PASSES = Limit(
-    *("passes", "busy share of a disk that passes", 0.05, "share", "a log being written, counted in whole jiffies"),
+    *(
+        "passes",
+        "busy share of a disk that passes",
+        0.05,
+        "share",
+        "writing a log takes less, although time is counted in whole jiffies",
+    ),
     value_in={IO: 0.02, STRICT: 0.02},
 )
 _BUSY_FAILS = Limit(
@@ -39,7 +45,7 @@ _NS_PER_MS = 1_000_000
     limits=(_BUSY_PASSES, _BUSY_FAILS),
     why=(
         "Programs that read or write now compete with a benchmark that does so too, evict its cached files, and "
-        "cause disk interrupts. The busy share is the time during which any request was in flight."
+        "cause disk interrupts. The busy share is the share of time during which any request was in flight."
     ),
     remedy="Find the program (iotop, pidstat -d) and stop it; run sync to write pending data.",
     sources=("https://docs.kernel.org/admin-guide/iostats.html",),

@@ -50,9 +50,10 @@ _RECENT = Limit(
     limits=(_RECENT,),
     reads_counters=True,
     why=(
-        "Heat, power limits and under-voltage, failing memory, disks and links, stuck CPUs, work and handlers that "
-        "hold a CPU for long, split locks, an unstable clock source, processes killed because memory ran out: the "
-        "kernel logs each once, often with a name, and the counters that other checks read may be quiet again."
+        "The kernel logs heat, power limits and under-voltage; failing memory, disks and links; stuck CPUs; work and "
+        "handlers that hold a CPU for long; split locks; an unstable clock source; and processes killed because "
+        "memory ran out. It logs each problem once, often with a name. Later, the counters that other checks read may "
+        "be quiet again."
     ),
     remedy="Read the log (dmesg --level=emerg,alert,crit,err,warn) and fix the cause.",
     sources=(
@@ -182,7 +183,7 @@ def _regenerate(paths: tuple[str, ...]) -> Fix:
 
 
 _EXCEPTIONS, _POLLS = "MCE", "MCP"
-_CORRECTED_ERRORS = ("THR", "DFR")  # corrected errors above a threshold; a deferred error
+_CORRECTED_ERRORS = ("THR", "DFR")  # rows of /proc/interrupts: corrected errors above a threshold, and deferred errors
 _POLL_EVERY_S = 300.0  # the kernel's default of machinecheck0/check_interval
 _NO_EXCEPTION = Limit(
     key="fails",
@@ -218,7 +219,7 @@ def machine_checks(case: Case) -> Answer:
     if not any(row.label == _EXCEPTIONS for table in tables if table is not None for row in table.rows):
         if isinstance(case.snapshot.platform.tsc_flags, str):
             return not_applicable("this kernel counts no machine checks")
-        return unknown(f"{INTERRUPTS}: no machine check row, which x86 has near the table's end")
+        return unknown(f"{INTERRUPTS}: lacks the machine check row that x86 has near the end")
     counts = [_counts(interval) for interval in case.intervals]
     known_counts = [count for count in counts if count is not None]
     exceptions = sum(count.get(_EXCEPTIONS, 0) for count in known_counts)
@@ -344,8 +345,8 @@ _NO_MESSAGE = Limit(
         "send thousands a second."
     ),
     remedy=(
-        "See which device counts them (grep TOTAL /sys/bus/pci/devices/*/aer_dev_correctable); reseat it, or boot with "
-        "pcie_aspm=off."
+        "See which device counts the errors (grep TOTAL /sys/bus/pci/devices/*/aer_dev_correctable); reseat that "
+        "device, or boot with pcie_aspm=off."
     ),
     sources=("https://docs.kernel.org/PCI/pcieaer-howto.html",),
     asks_rates=True,

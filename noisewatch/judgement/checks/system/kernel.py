@@ -38,14 +38,14 @@ _LOCKUP_DOC = "https://docs.kernel.org/admin-guide/lockup-watchdogs.html"
         "The watchdog interrupts each CPU about every ten seconds with a non-maskable interrupt (NMI), and occupies "
         "one of the few hardware counters that profilers need."
     ),
-    remedy="Switch it off during the benchmark.",
+    remedy="Switch the watchdog off during the benchmark.",
     sources=(_LOCKUP_DOC,),
 )
 def nmi_watchdog_runs(case: Case) -> Answer:
     return judge_knob(case, Knob.NMI_WATCHDOG, "the watchdog is on", quiet=0)
 
 
-_CHECKS_PER_THRESHOLD = 2.5  # the timer runs five times in two thresholds
+_CHECKS_PER_THRESHOLD = 2.5  # the watchdog's timer fires five times in two thresholds
 
 
 @check(
@@ -84,7 +84,7 @@ def lockup_watchdog_on_target(case: Case) -> Answer:
 
 
 def _watched_cpus(case: Case) -> CpuSet | None:
-    """Return the CPUs that the watchdog covers, or None if unknown. Before Linux 4.3 it has no mask: it covers all."""
+    """Return the CPUs that the watchdog covers, or None if unknown. Before Linux 4.3 it covers all CPUs."""
     if Knob.WATCHDOG_CPUS in case.snapshot.settings.knobs.absent:
         return case.snapshot.online.online
     listed = case.snapshot.settings.knobs.text_by_path.get(Knob.WATCHDOG_CPUS)
@@ -105,8 +105,8 @@ def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> 
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.TIMER_MIGRATION, "/sys/devices/system/cpu/nohz_full"),
-    why="An idle CPU lets a busy CPU handle its timers: on a quiet machine that is the benchmark's CPU.",
-    remedy="Switch timer migration off, or boot with nohz_full, which keeps migrated timers off its CPUs.",
+    why="An idle CPU lets a busy CPU handle its timers. On a quiet machine, the benchmark's CPU is the busy one.",
+    remedy="Switch timer migration off, or boot with nohz_full, which keeps migrated timers off the listed CPUs.",
     sources=(_SYSCTL_DOC, "https://docs.kernel.org/timers/no_hz.html"),
 )
 def timers_migrate_to_target(case: Case) -> Answer:
@@ -125,7 +125,7 @@ _STATISTICS_INTERVAL = Limit(
     is_least=True,
     value=10.0,
     unit="s",
-    reason="as tuned's latency profiles set it: one short interruption in ten seconds does not matter",
+    reason="tuned's latency profiles set this interval; one short interruption in ten seconds does not matter",
 )
 _SPARES_ISOLATED_SINCE = (6, 5)
 
@@ -170,7 +170,7 @@ _POLLING_INTERVAL = Limit(
     is_least=True,
     value=60.0,
     unit="s",
-    reason="the default is five minutes; one poll a minute hits most benchmarks",
+    reason="the default is five minutes; more than one poll a minute hits most benchmarks",
     value_in={STRICT: 3600.0},
 )
 _POLLED_DAILY_S = 86_400  # used instead of 0, which some kernels treat as 1
@@ -214,8 +214,8 @@ _ALWAYS_SLOW = {
     "GCOV_PROFILE_ALL": "coverage counters",
     "KCOV": "coverage tracing",
 }
-# Debug checks that some distributions build in, and that a boot option activates: the build option, the boot option and
-# its activating value; then the build option for the default, and the value with which the check starts active.
+# Debug checks that some distributions build in, and that are off until a boot option activates them. The fields: the
+# build option; the boot option and its activating value; the build option for the default, and its value for "on".
 _DEBUG_PAGES = ("DEBUG_PAGEALLOC", "debug_pagealloc", "on", "DEBUG_PAGEALLOC_ENABLE_DEFAULT", "y")
 _LEAK_SCAN = ("DEBUG_KMEMLEAK", "kmemleak", "on", "DEBUG_KMEMLEAK_DEFAULT_OFF", "n")
 _DORMANT_NAMES = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": "the scan for leaks"}
@@ -310,10 +310,10 @@ _EXPORTS_MITIGATIONS_SINCE = (4, 15)
     severity=Severity.INFORMATION,
     reads=(f"{VULNERABILITIES}/*", "/proc/cmdline"),
     why=(
-        "With other mitigations system calls, interrupts and context switches cost several times more or less. This "
-        "is constant, not noise, but results only compare between machines with the same mitigations."
+        "With other mitigations, system calls, interrupts and context switches cost several times more or less. This "
+        "cost is constant, not noise, but results are only comparable between machines with the same mitigations."
     ),
-    remedy="Nothing needs to be done: note the active mitigations with the results.",
+    remedy="Nothing needs to be changed, but record the active mitigations with the results.",
     sources=("https://docs.kernel.org/admin-guide/hw-vuln/index.html",),
 )
 def mitigations_chosen_by_hand(case: Case) -> Answer:
@@ -396,7 +396,7 @@ def console_prints_everything(case: Case) -> Answer:
     question="Is the console cursor's blinking off?",
     severity=Severity.INFORMATION,
     reads=(Knob.CURSOR_BLINK,),
-    why="The kernel redraws the cursor five times a second, on any CPU where the work happens to run.",
+    why="The kernel redraws the cursor five times a second, on whichever CPU this work happens to run.",
     remedy="Switch blinking off.",
     sources=("https://docs.kernel.org/fb/fbcon.html",),
 )

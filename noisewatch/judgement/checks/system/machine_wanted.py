@@ -43,7 +43,7 @@ class _Comparison(Struct, frozen=True):
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,
     reads=(
-        "the file of --machine (or of `machine` in the options file)",
+        "the description file given by --machine (or by `machine` in the options file)",
         f"{CPUINFO}, {MEMINFO}, {RELEASE}, {COMMAND_LINE}",
         f"{DMI}/{{sys_vendor,product_name,bios_version,bios_date}}",
         f"{CPUS}/present, {CPUS}/cpuN/{{topology,cache,cpufreq}}, {CONTROLLERS}",

@@ -19,7 +19,7 @@ from noisewatch.units import describe_count, describe_minute
     area=Area.KERNEL,
     question="Have all settings that `noisewatch tune` changed for a command been restored?",
     severity=Severity.WARNING,
-    reads=(PATH, BOOT_ID, "/proc/PID/stat of the process named in it"),
+    reads=(PATH, BOOT_ID, "/proc/PID/stat of the process that made the changes"),
     why=(
         "If `noisewatch tune` and the process that restores its changes are both killed, the machine remains partly "
         "tuned. Later measurements then differ from earlier ones, and other work runs with settings not chosen for it."

@@ -86,8 +86,8 @@ def virtual_machine(case: Case) -> Answer:
     severity=Severity.INFORMATION,
     reads=("/.dockerenv", "/run/.containerenv", "/run/systemd/container", "/proc/self/cgroup"),
     why=(
-        "Inside a container CPU times, interrupts and pressure are the whole host's, but only the container's "
-        "processes and cgroups are visible: load is visible, its culprit is not."
+        "Inside a container, CPU times, interrupts and pressure are the whole host's, but only the container's "
+        "processes and cgroups are visible. Load of the host is visible, but its culprit is not."
     ),
     remedy="Run noisewatch on the host, with --cpus for the container's CPUs.",
     sources=("https://man7.org/linux/man-pages/man7/pid_namespaces.7.html",),

@@ -44,7 +44,7 @@ from noisewatch.patterns import regex
     question="Is the machine free of another benchmark's lock?",
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,
-    reads=(LOCK, "/proc/PID/stat of the process named in it"),
+    reads=(LOCK, "/proc/PID/stat of the lock's owner"),
     why=(
         "Two benchmarks that check at the same time both find the machine quiet, then disturb each other. `preflight "
         "--lock` locks the machine for the script that calls it, and everything it starts, until that script ends."
@@ -74,10 +74,10 @@ def machine_locked(case: Case) -> Answer:
 
 
 _VISIBLE, _WORKS = passing_and_failing(
-    "CPU time of such programs",
+    "CPU time of background programs",
     "CPUs",
-    passes=(0.01, "typical while they wait"),
-    fails=(0.2, "they are working, often for minutes or hours"),
+    passes=(0.01, "less is typical while such programs wait"),
+    fails=(0.2, "such programs are then working, often for minutes or hours"),
 )
 _MAX_CULPRITS = 5
 _NEVER_STOPPED = (SCANNER, BENCHMARK)  # files cannot be opened without the scanner; a pause spoils a benchmark
@@ -91,11 +91,11 @@ _NEVER_STOPPED = (SCANNER, BENCHMARK)  # files cannot be opened without the scan
     reads=("/proc/PID/task/TID/schedstat over the sample", "/proc/PID/stat"),
     limits=(_VISIBLE, _WORKS),
     why=(
-        "Such programs use memory, disks and the power budget wherever they run, and where they run next is "
-        "unpredictable. This check leaves out the target CPUs and their siblings, and fails only for CPUs outside of "
-        "their caches: other checks judge the rest."
+        "Such programs use memory, disks and the power budget wherever they run, and it is unpredictable where they "
+        "run next. This check leaves out the target CPUs and their siblings, and only warns about CPUs that share a "
+        "cache with them, because other checks judge these CPUs."
     ),
-    remedy="Let them finish, stop their service, or pause them during the benchmark.",
+    remedy="Let the programs finish, stop their services, or pause them during the benchmark.",
     sources=("https://llvm.org/docs/Benchmarking.html", "https://docs.kernel.org/scheduler/sched-stats.html"),
     asks_rates=True,
 )
@@ -232,9 +232,12 @@ class _Due(Struct, frozen=True):
     limits=(_AHEAD,),
     why=(
         "Three quiet seconds say nothing about minute seven, when a job may check for updates, rotate logs or trim "
-        "disks: such jobs take minutes and start by the clock."
+        "disks. Such jobs start at fixed times, and take minutes."
     ),
-    remedy="Start after them, or stop their timers during the benchmark; give the benchmark's duration with --expect.",
+    remedy=(
+        "Start the benchmark after the jobs, or stop their timers during the benchmark. Give the benchmark's duration "
+        "with --expect."
+    ),
     sources=(
         "https://www.freedesktop.org/software/systemd/man/latest/systemd.timer.html",
         "https://man7.org/linux/man-pages/man5/crontab.5.html",

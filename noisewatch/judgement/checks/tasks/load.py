@@ -41,7 +41,7 @@ from noisewatch.units import describe_count
 _BUSY_PASSES, _BUSY_FAILS = passing_and_failing(
     "busy share of a target CPU",
     "share",
-    passes=(0.01, "two ticks of 10 ms in a 3 s sample", WARNS_AT),
+    passes=(0.01, "two ticks of 10 ms are 0.7% of a 3 s sample", WARNS_AT),
     fails=(BUSY_SHARE, "a benchmark that loses 5% of the CPU cannot resolve changes of 5%", BLOCKS_AT),
 )
 _MAX_CULPRITS = 5
@@ -120,14 +120,14 @@ def _unmeasured_load_reason(case: Case, interval: Interval) -> str:
         return case.unread_reason("/proc/stat")
     if not case.target:
         return NO_TARGET
-    return f"/proc/stat: the time of {name_cpus(missing)} stood still, ran backwards or is missing"
+    return f"/proc/stat: the time of {name_cpus(missing)} did not advance, ran backwards or is missing"
 
 
 _STALL_PASSES, _STALL_FAILS = passing_and_failing(
     "share of time with a task waiting",
     "share",
-    passes=(0.005, "what an idle machine shows"),
-    fails=(0.05, "tasks compete for the resource"),
+    passes=(0.005, "an idle machine shows less"),
+    fails=(0.05, "tasks that wait so much compete for the resource"),
 )
 _FULL_FAILS = Limit(
     key="full-fails",
@@ -148,7 +148,7 @@ _FULL_FAILS = Limit(
     limits=(_STALL_PASSES, _STALL_FAILS, _FULL_FAILS),
     why=(
         "Pressure stall information (PSI) counts the time that tasks waited, including spikes that averages hide. "
-        "If all tasks wait for memory, a benchmark would reclaim memory instead of running: the failure blocks."
+        "If all tasks wait for memory, a benchmark would reclaim memory instead of running, so the failure blocks."
     ),
     remedy="Stop the programs that compete; boot with psi=1 if PSI is switched off.",
     sources=("https://docs.kernel.org/accounting/psi.html",),
@@ -184,7 +184,7 @@ def pressure_stall(case: Case) -> Answer:
 
 
 def _time_share_text(share: float) -> str:
-    """Return the share as text, at most 100%: counters and the interval's clock are not read at once."""
+    """Return the share as text, at most 100%, because the counters are not read at the same time as the clock."""
     return f"{min(share, 1.0):.1%} of the time"
 
 
@@ -193,7 +193,7 @@ _STEAL_FAILS = Limit(
     name="steal on a target CPU that fails",
     value=0.005,
     unit="share",
-    reason="half of the change that a benchmark tries to detect",
+    reason="half of the budget: results with and without this loss of time would differ by that much",
     of_budget=BLOCKS_AT,
 )
 
@@ -207,8 +207,8 @@ _STEAL_FAILS = Limit(
     reads=("/proc/stat (steal) over the sample, and over the calibration",),
     limits=(_STEAL_FAILS,),
     why=(
-        "Time that the hypervisor gives to other guests shows in no other counter. A steal time of 0 proves nothing: "
-        "many hypervisors never report any."
+        "No other counter shows the time that the hypervisor gives to other guests. A steal time of 0 proves nothing, "
+        "because many hypervisors never report any."
     ),
     remedy="Nothing inside the guest helps: use a dedicated host or another instance type, or measure again later.",
     sources=("https://docs.kernel.org/filesystems/proc.html",),
@@ -234,7 +234,7 @@ def hypervisor_steal(case: Case) -> Answer:
         return not_applicable("not a virtual machine")
     reason = _unmeasured_load_reason(case, interval) if len(steals) < len(case.target) else None
     if reason is None and worst == 0 and not any(load.steal_since_boot_ns for load in loads.values()):
-        return unknown("no steal time since boot: the hypervisor may not report it")
+        return unknown("no steal time was counted since boot, so the hypervisor may not report it")
     is_over_limit = worst > case.bound(_STEAL_FAILS)
     when = f" {WHEN}" if worst in later.values() else ""
     return grade_cpus(
@@ -278,11 +278,11 @@ def _steal_shares(case: Case, interval: Interval) -> dict[int, float]:
 _PROC_DOC = "https://docs.kernel.org/filesystems/proc.html"
 
 _OTHERS_PASS = Limit(
-    *("passes", "mean busy share of the other CPUs that passes", 0.10, "share", "typical for idle services"),
+    *("passes", "mean busy share of the other CPUs that passes", 0.10, "share", "less is typical for idle services"),
     value_in={STRICT: 0.05},
 )
 _OTHERS_FAIL = Limit(
-    *("fails", "mean busy share of the other CPUs that fails", 0.30, "share", "other work is running here"),
+    *("fails", "mean busy share of the other CPUs that fails", 0.30, "share", "more means that other work is running"),
     value_in={STRICT: 0.10},
 )
 _VISIBLE = 0.05  # CPUs with a smaller busy share are not named
@@ -354,8 +354,8 @@ _QUEUE_FAILS = Limit(
     reads=(f"{LOADAVG} (the fourth field) before and after the sample",),
     limits=(_QUEUE_FAILS,),
     why=(
-        "Tasks that find no free CPU wait, or run on a target CPU. The count is of an instant, so the smaller of two "
-        "counts is used; pressure-stall measures how long tasks wait."
+        "Tasks that find no free CPU wait, or run on a target CPU. They are counted at two instants, and the smaller "
+        "count decides. How long tasks wait is measured by pressure-stall."
     ),
     remedy="Wait until the running tasks end, or stop them.",
     sources=(_PROC_DOC,),
@@ -377,7 +377,11 @@ def run_queue_full(case: Case) -> Answer:
 
 
 _AVERAGE = Limit(
-    key="passes", name="load average per CPU", value=0.5, unit="tasks", reason="half of the CPUs were in use"
+    key="passes",
+    name="load average per CPU",
+    value=0.5,
+    unit="tasks",
+    reason="at this load, half of the CPUs are in use",
 )
 
 
@@ -390,10 +394,10 @@ _AVERAGE = Limit(
     limits=(_AVERAGE,),
     reads_counters=True,
     why=(
-        "Three familiar numbers, for context only: they lag by a minute or more, still count a build that has just "
-        "ended, and include tasks that wait for a disk. Do not rely on them."
+        "The load average is shown for context only. It lags by a minute or more, still includes a build that has "
+        "just ended, and counts tasks that wait for a disk. Do not rely on it."
     ),
-    remedy="Wait, or rely on the sample, which shows the present.",
+    remedy="Wait, or rely on the checks that take a sample: they show the current load.",
     sources=(_PROC_DOC,),
 )
 def load_average_high(case: Case) -> Answer:
@@ -418,7 +422,7 @@ def load_average_high(case: Case) -> Answer:
 _OWN_PASSES, _OWN_FAILS = passing_and_failing(
     "noisewatch's share of a target CPU",
     "share",
-    passes=(0.005, "a few snapshots in the sample"),
+    passes=(0.005, "a few snapshots in the sample take less"),
     fails=(0.02, "more than many real culprits take"),
 )
 
@@ -471,7 +475,7 @@ _USERS = Limit(key="fails", name="logged-in users", value=1, unit="users", reaso
     reads=(f"{SESSIONS}: /run/utmp, or /run/systemd/sessions",),
     limits=(_USERS,),
     why="Other users do not know that a benchmark is running; their next command may come at any time.",
-    remedy="Ask them to wait, or reserve the machine.",
+    remedy="Ask the other users to wait, or reserve the machine.",
     sources=("https://www.freedesktop.org/software/systemd/man/latest/systemd-logind.service.html",),
 )
 def other_users_logged_in(case: Case) -> Answer:

@@ -63,7 +63,7 @@ def layout_not_random(case: Case) -> Answer:
     return graded.passes("address layouts are random")
 
 
-_HARMLESS = frozenset({"PYTHONHASHSEED"})  # variables that may have any value, as long as it is known
+_HARMLESS = frozenset({"PYTHONHASHSEED"})  # variables that are listed, but do not cause a warning
 _INJECTS = frozenset({"LD_PRELOAD", "LD_AUDIT"})
 
 

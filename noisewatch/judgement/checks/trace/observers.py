@@ -1,4 +1,4 @@
-"""Area `kernel`: what observes the machine during the benchmark: profilers, agents, filters, tracers, statistics."""
+"""Area `kernel`: profilers, agents, filters, tracers and statistics that observe the machine during the benchmark."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ _AGENTS = frozenset(
     reads_counters=True,
     why=(
         "Audit and similar hooks run at every system call, or whenever a file is opened or a program starts. The "
-        "agent processes these events, and scans, at unpredictable times."
+        "agent processes these events, and scans files, at unpredictable times."
     ),
     remedy="Measure on a machine without the agent, or have its owner switch it off during the benchmark.",
     sources=("https://man7.org/linux/man-pages/man8/auditctl.8.html",),
@@ -142,9 +142,9 @@ _FILTERS = 2
     reads=(STATUS,),
     why=(
         "Containers and sandboxes run a filter (seccomp) on each system call, which a benchmark started here "
-        "inherits: its results do not compare with those measured outside."
+        "inherits. Its results are not comparable with results that were measured outside."
     ),
-    remedy="For a container that does not need it: --security-opt seccomp=unconfined.",
+    remedy="If a container does not need the filter, start it with --security-opt seccomp=unconfined.",
     sources=("https://docs.kernel.org/userspace-api/seccomp_filter.html",),
     asks_starter=True,
 )
@@ -179,7 +179,7 @@ _RARE_EVENTS = (
     ),
     why=(
         "Each traced function and each event costs 0.1 to 1 µs wherever it occurs, also on the target CPUs, and even "
-        "if the trace is not read."
+        "if no program reads the trace."
     ),
     remedy="Stop the tracing program, or switch off the tracers and events that it left on.",
     sources=("https://docs.kernel.org/trace/ftrace.html", "https://docs.kernel.org/trace/events.html"),

@@ -112,7 +112,7 @@ EXAMPLES = [
     Example("hypervisor-steal", "fail", {}, "2.0% of CPU 2", {2}, after={"/proc/stat": stat_file({}, 300, {2: 6})}),
     Example("hypervisor-steal", "warn", {}, "steal: 0.33%", {2}, after={"/proc/stat": stat_file({}, 300, {2: 1})}),
     Example("hypervisor-steal", "not-applicable", {}, "not a virtual machine"),
-    Example("hypervisor-steal", "unknown", VIRTUAL, "no steal time since boot"),
+    Example("hypervisor-steal", "unknown", VIRTUAL, "no steal time was counted since boot"),
     Example(
         *("hypervisor-steal", "pass", _STOLEN_ONCE, "no steal"),
         after={"/proc/stat": stat_file({}, 310, {2: 5, 3: 5})},
