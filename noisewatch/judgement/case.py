@@ -130,7 +130,9 @@ def full_buffer_words(figures: CpuFigures) -> str:
 
     The size of the buffer is proportional to the length of the calibration, up to a maximum.
     """
-    from noisewatch.machine.spinning.calibration.buffer import GAPS_PER_S  # few calibrations fill their buffer
+    from noisewatch.machine.spinning.calibration.buffer import (
+        GAPS_PER_S,
+    )  # imported here because few calibrations fill their buffer
 
     if (figures.gaps_per_s or 0.0) > GAPS_PER_S:
         return f"buffer full: more than {GAPS_PER_S:,} per second, so stop what interrupts the CPU"
@@ -189,7 +191,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
     calibrated: Calibrated | None = None
     no_calibration_reason: str | None = None
     under_load: Interval | None = None
-    clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC against another clock, or why not compared
+    clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC and another clock, or why unknown
     past: Past | None = None  # earlier calibrations of this machine; None if not requested
     rules: Rules = DEFAULT
     limits: Mapping[str, float] = {}  # the evaluated check's limits that the user set, by key
@@ -270,7 +272,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def running(self) -> CpuSet:
-        """The CPUs that are listed as online, or have a row in /proc/stat, which contains only online CPUs."""
+        """The CPUs that are listed as online, or have a row in /proc/stat (only online CPUs have one)."""
         return self.online | frozenset(self.snapshot.cpu_time or ())
 
     @cached_property

@@ -1,6 +1,7 @@
-"""Text on causes for all reports and screens: the problem, its cost, the remedy, and the findings that it settles.
+"""Text on causes for all reports and screens: the problem, its cost, the remedy, and the findings that this settles.
 
-Costs are in the unit of the budget. The first and last lines of a report, which sum up the causes, are made here too.
+Costs are in the unit of the budget. This module also renders the first and last lines of a report, which sum up the
+causes.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from noisewatch.program import as_root
 from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_rate, describe_value, share_text
 
-_LONGEST_LINE = 200  # the most columns of commands on one line
+_LONGEST_LINE = 200  # the most columns that several commands may share on one line
 _LONGEST_TITLE = 150
 _LONG_LIST = 40
 _MAX_CULPRITS = 6

@@ -40,7 +40,7 @@ class Way(StrEnum):
 
     SAMPLE = "sample"
     CALIBRATION = "calibration"
-    LIVE = "live"  # on the machine itself, instead of a copy or a recording
+    LIVE = "live"  # run noisewatch on the machine itself, instead of on a copy or a recording
     ROOT = "root"
     NONE = "none"  # no way is known
 
@@ -277,7 +277,7 @@ def _way_of(finding: Finding, case: Case) -> Way:
     if finding.answer.is_fault:
         return Way.NONE
     if check.asks_calibration and case.calibrated is not None:
-        return Way.NONE  # the calibration did not suffice
+        return Way.NONE  # a calibration was made, but did not suffice
     if not case.snapshot.is_live:
         return Way.LIVE
     is_answered_by_floor = case.is_guest and check.is_hidden_from_guests and case.rules.profile != STRICT
@@ -432,5 +432,5 @@ def _is_negligible(culprit: Disturbance, finding: Finding) -> bool:
     return value is not None and value <= _NEGLIGIBLE * (finding.answer.limit or 0.0)
 
 
-_NEGLIGIBLE = 0.1  # share of a limit
+_NEGLIGIBLE = 0.1  # a culprit below this share of the limit does not matter
 MOVABLE = frozenset({Kind.IRQ, Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, Kind.OUTSIDE})

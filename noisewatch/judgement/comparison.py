@@ -22,7 +22,7 @@ from noisewatch.model.history.facts import FactClass, FactDifference, difference
 from noisewatch.model.history.figures import NOISE_NS, OF_THE_SLOWEST, TRAITS, Figure, FigureTraits, Nature
 
 _LARGE_SPEED, _LARGE_NOISE = 2.0, 100.0  # ratios
-_SUSPECT = 1.5  # a ratio; blind speeds on a busy virtual machine differed by up to 1.41 in 21 pairs of calibrations
+_SUSPECT = 1.5  # a ratio; speeds too noisy to compare differed by up to 1.41 in 21 pairs on a busy virtual machine
 
 
 class ComparisonOutcome(StrEnum):
@@ -114,9 +114,9 @@ class OnlyOnOneSide(Struct, frozen=True):
     """The names of facts, checks and figures that only one side has."""
 
     facts: tuple[str, ...]
-    checks: tuple[str, ...]  # usually because the other version of noisewatch lacks them
+    checks: tuple[str, ...]  # usually the other version of noisewatch lacks these checks
     figures: tuple[str, ...]
-    parts: tuple[str, ...]  # "facts", "checks" or "figures" that the other side lacks entirely or under a condition
+    parts: tuple[str, ...]  # "facts", "checks" or "figures" if the other side lacks all of them (under a condition)
 
 
 class SideComparison(Struct, frozen=True, kw_only=True):
@@ -132,7 +132,7 @@ class SideComparison(Struct, frozen=True, kw_only=True):
     unknown_on_both: tuple[str, ...]  # blocking checks and figures that are unknown on both sides
     undecided: tuple[str, ...]  # blocking checks and figures that a side lacks
     decided: int  # number of blocking checks that both sides answered
-    significance: float  # the significance of each figure's test
+    significance: float  # the significance level of each test
     by_cpu: int  # number of figures that were also compared CPU by CPU
     remarks: tuple[str, ...]
 
@@ -292,7 +292,7 @@ def _figure_sorts() -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _undecided_sorts(before: MachineRecord, after: MachineRecord, excluded: frozenset[str]) -> Iterator[str]:
-    """Yield the sorts of figures that the sides measured differently; none for two runs, which compare run times."""
+    """Yield the sorts of figures that the sides measured differently; none for two runs, whose run times count."""
     if not _are_runs(before, after):
         yield from (label for label, names in _figure_sorts() if names & excluded)
 
@@ -329,7 +329,7 @@ def _undecided_alone(
 
 
 class _Figures(NamedTuple):
-    """All compared figures, tested at one significance; `by_cpu` of them were also compared CPU by CPU."""
+    """All compared figures, and the significance of each test. `by_cpu` is how many were also compared CPU by CPU."""
 
     figures: tuple[ComparedFigure, ...]
     significance: float
@@ -359,7 +359,7 @@ def figure_differences(before: MachineRecord, after: MachineRecord, excluded: fr
 
 
 def _too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:
-    """Yield "speeds" if no speed could have proved a doubling, else the suspect figures, for each condition."""
+    """Yield the figures that are too noisy under each condition: all speeds as one item, or each suspect figure."""
     for condition in Condition:
         of_condition = [figure for figure in figures if figure.condition == condition]
         speeds = [figure for figure in of_condition if _is_speed(figure)]

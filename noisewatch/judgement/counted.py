@@ -130,7 +130,7 @@ def _vmstat(snapshot: Snapshot) -> Mapping[str, int] | None:
 
 
 def _vmstat_names(interval: Interval) -> frozenset[str]:
-    """Return the names of all counters before or after; empty if the file is unread or did not change at all."""
+    """Return the names of all counters of /proc/vmstat; empty if the file is unread, or no counter changed."""
     before, after = _vmstat(interval.before), _vmstat(interval.after)
     if before is None or after is None or before == after:
         return frozenset()

@@ -25,9 +25,9 @@ from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, 
 from noisewatch.model.interval.interval import Interval
 
 BLOCKS_AT, WARNS_AT = 0.5, 0.2  # shares of the budget
-_VISIBLE = 0.0005  # the smallest share that is printed as 0.1%
+_VISIBLE = 0.0005  # smaller shares would be printed as 0.0%
 _YIELDS = 0.25  # a thread that gets a smaller share of the time it wants cannot compete with the loops
-_ABOUT = 1.05  # tolerance for the loops' pauses, and for waits that begin or end near a snapshot
+_ABOUT = 1.05  # a factor: tolerance for the loops' pauses, and for waits that begin or end near a snapshot
 
 
 class TakenShares(NamedTuple):
@@ -119,8 +119,8 @@ def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
 def _claimed_shares(case: Case, cpu: int, tid: int | None, taken: TakenShares) -> TakenShares:
     """Return the shares that the thread could take from a benchmark, given the shares that it took.
 
-    If a thread cannot compete with the loops, its share in the sample is reduced too, but only the part up to the share
-    that it wanted while the loops ran.
+    If a thread cannot compete with the loops, its share in the sample is reduced too. The reduction applies to at most
+    the share that the thread wanted while the loops ran; any larger share counts in full.
     """
     contest = _contest(case, cpu, tid)
     if contest is None or contest.won > _YIELDS:
@@ -131,9 +131,10 @@ def _claimed_shares(case: Case, cpu: int, tid: int | None, taken: TakenShares) -
 
 
 def _is_loss_known(case: Case, cpu: int) -> bool:
-    """Return whether the calibration shows the time that threads took from the loops; else the sample counts in full.
+    """Return whether the calibration shows the time that threads took from the loops.
 
-    Loops with real-time priority lose nothing to threads with which a benchmark would share the CPU.
+    If it does not, the sample counts in full. Loops with real-time priority do not show it, because they lose no time
+    to threads with which a benchmark would share the CPU.
     """
     calibrated, load = case.calibrated, case.under_load
     if calibrated is None or calibrated.calibration.samples.is_realtime:
@@ -159,8 +160,9 @@ class _Contest(NamedTuple):
 def _contest(case: Case, cpu: int, tid: int | None) -> _Contest | None:
     """Return how the thread competed with the loops, or None if unknown.
 
-    It is unknown for a thread that changed CPUs, because the thread may have waited elsewhere. While the loops ran, the
-    thread got at least the time that they lost, and at least its run time less their pauses; at most its run time.
+    It is unknown for a thread that changed CPUs, because the thread may have waited elsewhere. The time that the thread
+    got while the loops ran is the larger of two lower bounds, but at most the thread's run time: the time that the
+    loops lost, and the thread's run time minus the time in which the loops paused.
     """
     load = case.under_load
     if tid is None or load is None or load.before.tasks is None or load.after.tasks is None:

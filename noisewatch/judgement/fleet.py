@@ -36,7 +36,7 @@ class Standing(StrEnum):
     STALE = "stale"
     FUTURE = "future"
     UNDATED = "undated"
-    AMBIGUOUS = "ambiguous"  # several machines have the name, or may have
+    AMBIGUOUS = "ambiguous"  # several machines have, or may have, the name of this host
 
 
 class FleetHost(Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class FleetHost(Struct, frozen=True, kw_only=True):
 
 
 class _Judged(NamedTuple):
-    """The standing of a report, the outcome of its host, and the reason if the report has another outcome."""
+    """The standing of a host's report, the host's outcome, and the reason if the report's outcome differs."""
 
     standing: Standing
     outcome: Outcome
@@ -70,8 +70,8 @@ class Fleet(Struct, frozen=True, kw_only=True):
     hosts: tuple[FleetHost, ...]
     unexpected: tuple[str, ...]
     perhaps_two: tuple[str, ...]
-    passed_over: int  # number of older reports of the same hosts
-    compared: int  # number of hosts with enough others of their kind for a comparison
+    passed_over: int  # how many reports were not used, because their host has a newer one
+    compared: int  # how many hosts have enough others of their kind for a comparison
 
     @property
     def counts(self) -> dict[Outcome, int]:
@@ -182,7 +182,7 @@ def _judge_host(reports: HostReports, max_age_s: float | None, now_s: float) -> 
     if before is not None and reports.may_be_of_two_machines and report.latest_s - before.latest_s < _TOGETHER_S:
         reports_text = ", ".join(_describe(candidate, Standing.REPORTED) for candidate in (before, report))
         duration = long_duration(_TOGETHER_S)
-        why = f"reports from two folders within {duration}, from one machine or from two with this name: {reports_text}"
+        why = f"two folders have reports within {duration}, from one machine or from two with this name: {reports_text}"
         return _Judged(Standing.AMBIGUOUS, Outcome.UNKNOWN, why)
     return own
 
@@ -249,10 +249,10 @@ def named_reasons(fleet: Fleet) -> Iterator[tuple[str, int]]:
     yield from counts.most_common()
 
 
-FLOOR_NS = 100_000_000  # the sample length of the noise floors that are shown; the default of budgets
+FLOOR_NS = 100_000_000  # the sample length of the noise floors that are shown, which is the default of budgets
 MachineKind = tuple[str, ...]
 BOARD = "board"
-_LASTING = (BOARD, "cpu model")  # facts that never change, so they distinguish machines of one name
+_LASTING = (BOARD, "cpu model")  # facts that never change on a machine, so they distinguish machines with the same name
 _KIND = ("cpu model", "kernel", "virtual", "loops")  # facts that must be equal for figures to be compared
 _RANK = {Outcome.UNSTABLE: 0, Outcome.UNKNOWN: 1, Outcome.STABLE: 2}
 

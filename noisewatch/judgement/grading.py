@@ -1,4 +1,4 @@
-"""Grade measured values by the worst CPU, and kernel settings by the value that is quiet."""
+"""Grade measured values by the worst CPU, and kernel settings by whether their value is quiet."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Effect(StrEnum):
     """A finding's effect on the start of a benchmark."""
 
     BLOCKS = "blocks"
-    OPEN = "open"  # unknown whether it blocks
+    OPEN = "open"  # it is unknown whether the finding blocks
     UNASKED = "not asked"
     NONE = "none"
 
@@ -55,9 +55,9 @@ class FindingState(Struct, frozen=True):
 class Condition(StrEnum):
     """The CPUs and the load of a calibration. The value is appended to a figure's name."""
 
-    ALONE = ""  # on the target CPUs
+    ALONE = ""  # the target CPUs without added load
     UNDER_LOAD = " under load"
-    AGAINST = " (--against)"  # on the CPUs that the target CPUs were compared with
+    AGAINST = " (--against)"  # the CPUs with which the target CPUs were compared
 
     def names_of(self, figures: Iterable[Figure]) -> frozenset[str]:
         """Return the figures' names under this condition."""

@@ -38,7 +38,7 @@ class Remembered:
     def __init__(self) -> None:
         self._case: object | None = None
         self._still: tuple[object, ...] = ()
-        self._results: dict[Hashable, tuple[tuple[object, ...], Any]] = {}  # inputs (`of`) and result by key
+        self._results: dict[Hashable, tuple[tuple[object, ...], Any]] = {}  # by key: the inputs (`of`) and the result
 
     def set_current(self, case: object) -> None:
         """Make this the current case, and forget all results if a `STILL` value has changed."""

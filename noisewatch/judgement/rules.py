@@ -20,7 +20,7 @@ PROFILES: Mapping[str, str] = {
     MICRO: "one thread that computes, pinned to a target CPU",
     PARALLEL: "several threads on the target CPUs, placed by the scheduler",
     LATENCY: "work that sleeps and is woken: timers, queues, network",
-    MEMORY: "work that lives in memory, beyond the caches",
+    MEMORY: "work whose data does not fit in the caches",
     IO: "files and disks",
     SHARED: "a virtual machine or a container: judged by measurement, without checks that a guest cannot answer",
     STRICT: "a dedicated laboratory machine: the strictest",
@@ -36,10 +36,10 @@ class Rules(Struct, frozen=True):
     profile: str = MICRO
     is_profile_given: bool = True  # if False, the kind of machine determines the profile
     profile_reason: str | None = None  # the kind of machine, if it determined the profile
-    selected: frozenset[str] = frozenset()  # empty: all checks
+    selected: frozenset[str] = frozenset()  # if empty, all checks are selected
     ignored: frozenset[str] = frozenset()
     severity_by_id: Mapping[str, Severity] = {}
-    value_by_limit: Mapping[tuple[str, str], float] = {}  # by check id and limit key
+    value_by_limit: Mapping[tuple[str, str], float] = {}  # the user's limits, by check id and limit key
     expected_s: float | None = None  # the expected length of the benchmark
     configured_by: str | None = None  # the configuration file
     required: frozenset[str] = frozenset()  # ids of checks that are always evaluated and blocking

@@ -33,9 +33,9 @@ class Severity(StrEnum):
 class Ground(StrEnum):
     """The reason why a failure of a check can block; `explain verdict` lists each check's."""
 
-    INVALIDATES = "invalidates"  # no measurement can be trusted, so it blocks whatever its effect
-    EFFECT = "takes time"  # it blocks if the time that it was measured to take is too large for the budget
-    RISK = "risk"  # a short calibration may miss it; in a guest a noise floor within the budget answers it
+    INVALIDATES = "invalidates"  # no measurement can be trusted, so the check blocks whatever the effect
+    EFFECT = "takes time"  # the check blocks if the measured loss of time is too large for the budget
+    RISK = "risk"  # a short calibration may miss the effect; in a guest, a noise floor within the budget is the answer
 
 
 FLOOR_CHECK = "noise-floor-above-budget"  # measures the effect that many other checks only infer
@@ -43,7 +43,7 @@ FLOOR_CHECK = "noise-floor-above-budget"  # measures the effect that many other 
 # The labels of lines below a cause: commands, options or advice to try, and the checks that they fix or help.
 NOW, UNDO, FOR_GOOD, TRY = "now", "undo", "for good", "try"
 FIXES, HELPS, OPEN, SEE = "fixes", "helps", "open", "see"
-STEP = 9  # columns of the longest label and a blank
+STEP = 9  # width in columns of the longest label and a blank
 
 
 class Area(StrEnum):

@@ -78,7 +78,7 @@ class Finding(Struct, frozen=True, dict=True):
 
     @property
     def is_note(self) -> bool:
-        """Whether the finding fails or warns, but is only information."""
+        """Whether the check fails or warns, but with severity `information` only."""
         return self.status in (Status.WARN, Status.FAIL) and self.severity == Severity.INFORMATION
 
     @property
@@ -187,9 +187,9 @@ def _remembered_finding(check: Check, case: Case, remembered: Remembered) -> Fin
 
 
 def _answer(check: Check, case: Case) -> Answer:
-    """Return the check's answer, or ignored if it is not asked.
+    """Return the check's answer, or an `ignored` answer if the check is not asked.
 
-    If only the sample was not requested, a check that can run without one may still fail by the calibration.
+    If no sample was requested, a check that can run without a sample may still fail because of the calibration.
     """
     reason = _not_asked_reason(check, case)
     if reason is None:
@@ -226,7 +226,7 @@ def _answer_with_calibration(check: Check, case: Case) -> Answer:
 
 
 def _without_starter(check: Check, case: Case) -> Answer:
-    """Return the answer without this process's properties; not applicable if only these could answer it."""
+    """Return the check's answer without this process's properties; not applicable if the check needs them."""
     answer = contained_answer(check, case.without_own_process)
     return not_applicable(_ELSEWHERE) if answer.status == Status.UNKNOWN and not answer.is_fault else answer
 
@@ -291,7 +291,10 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     ]
 
 
-_IN_SAMPLES = (Ground.EFFECT, Ground.RISK)  # effects on samples, unlike a wrong clock rate or memory errors
+_IN_SAMPLES = (
+    Ground.EFFECT,
+    Ground.RISK,
+)  # grounds whose effect shows in samples, unlike a wrong clock rate or memory errors
 
 
 def _excuse_guest(finding: Finding) -> Finding:

@@ -31,7 +31,9 @@ class Fix(Struct, frozen=True):
     actions: tuple[Action, ...] = ()
     lasting: tuple[Lasting, ...] = ()
     needs_root: bool = True
-    is_partial: bool = False  # whether it takes full effect only at the next boot, or removes only some of the causes
+    is_partial: bool = (
+        False  # whether the fix takes full effect only at the next boot, or removes only some of the causes
+    )
 
     @property
     def now(self) -> str | None:

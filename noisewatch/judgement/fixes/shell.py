@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from noisewatch.patterns import regex
 
-_NO_PLACE = -1  # the differing place of a group that has only one command
+_NO_PLACE = -1  # stands for the place at which commands differ, in a group of a single command
 _MIN_PROGRESSION = 3  # the fewest numbers that are worth a `seq`
 _DIGITS = tuple("0123456789")
 _PIECE = regex(r"([0-9]+|(?<=_)[a-z]+(?=_))")  # a number, or letters between underscores
@@ -19,7 +19,7 @@ _NOT_FOR_ECHO = regex(r"-[neE]+|.*\\.*", re.DOTALL)
 _SPECIAL_IN_QUOTES = regex(r'([\\"$`])')
 _SPECIAL_IN_GLOBS = regex(r"([*?[{])")
 
-Product = tuple[tuple[str, ...], ...]  # the alternative words at each place: a compact form of all combinations
+Product = tuple[tuple[str, ...], ...]  # the alternatives at each place of a command, for all their combinations
 
 
 def echo(text: str) -> str:
@@ -47,7 +47,9 @@ def _write_value(value: str, product: Product) -> str:
 
 def run(commands: Iterable[tuple[str, ...]], as_root: bool) -> str:
     """Return the commands in one line; successive commands that differ in one word become a loop."""
-    groups: list[tuple[int, list[tuple[str, ...]]]] = []  # a place, and commands that differ only there
+    groups: list[
+        tuple[int, list[tuple[str, ...]]]
+    ] = []  # each group is a place, and commands that differ only at this place
     for command in dict.fromkeys(commands):
         differing = _differing_place(groups[-1][1][0], command) if groups else None
         if differing is None or groups[-1][0] not in (_NO_PLACE, differing):

@@ -37,7 +37,7 @@ class FigureMove(Struct, frozen=True):
     last_old: Entry
     first_new: Entry
     changed: tuple[FactDifference, ...]
-    unknown: tuple[str, ...]  # facts that only one of the two entries has: they may have changed too
+    unknown: tuple[str, ...]  # facts that only one of the two entries contains, so they may have changed too
     is_drift: bool = False
 
     @property
@@ -243,15 +243,15 @@ def apart_words(move: FigureMove) -> str:
 
 
 def difference_words(changed: Sequence[FactDifference]) -> list[str]:
-    """Return the changed facts as text, the most significant first, and the number of the rest."""
+    """Return the most significant changed facts as text, and how many more changed."""
     words = [str(change) for change in changed[:_MAX_CHANGES]]
     return [*words, f"and {len(changed) - _MAX_CHANGES} more"] if len(changed) > _MAX_CHANGES else words
 
 
 def attribution_words(move: FigureMove) -> str:
-    """Return which facts changed between the last entry before the move and the first after it.
+    """Return which facts changed between the last entry before the move and the first entry after it.
 
-    Facts that only one of the two entries has may have changed, and are named too.
+    Facts that only one of these entries contains may have changed, and are named too.
     """
     if not move.has_facts:
         return FACTS_UNKNOWN
