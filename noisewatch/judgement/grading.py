@@ -138,7 +138,7 @@ def hardware_without(case: Case, what: str) -> Answer:
     """Return the answer for hardware that the kernel does not report: not applicable on bare metal, else unknown."""
     if case.snapshot.platform.virtual == NONE:
         return not_applicable(f"this processor or kernel has no {what}")
-    return unknown(f"no {what} here, but {case.guest_words} cannot see its host's")
+    return unknown(f"no {what} here, but {case.guest_words} cannot see the hardware of its host")
 
 
 def unread(case: Case, knob: Knob) -> Answer:

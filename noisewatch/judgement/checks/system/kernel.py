@@ -154,7 +154,7 @@ def memory_statistics_updated_often(case: Case) -> Answer:
             "this kernel does not update statistics on isolated CPUs", evidence={"isolated": sorted(spared)}
         )
     least_s = case.bound(_STATISTICS_INTERVAL)
-    text = "updated every {value} s"
+    text = "the memory statistics are updated every {value} s"
     answer = judge_knob(case, Knob.STAT_INTERVAL, text, quiet=120, is_quiet=lambda value: value >= least_s)
     return _set_minimum(answer, least_s)
 
@@ -192,7 +192,7 @@ def machine_checks_polled_often(case: Case) -> Answer:
     if case.snapshot.settings.knobs.integer(Knob.MACHINE_CHECK_IGNORED) == 1:
         return case.graded().passes("corrected errors are ignored", evidence={Knob.MACHINE_CHECK_IGNORED.value: 1})
     least_s = case.bound(_POLLING_INTERVAL)
-    text = "polled every {value} s"
+    text = "the kernel polls for corrected errors every {value} s"
     answer = judge_knob(
         case,
         Knob.MACHINE_CHECK_INTERVAL,

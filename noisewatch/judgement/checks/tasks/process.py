@@ -223,8 +223,8 @@ def started_off_target(case: Case) -> Answer:
         return unknown(NO_TARGET)
     if allowed <= case.target:
         return graded.passes(f"programs started here run on {name_cpus(allowed)}")
-    where = "also on" if allowed & case.target else "on"
-    text = f"programs started here run {where} {name_cpus(allowed - case.target)}, unless they are pinned"
+    run = "also run" if allowed & case.target else "run"
+    text = f"programs started here {run} on {name_cpus(allowed - case.target)}, unless they are pinned"
     pinned = f"taskset -c {cpu_list_argument(case.target)} COMMAND"
     fix = Fix(lasting=(ByHand(f"start the benchmark with: {pinned}"),), needs_root=False)
     return graded.warns(text, cpus=allowed - case.target, fix=fix)
