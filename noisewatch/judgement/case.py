@@ -180,9 +180,9 @@ class Case(Struct, frozen=True, dict=True, eq=False):
     """A snapshot to judge, with the sample before it and the calibration after it, if any.
 
     `interval` and `calibrated` are None if they were not requested, or if they failed for a reason in
-    `no_sample_reason` or `no_calibration_reason`. `under_load` is the interval of the calibration. It shows effects of
-    load, such as throttling, but it contains the spinners' time, so unattributed time cannot be derived from it. It is
-    None without a calibration, or if the machine was not read after it, as in a truncated recording.
+    `no_sample_reason` or `no_calibration_reason`. `under_load` is the interval of the calibration; None without a
+    calibration, or if the machine was not read afterwards, as in a truncated recording. This interval shows effects of
+    load, such as throttling. It contains the spinners' time, so unattributed time cannot be derived from it.
     """
 
     snapshot: Snapshot

@@ -1,4 +1,4 @@
-"""Text on causes for all reports and screens: the problem, its cost, the remedy, and the findings that this settles.
+"""Text on causes for all reports and screens: the problem, its cost, its remedy, and the findings that are settled.
 
 Costs are in the unit of the budget. This module also renders the first and last lines of a report, which sum up the
 causes.

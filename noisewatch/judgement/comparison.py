@@ -395,6 +395,6 @@ def _compare(
 
 
 def _changed_like_all_cpus(figure: ComparedFigure, whole: ComparedFigure) -> bool:
-    """Return whether the CPU's change is the change of all CPUs, which is reported already."""
+    """Return whether the CPU changed like all CPUs together, whose change is reported already."""
     is_reported = whole.differs or whole.is_suspect
     return is_reported and figure.ratio.interval.low <= whole.ratio.value <= figure.ratio.interval.high

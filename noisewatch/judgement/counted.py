@@ -57,7 +57,7 @@ def uncounted_softirqs_reason(case: Case, interval: Interval) -> str | None:
 
 
 def uncounted_since_boot_reason(case: Case, table: Interrupts, cpus: CpuSet) -> str | None:
-    """Return why the table may lack interrupts of these CPUs since boot, or None if it has all."""
+    """Return why the table may lack interrupts of these CPUs since boot, or None if none is missing."""
     if table.uncounted:
         return case.unread_reason(INTERRUPTS)
     if table.is_cut_off:

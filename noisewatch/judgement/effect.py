@@ -1,4 +1,4 @@
-"""The CPU time that other work takes from a benchmark on a target CPU: sample and calibration, weighted by length.
+"""The CPU time that other work takes from a benchmark on a target CPU, averaged over sample and calibration by length.
 
 The calibration's loops have the benchmark's priority, so the time that they lost outranks time that other work used
 without competition. Of a thread that got hardly any time against the loops (SCHED_IDLE, nice 19, a group of low

@@ -28,7 +28,8 @@ from noisewatch.units import describe_figure, describe_minute
 class FigureMove(Struct, frozen=True):
     """A figure that reached another level between two entries, and the facts that differ between these entries.
 
-    For a drift, `before` are its first few entries, `after` are all of its entries, with the value of the newest few.
+    For a drift, `before` describes its first few entries, and `after` all of its entries, with the value of the newest
+    few.
     """
 
     figure: Figure

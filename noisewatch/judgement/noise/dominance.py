@@ -42,8 +42,8 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | Non
 
     It is a quota if quotas stopped the loops for longer than anything else did: stops lengthen all measurements, which
     then prove nothing about the clock or memory. It is interruptions if they cause more than half of the variance.
-    Otherwise it is the clock if that varied more than half as much as the work, memory if the work uses it and it
-    varied far more than interpreted work, else throughput.
+    Otherwise it is the clock if the clock varied more than half as much as the work; else memory, if the work uses
+    memory and memory accesses varied far more than interpreted work; else throughput.
     """
     (samples,) = [candidate for candidate in calibrated.calibration.samples.cpus if candidate.cpu == floor.cpu]
     (figures,) = [candidate for candidate in calibrated.calibration.cpus if candidate.cpu == floor.cpu]

@@ -1,7 +1,7 @@
 """How much the noise of a host changes from one calibration to the next, which no single calibration can measure.
 
-A predicted interval is widened by this drift. The drift of the host in tests/truth is the starting value. It has the
-weight of five changes observed on this host.
+A predicted interval is widened by this drift. The starting value is the drift of another host (tests/truth), which
+weighs as much as five changes observed on this host.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ _MAX_SHARE_OF_ANY = 0.1
 class Allowance(Struct, frozen=True):
     """The allowed noise, as a share of a repetition's length.
 
-    `is_measured`: it comes from the opening calibration, instead of the default for most machines. At least 0.5% is
-    allowed, half of a change of 1%.
+    If `is_measured`, the share comes from the opening calibration, else it is the default for most machines. It is at
+    least 0.5%, half of a change of 1%.
     """
 
     share: float

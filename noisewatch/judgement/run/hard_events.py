@@ -104,7 +104,7 @@ def unknown_end_reason(repetition: Repetition, allowance: Allowance) -> str | No
     """Return why the end of the repetition is unknown, or None if it is known.
 
     It is unknown if noisewatch may have had to wait for a CPU. After its end a command uses no CPU, except for
-    processes left running, so the time that it did not use bounds the error.
+    processes left running, so the CPU time that it left unused bounds the error.
     """
     late_ns, limit_ns = repetition.seen_late_ns, max(allowance.ns(repetition.length_ns), _LATE_END_NS)
     if late_ns is None:
@@ -189,7 +189,7 @@ def _may_have_stopped(level: CgroupLevel, window: Interval) -> bool:
 
 
 def _counts_heat(window: Interval) -> bool:
-    """Return whether the processor counts throttling: AMD's and those of virtual machines do not."""
+    """Return whether the processor counts throttling. AMD's processors, and those of virtual machines, do not."""
     looks = (window.before.background.throttling, window.after.background.throttling)
     return any(count is not None for look in looks for count in look.count_by_core_cpu.values())
 

@@ -1,4 +1,4 @@
-"""Why a repetition counts as disturbed, which noise in it was its own, and text on reasons and verdicts."""
+"""Why a repetition counts as disturbed, which noise the command itself caused, and text on reasons and verdicts."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ class Unwatched(Struct, frozen=True):
 class RepetitionVerdict(Struct, frozen=True):
     """The verdict of a repetition; `reasons` are sorted, the costliest first.
 
-    `own` are the command's own disturbances, which disqualify nothing. `unwatched` is observed in other repetitions on
-    this machine, but not in this one.
+    `own` are disturbances that the command caused itself; they do not count against the repetition. `unwatched` is what
+    was not observed in this repetition, although it is observed in others on this machine.
     """
 
     outcome: RunOutcome

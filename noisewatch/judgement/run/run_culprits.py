@@ -125,7 +125,7 @@ def remedy_of_run(culprit: RunCulprit, then: Tasks | None, case: Case) -> Remedy
     """Return the remedy for a culprit, or None.
 
     `then` are the tasks at the end of a repetition that it disturbed. The case is from the end of the series. A process
-    is moved only if it is the one observed then: its pid may have been reused.
+    is moved only if it is the same process as then, because its pid may have been reused.
     """
     if culprit.kind in _OF_EVENTS:
         return Remedy(_OF_EVENTS[culprit.kind])
