@@ -199,8 +199,8 @@ def _numactl_prefix(
 ) -> tuple[str, ...]:
     """Return the prefix that binds to the CPUs and nodes.
 
-    numactl refuses isolated CPUs by number, but taskset does not. So taskset binds to the CPUs, unless they are all CPUs of
-    their nodes and none is isolated; then numactl binds to the nodes.
+    numactl refuses isolated CPUs by number, but taskset does not. So taskset binds to the CPUs, unless they are all
+    CPUs of their nodes and none is isolated; then numactl binds to the nodes.
     """
     listed = cpu_list_argument(nodes)
     is_whole = cpus == {cpu for cpu, place in topology.items() if place.node in nodes} and not cpus & isolated

@@ -169,7 +169,7 @@ _TASK_PASSES, _TASK_SHARE = taken_limits("one task")
     ),
     limits=(_TASK_PASSES, _TASK_SHARE),
     why=(
-        "This measures what isolation is meant to guarantee, and it works without isolation, in containers and "
+        "This check measures what isolation is meant to guarantee. It works without isolation, in containers and "
         "without root. Unattributed time counts too: short-lived children and processes of other containers disturb "
         "a benchmark just as much. Sample and calibration are weighted by length. Time that the calibration lost "
         "counts in full. Of a task that cannot compete with the calibration's loops (SCHED_IDLE, nice 19, a group of "

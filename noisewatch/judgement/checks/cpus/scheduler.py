@@ -295,7 +295,7 @@ def _allow(group: ServiceGroup, listed: str, *how_long: str) -> tuple[str, ...]:
         "A scheduler loaded as a BPF program (sched_ext) places and preempts tasks by its own rules, which may change "
         "with its version or options."
     ),
-    remedy="Stop the service or program that loaded it.",
+    remedy="Stop the service or program that loaded the scheduler.",
     sources=("https://docs.kernel.org/scheduler/sched-ext.html",),
 )
 def custom_scheduler_loaded(case: Case) -> Answer:
@@ -306,7 +306,7 @@ def custom_scheduler_loaded(case: Case) -> Answer:
     if state == "disabled":
         return case.graded().passes("no other scheduler is loaded", evidence={"state": state})
     name = clean(knobs.word(Knob.SCHED_EXT_OPS) or "unnamed")
-    fix = Fix((write("/proc/sysrq-trigger", "S", None),), (ByHand("disable the service that loads it"),))
+    fix = Fix((write("/proc/sysrq-trigger", "S", None),), (ByHand("disable the service that loads the scheduler"),))
     return case.graded().fails(f"a scheduler is loaded: {name}", evidence={"state": state, "name": name}, fix=fix)
 
 

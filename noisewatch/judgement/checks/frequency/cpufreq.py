@@ -238,8 +238,8 @@ _PREFERENCE = "cpufreq/energy_performance_preference"
     severity=Severity.WARNING,
     reads=(f"{CPUS}/cpuN/{_PREFERENCE} at the start of the run",),
     why=(
-        "If the hardware chooses the clock (HWP, CPPC), this hint decides how soon it raises the clock, and "
-        "whether it ever reaches the maximum."
+        "If the hardware chooses the clock (HWP, CPPC), the energy preference decides how soon it raises the "
+        "clock, and whether the clock ever reaches the maximum."
     ),
     remedy="Set the preference to performance; in the driver's active mode, governor performance has the same effect.",
     sources=(_PSTATE_DOC, "https://docs.kernel.org/admin-guide/pm/amd-pstate.html"),
@@ -330,8 +330,8 @@ _FAST = frozenset({"performance", "balanced-performance"})
     severity=Severity.WARNING,
     reads=(Knob.PLATFORM_PROFILE, Knob.PLATFORM_PROFILES),
     why=(
-        "On laptops and some workstations the firmware derives power limits and fan curves from this profile. A key "
-        "or a desktop menu changes it; cpufreq does not show that."
+        "On laptops and some workstations the firmware derives power limits and fan curves from the platform "
+        "profile. A key or a desktop menu changes the profile; cpufreq does not show that."
     ),
     remedy="Set the platform profile to performance.",
     sources=("https://docs.kernel.org/userspace-api/sysfs-platform_profile.html",),

@@ -301,7 +301,7 @@ _VISIBLE = 0.05  # CPUs with a smaller busy share are not named
         "Other sockets and clusters share memory, power and kernel locks with the target CPUs, and their tasks may "
         "move. Siblings and cache neighbours of the target CPUs have their own checks."
     ),
-    remedy="Stop the programs that run there, or wait until they end.",
+    remedy="Stop the programs on the other CPUs, or wait until they end.",
     sources=(_PROC_DOC,),
     asks_rates=True,
 )
