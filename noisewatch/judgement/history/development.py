@@ -197,8 +197,8 @@ def _move(figure: Figure, entries: Sequence[Entry], before: Level, after: Level,
 
 
 NOTHING_CHANGED = (
-    "no recorded fact changed, so the cause is not recorded, such as cooling, a limit set in firmware, a memory module, "
-    "or other work on a virtual machine's host"
+    "no recorded fact changed; the cause may be cooling, a limit set in firmware, a memory module, or other work on a "
+    "virtual machine's host"
 )
 FACTS_UNKNOWN = "cannot tell what changed then: the entries contain no facts"
 _MAX_CHANGES = 6
