@@ -205,7 +205,7 @@ EXAMPLES = [
         after=_rows(3.0, mcp=3),
     ),
     Example("machine-checks", "not-applicable", _NO_MCE | _ARM, "counts no machine checks"),
-    Example("machine-checks", "unknown", _NO_MCE, "no machine check row"),
+    Example("machine-checks", "unknown", _NO_MCE, "lacks the machine check row"),
     Example("machine-checks", "unknown", _NO_MCE, gone=("/proc/cpuinfo",)),
     Example("machine-checks", "unknown", VIRTUAL, "may not see"),
     Example("machine-checks", "fail", _rows(0.0) | VIRTUAL, after=_rows(3.0, mce=1), loaded=_rows(6.0, mce=1)),
