@@ -63,7 +63,7 @@ EXAMPLES = [
     Example("hardware-counters-unusable", "unknown", {Knob.PERF_PARANOID: "rubbish\n"}),
     Example("hardware-counters-unusable", "not-applicable", gone=(Knob.PERF_PARANOID,)),
     Example("started-off-target", "warn", {}, "on CPUs 0-1", {0, 1}, answers={OWN_AFFINITY: [0, 1]}),
-    Example("started-off-target", "warn", {}, "also on CPU 1", {1}, answers={OWN_AFFINITY: [1, 2, 3]}),
+    Example("started-off-target", "warn", {}, "also run on CPU 1", {1}, answers={OWN_AFFINITY: [1, 2, 3]}),
     Example("started-off-target", "pass", {}, "CPU 3", answers={OWN_AFFINITY: [3]}),
     Example("started-off-target", "unknown", answers={OWN_AFFINITY: None}),
     Example("started-off-target", "unknown", answers={OWN_AFFINITY: []}),
