@@ -45,7 +45,7 @@ from noisewatch.surfaces.reports.topics import ALL_TOPICS, GLOSSARY, TOPICS
 from noisewatch.surfaces.reports.verdict.formats import FORMATS
 from noisewatch.turbo import LEAST_S, LEAST_WORK_S
 
-CALIBRATION_S = 1.0  # before and after a series
+CALIBRATION_S = 1.0  # length of the calibrations before and after a series
 MEASURE_MINUTES = 5.0
 _SETTLE_S = 120.0
 _RULES = "checks, severities and limits"
@@ -58,46 +58,45 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     measurement = option_group(parser, MEASUREMENT)
     measurement.value(
         "--sample SECONDS",
-        "how long to sample load, tasks and interrupts (default 3; 0: judge only settings; a recording is judged as a "
-        "whole)",
+        "how long to sample load, tasks and interrupts (default 3; 0: no sample; a recording is judged as a whole)",
         zero_or_seconds(SHORTEST_SAMPLE_S),
         3.0,
     )
     measurement.value(
         "--calibration SECONDS",
         "length of the microbenchmark after the sample (default 3; auto: until the noise floor is precise enough, at "
-        f"most {MAX_AUTO_S:g}; 0: none; a recording contains its own)",
+        f"most {MAX_AUTO_S:g}; 0: none). A recording contains its own calibration, if any",
         or_auto(zero_or_seconds(SHORTEST_CALIBRATION_S)),
         3.0,
     )
-    skipped = "skip the microbenchmark: judge only the settings and the sample"
+    skipped = "skip the microbenchmark, and judge only the settings and the sample"
     measurement.constant("--no-calibration", "calibration", 0.0, skipped)
     add_budget(parser)
     add_record(parser)
     _add_rules(parser)
     start = option_group(parser, "start of the benchmark")
     start.value("--wait SECONDS", "retry until stable, for at most SECONDS (then exit 4)", seconds(0), 0.0)
-    start.flag("--lock", what="lock the machine for the calling process until it exits")
+    start.flag("--lock", what="lock the machine until the calling process, such as a shell, exits")
     add_output(parser, tuple(FORMATS))
     report = option_group(parser, REPORT)
     report.flag("--identify", what="include the host name (json, jsonl)")
     for name, effect in (
-        ("--fix-script", "fixes what failed"),
-        ("--undo-script", "restores the settings that were read"),
+        ("--fix-script", "fixes failures and warnings"),
+        ("--undo-script", "restores the settings as they were read"),
     ):
         what = f"also write a shell script that {effect} (without FILE: print it instead of the report)"
         report.value(f"{name} FILE", what, const="-")
     length = report.exclusive()
     add_verbose(length, "show the result of every check (text)")
-    add_quiet(length, "print only errors and the verdict, the last line of the text")
+    add_quiet(length, "print only errors and the verdict (the last line of the text)")
     status = option_group(parser, "exit status")
-    status.flag("--strict", what="treat warnings and unknowns as failures: unstable")
+    status.flag("--strict", what="count warnings and unknown checks as failures, so that the verdict is unstable")
     add_on_unknown(
         status,
         "exit status of an unknown verdict: fail = 1, pass = 0 (default 3, or 4 after --wait); formats nagios and "
         "problem-detector always use 3",
     )
-    status.flag("--exit-zero", what="exit 0 whatever the verdict: report only")
+    status.flag("--exit-zero", what="exit with 0 whatever the verdict")
 
 
 def _add_rules(parser: ArgumentParser) -> None:
@@ -105,11 +104,12 @@ def _add_rules(parser: ArgumentParser) -> None:
     rules = option_group(parser, _RULES)
     rules.values("--severity CHECK=LEVEL", "severity of a check: blocking, warning or information")
     rules.values("--limit CHECK[.KEY]=VALUE", "limit of a check, such as target-cpu-busy=2%%")
-    expected = "expected duration of the benchmark: report jobs that are scheduled within it"
+    expected = "expected duration of the benchmark; reports the jobs that are scheduled to start within it"
     rules.value("--expect SECONDS", expected, seconds(0))
     rules.value(
         "--machine FILE",
-        "description of the required machine (from `noisewatch show --format machine`); any other machine is unstable",
+        "description of the required machine (`noisewatch show --format machine` writes one); on any other machine, "
+        "the verdict is unstable",
     )
     _add_options_file(parser)
     rules.flag(
@@ -156,14 +156,13 @@ def _fill_tune(parser: ArgumentParser) -> None:
     measurement = option_group(parser, MEASUREMENT)
     measurement.flag(
         "--measure",
-        what="measure the noise and the speed with each check's changes off and on, print which changes are worth it, "
-        "and restore all of them",
+        what="measure noise and speed with and without each check's changes, print which changes are worth it, and "
+        "restore all settings",
     )
     measurement.value(
         "--minutes M",
-        "length of --measure; if it is too short for all checks, only the most severe are measured "
-        f"(default "
-        f"{MEASURE_MINUTES:g})",
+        f"how long --measure may take (default {MEASURE_MINUTES:g}); if that is too short to measure the changes of "
+        "all checks, only those of the most severe checks are measured",
         minutes,
     )
     measurement.value(
@@ -180,11 +179,11 @@ def _fill_tune(parser: ArgumentParser) -> None:
 def _fill_restore(parser: ArgumentParser) -> None:
     restoring = option_group(parser, "changes")
     restoring.flag("--dry-run", what="list what would be restored, and restore nothing")
-    restoring.flag("--force", what="also restore settings that another program has changed since")
+    restoring.flag("--force", what="also restore settings that another program has changed since noisewatch tuned them")
     restoring.flag(
         "--to-defaults", what="if the journal is lost: list the settings that differ from the kernel's defaults"
     )
-    restoring.flag("--yes", what="with --to-defaults: set these defaults")
+    restoring.flag("--yes", what="with --to-defaults: set the listed settings to their defaults")
 
 
 def _fill_plan(parser: ArgumentParser) -> None:
@@ -215,19 +214,21 @@ def _fill_run(parser: ArgumentParser) -> None:
     _add_command_of_run(parser)
     _add_repetitions(parser)
     comparison = option_group(parser, "comparison").exclusive()
-    against = "compare with another command: run each of the two --runs times, in pairs, each in random order"
+    against = "compare with another command: run both commands --runs times, in pairs, with a random order in each pair"
     comparison.value("--against COMMAND", against, words)
-    comparison.flag("--aa", what="compare the command with itself, to measure the smallest change detectable here")
+    comparison.flag(
+        "--aa", what="compare the command with itself, to measure the smallest change that can be detected here"
+    )
     option_group(parser, MEASUREMENT).value(
         "--calibration SECONDS",
-        f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; for a single run none)",
+        f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; none for a single run)",
         zero_or_seconds(SHORTEST_CALIBRATION_S),
     )
     option_group(parser, MEASUREMENT).choice(
         "--counters",
         ("auto", "none"),
-        "hardware events of the command, which explain why runs differ: auto = cycles, instructions, cache and branch "
-        "misses; none (default auto)",
+        "hardware events to count in the command, to explain why its runs differ: auto (default) = cycles, "
+        "instructions, cache misses and branch misses; none",
         "auto",
     )
     add_tracer(parser, None, "events; for a single run none, because starting the trace takes 0.2 s")
@@ -236,10 +237,10 @@ def _fill_run(parser: ArgumentParser) -> None:
     status = option_group(parser, "exit status")
     status.flag(
         "--gate",
-        what="exit with 5 if fewer repetitions than --runs were undisturbed, or the machine changed during the series; "
-        "with 3 if that is unknown",
+        what="exit with 5 if fewer repetitions than --runs were undisturbed, or if the machine changed during the "
+        "series; exit with 3 if either is unknown",
     )
-    add_on_unknown(status, "exit status of --gate if that is unknown: fail = 5, pass = 0 (default 3)")
+    add_on_unknown(status, "exit status if --gate cannot be decided: fail = 5, pass = 0 (default 3)")
     parser.add_argument("argv", metavar="COMMAND", nargs=REMAINDER, help="the command and its arguments")
 
 
@@ -255,11 +256,11 @@ def _add_command_of_run(parser: ArgumentParser) -> None:
         "--tune",
         what="tune the machine as `noisewatch tune --yes` does, and restore it when the command ends; needs root",
     )
-    command.flag("--as-user", what="with sudo: run the command as the user who called sudo, and noisewatch as root")
+    command.flag("--as-user", what="with sudo: run the command as the user who invoked sudo, not as root")
     command.flag(
         "--show-output",
-        what="connect the command to noisewatch's standard input, output and error in a series too (default: "
-        "/dev/null)",
+        what="in a series, let the command use noisewatch's standard input, output and error, as in a single run "
+        "(default: /dev/null)",
     )
     command.flag("--ignore-failure", what="continue a series if the command fails")
 
@@ -273,13 +274,13 @@ def _add_repetitions(parser: ArgumentParser) -> None:
     )
     repetitions.value(
         "--retry N",
-        "add up to N repetitions, until --runs repetitions were undisturbed (default 0)",
+        "make up to N further repetitions, until --runs repetitions have been undisturbed (default 0)",
         whole_number(0, _MAX_RUNS),
         0,
     )
     repetitions.value(
         "--wait SECONDS",
-        "before each repetition, wait at most SECONDS until the target CPUs are idle (default 0)",
+        "before each repetition, wait for the target CPUs to become idle, for at most SECONDS (default 0)",
         seconds(0),
         0.0,
     )
@@ -295,18 +296,23 @@ def _add_report_of_run(parser: ArgumentParser) -> None:
     add_output(
         parser,
         RUN_FORMATS,
-        "write the report to FILE in --format (default: a receipt in JSON Lines if FILE ends in .jsonl, otherwise "
-        "text); unless FILE contains the text, a series also prints it to standard output",
+        "write the report to FILE, in the format of --format (default: a receipt in JSON Lines if FILE ends in .jsonl, "
+        "otherwise text). Unless that format is text, a series also prints the text report to standard output",
     )
     parser.set_defaults(format=None)  # the file's name may imply the format
     report = option_group(parser, REPORT)
-    add_quiet(report, "print only errors: no progress, no remarks, and no verdict of a single run")
-    report.flag("--identify", what="include the commands' arguments and the control group in files")
+    add_quiet(report, "print only errors: no progress, no remarks, and no verdict on a single run")
+    report.flag(
+        "--identify",
+        what="include the commands' arguments, the host name, and the paths of the control group and the results file "
+        "in the report (text on standard output always includes the arguments)",
+    )
     report.value(
         "--results FILE",
-        "pyperf results that the command writes; print to standard error which of these runs were undisturbed",
+        "file of pyperf results that the command writes; noisewatch prints to standard error which of the runs in it "
+        "were undisturbed",
     )
-    report.value("--filtered OUT", "write the undisturbed runs in --results to OUT")
+    report.value("--filtered OUT", "write the undisturbed runs of the --results file to OUT")
 
 
 def _fill_calibrate(parser: ArgumentParser) -> None:
@@ -323,8 +329,8 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     measurement.value(
         "--settle SECONDS",
         "first keep all CPUs busy until their clocks are stable, for at most SECONDS "
-        f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and report when they became stable; a clock is stable if it "
-        f"is unchanged for {LEAST_S} s, because a turbo budget may last that long",
+        f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and report when they became stable. A clock counts as "
+        f"stable after {LEAST_S} s without a change, because a turbo budget may last that long",
         seconds(LEAST_WORK_S),
         const=_SETTLE_S,
     )
@@ -382,7 +388,8 @@ def _fill_explain(parser: ArgumentParser) -> None:
         nargs="?",
         const="preflight",
         choices=("preflight", "plan", "run", "compare", "history"),
-        help="print the JSON Schema of a command's `--format json` (default preflight); run's also covers jsonl",
+        help="print the JSON Schema of a command's `--format json` (default preflight); the schema of run also covers "
+        "its `--format jsonl`",
     )
     report = option_group(parser, REPORT)
     report.choice("--format", ("text", "markdown", "json"), "output format (default text)", "text")
@@ -421,8 +428,9 @@ def _fill_fleet(parser: ArgumentParser) -> None:
         "places",
         metavar="FILE|DIR",
         nargs="+",
-        help="verdicts (preflight --format json or jsonl), or folders with verdicts, at any depth; each file is named "
-        "HOST.json or HOST/verdict.json, unless its verdict names the host (preflight --identify)",
+        help="files with verdicts (preflight --format json or jsonl), or folders with such files at any depth; a "
+        "file must be named HOST.json or HOST/verdict.json, unless its verdict contains the host name (preflight "
+        "--identify)",
     )
     hosts = option_group(parser, "hosts")
     hosts.value(
@@ -447,7 +455,9 @@ def _fill_record(parser: ArgumentParser) -> None:
     add_machine(parser)
     add_interval(parser)
     parser.add_argument(
-        "file", metavar="FILE", help="recording to write; replaces an existing recording, but no other file"
+        "file",
+        metavar="FILE",
+        help="recording to write; replaces an existing recording, but never another kind of file",
     )
     measurement, report = option_group(parser, MEASUREMENT), option_group(parser, REPORT)
     measurement.value("--duration SECONDS", "duration (default 60; Ctrl-C ends it early)", seconds(0), 60.0)
@@ -457,7 +467,7 @@ def _fill_record(parser: ArgumentParser) -> None:
         zero_or_seconds(SHORTEST_CALIBRATION_S),
         0.0,
     )
-    report.flag("--identify", what="include host name and full kernel command line")
+    report.flag("--identify", what="include the host name and the whole kernel command line")
     add_quiet(report, "print only errors: no progress, no remarks and no summary")
 
 
@@ -480,12 +490,13 @@ def _fill_screenshot(parser: ArgumentParser) -> None:
 def _fill_integrations(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="integration (default: list all)")
     parser.add_argument(
-        "folder", metavar="DIR", nargs="?", help="folder to write its files into (default: noisewatch-NAME)"
+        "folder", metavar="DIR", nargs="?", help="folder for the files of the integration (default: noisewatch-NAME)"
     )
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="print its page: what it does, where the files go, what happens on a noisy machine, how to remove it",
+        help="print the page of the integration: what it does, where its files go, what happens on a noisy machine, "
+        "and how to remove it",
     )
     parser.add_argument("--force", action="store_true", help="replace existing files with different content")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from noisewatch.judgement.noise.budget import Budget
     from noisewatch.kernel.calibration import CalibrationOptions
 
-BY_SIGNAL = 128  # plus the signal's number: the exit status
+BY_SIGNAL = 128  # exit status of a command that a signal ended, minus the signal's number
 
 
 def machine_options(arguments: Namespace) -> MachineOptions:
@@ -89,7 +89,7 @@ class ReportOutput:
         self._output.write(content)
 
     def write_text(self, text: str) -> None:
-        """Write a report for people, in ASCII for a terminal or pipe that takes nothing else."""
+        """Write a text report; use ASCII if a terminal or pipe takes nothing else."""
         self._output.write(encode_report(text, self._path))
 
     def write_json(self, described: object) -> None:

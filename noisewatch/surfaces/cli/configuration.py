@@ -63,7 +63,7 @@ _NO_SETTINGS = ("help", "show_options")
 
 
 class _OptionsFile(Struct, frozen=True):
-    """An options file: its text, and its table of options, which is nested in the keys `above`."""
+    """An options file: its text, and its table of options. `above` contains the keys that lead to the table."""
 
     path: Path
     text: str
@@ -121,7 +121,10 @@ def _kind_of(option: Action) -> str:
 
 
 def _settings_in(kind: str | None, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the (name, value) pairs of a table. For other values names are empty; a list becomes lists of one item."""
+    """Yield (name, value) pairs: the items of a table, each item of a list as a list of one, or any other value.
+
+    Names are empty unless the value is a table.
+    """
     if kind == _TABLE and isinstance(value, dict):
         yield from _flatten(value)
     elif kind == _LIST and isinstance(value, list):
@@ -156,7 +159,7 @@ def _checked_words(
 
 
 def _value_texts(folder: Path, key: str, kind: str | None, name: str, value: Any) -> list[str]:
-    """Return the texts after the option's name on a command line. Raise UsageError for a wrong key or type."""
+    """Return the words that would follow the option on a command line. Raise UsageError for a wrong key or type."""
     is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
     match value:
         case bool() if kind == _FLAG:

@@ -50,7 +50,7 @@ exit status:
   compare    0 no blocking difference, 1 blocking difference, 2 usage or input error, 3 unknown
   fleet      status of the worst host: 0 stable, 1 unstable, 2 usage or input error,
              3 unknown (also broken, missing or old reports)
-  others     0 done, 2 usage or input error, 3 could not measure, tune or restore all
+  others     0 done, 2 usage or input error, 3 something could not be measured, tuned or restored
 """
 
 EXAMPLES = {
@@ -71,8 +71,8 @@ examples:
   sudo noisewatch tune --measure --minutes 10    measure which changes are worth it here, and restore
   sudo noisewatch restore                   restore the settings
 
-Other processes, CPUs to take offline, swap and boot options are left to you. A control group partition is made
-only with --select target-not-isolated. Each change is in the journal (/var/lib/noisewatch/tune.jsonl) before
+tune does not stop processes, take CPUs offline, or change swap or boot options. It makes a control group partition
+only with --select target-not-isolated. Each change is written to the journal (/var/lib/noisewatch/tune.jsonl) before
 it is made, so `restore` works even if noisewatch was killed. A reboot undoes all changes.
 
 exit status: 0 done, also if you decline; 2 usage or input error, or the journal cannot be written; 3 the kernel
@@ -84,8 +84,8 @@ examples:
   sudo noisewatch restore --dry-run         list what would be restored
   sudo noisewatch restore
 
-Settings that another program has changed since are left unchanged, and listed. `restore` may be interrupted and
-repeated.
+Settings that another program has changed since they were tuned are listed, but not restored. `restore` may be
+interrupted and repeated.
 
 exit status: 0 restored, or nothing was tuned; 2 usage or input error; 3 a setting was not restored
 """,
@@ -102,7 +102,7 @@ exit status:
   5    --gate: too few undisturbed repetitions, no result (--min-undisturbed),
        or the machine changed during the series
   3    --gate: unknown whether the gate passes (5 with --on-unknown fail, 0 with pass)
-  125  an error of noisewatch, also if a report, a recording or --results cannot be read or written
+  125  noisewatch failed, or could not read or write a report, a recording or the --results file
   126  the command cannot be executed
   127  the command was not found
 
@@ -141,7 +141,7 @@ examples:
   noisewatch history --cpus 2-3               show the entries of these CPUs
   noisewatch history accept --why 'new BIOS'  make this machine the new baseline
 
-Up to 200 entries of each set of CPUs count: the newest 40, and older ones evenly spaced in time.
+For each set of CPUs, at most 200 entries are compared: the newest 40, and older ones evenly spaced in time.
 
 exit status: 0 shown or accepted, even if there is no entry to show, or the machine has changed (`preflight
 --history` judges that); 2 usage or input error, or no entry to accept

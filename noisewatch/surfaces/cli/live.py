@@ -72,7 +72,7 @@ class _LivePicture:
 class TerminalListener:
     """A listener that shows an operation's progress on standard error; without a terminal only remarks."""
 
-    program = "noisewatch"  # before each remark
+    program = "noisewatch"  # name printed before each remark
 
     def __init__(self, color: str = AUTO) -> None:
         self._color = color

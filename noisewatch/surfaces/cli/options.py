@@ -88,9 +88,10 @@ def option_group(parser: ArgumentParser, title: str) -> Options:
 def add_cpus(parser: ArgumentParser, default: object = SUPPRESS) -> None:
     option_group(parser, MACHINE).value(
         "--cpus LIST",
-        "target CPUs, such as 2-7 or 1,3 (kernel list syntax), or fast (default: the isolated CPUs, otherwise the CPUs "
-        "that you may use except CPU 0's core; of these only the fastest kind of core, if the machine reports kinds; "
-        "fast: the same, but an error if it does not)",
+        "target CPUs: a list such as 2-7 or 1,3 (kernel list syntax), or fast. Default: the isolated CPUs; if there "
+        "are none, the CPUs that you may use, except CPU 0's core; if these have several kinds of core, only the "
+        "fastest kind. fast: the same choice, but among the machine's fastest kind of core only; an error if the "
+        "machine does not report kinds",
         default=default,
     )
 
@@ -123,8 +124,8 @@ def add_color(options: Options, default: str = SUPPRESS) -> None:
     options.choice(
         "--color",
         (AUTO, ALWAYS, NEVER),
-        "colours in text: always, never or auto (default auto: by NO_COLOR, then FORCE_COLOR or CLICOLOR_FORCE, then "
-        "whether the output is a terminal)",
+        "colours in text: always, never, or auto (default), which obeys NO_COLOR, then FORCE_COLOR or CLICOLOR_FORCE, "
+        "and otherwise uses colours only in a terminal",
         default,
     )
 
@@ -138,7 +139,7 @@ def add_quiet(options: Options, what: str = "print only errors: no progress and 
 
 
 def add_theme(options: Options, of: str = "") -> None:
-    """Add --theme; `of` names the pictures that it colours, such as " of an SVG"."""
+    """Add --theme; `of` completes its help text, such as " of an SVG"."""
     options.choice("--theme", ("dark", "light"), f"colours{of} (default dark)", "dark")
 
 
@@ -148,7 +149,7 @@ def add_on_unknown(options: Options, what: str) -> None:
 
 
 def add_budget(parser: ArgumentParser) -> None:
-    """Add the options of the next benchmark, and of the microbenchmark that measures for it."""
+    """Add the options that describe the next benchmark, and the options of the microbenchmark."""
     budget = option_group(parser, "the next benchmark")
     budget.value("--at DURATION", "length of a sample (default 100ms)", sample_length, "100ms")
     samples = whole_number(_MIN_SAMPLES, _MAX_SAMPLES, " of samples")
@@ -161,9 +162,9 @@ def add_budget(parser: ArgumentParser) -> None:
     )
     budget.value(
         "--confidence SHARE",
-        f"minimum chance (above 50%%) that the CV stays within --max-cv (default {CONFIDENCE * 100:.0f}%%; "
-        f"{CONFIDENCE_IN[SHARED] * 100:.0f}%% with profile shared); unstable if the budget is exceeded with at least "
-        "this chance, unknown if neither chance is high enough",
+        f"minimum chance (above 50%%; default {CONFIDENCE * 100:.0f}%%, or {CONFIDENCE_IN[SHARED] * 100:.0f}%% with "
+        "profile shared) that the CV stays within --max-cv. If the CV exceeds --max-cv with at least this chance, the "
+        "verdict is unstable; if neither chance is high enough, it is unknown",
         chance,
     )
     budget.value(
@@ -179,22 +180,23 @@ def add_budget(parser: ArgumentParser) -> None:
     )
     budget.value(
         "--work KIND",
-        "what the benchmark's time depends on: latency = steps that wait for each other (for wake-ups see --profile "
-        "latency); throughput = as many instructions per cycle as possible; interpreter; cache = data in the "
-        "last-level cache; memory = data beyond the caches; mixed = latency, throughput and interpreter (default: "
-        "all kinds must stay within the budget; memory with --profile memory)",
+        "what the benchmark's time depends on: latency = a chain of dependent instructions (for wake-up latency see "
+        "--profile latency); throughput = many independent instructions per cycle; interpreter = interpreted code; "
+        "cache = data in the last-level cache; memory = data that does not fit in the caches; mixed = latency, "
+        "throughput and interpreter (default: all kinds must stay within the budget; with --profile memory: memory)",
         kind_of_work,
     )
     measurement = option_group(parser, MEASUREMENT)
     measurement.flag(
         "--realtime",
-        what="run the microbenchmark with real-time priority, which the kernel throttles for 50 ms in each second",
+        what="run the microbenchmark with real-time priority (the kernel usually stops real-time tasks for 50 ms in "
+        "each second)",
     )
     add_tracer(parser)
     measurement.value(
         "--history FILE",
-        f"remember calibrations in FILE (default: {USUAL_HISTORY}), and "
-        "widen the predicted intervals by this machine's drift, the change of its noise between calibrations",
+        f"store the calibration in FILE (default: {USUAL_HISTORY}), and widen the predicted intervals by the "
+        "change of this machine's noise between the stored calibrations (drift)",
         const="",
     )
 
@@ -212,4 +214,4 @@ def add_tracer(
 
 
 def add_record(parser: ArgumentParser) -> None:
-    option_group(parser, MEASUREMENT).value("--record FILE", "also record the data behind the result, for --replay")
+    option_group(parser, MEASUREMENT).value("--record FILE", "also record all data that was read, for --replay")

@@ -58,7 +58,7 @@ def rules_of(arguments: Namespace) -> Rules:
 
 
 def _read_required_machine(path: str, configured_by: str | None) -> WantedMachine:
-    """Return the description of the required machine. Raise UsageError, with the name of any options file."""
+    """Return the description of the required machine. Raise UsageError; it names the options file, if one was used."""
     try:
         return read_description(path)
     except UsageError as error:
@@ -68,7 +68,7 @@ def _read_required_machine(path: str, configured_by: str | None) -> WantedMachin
 
 
 def refuse_unknown_names(option: str, text: str) -> None:
-    """Raise UsageError if the option's value contains an unknown check, area or limit; other options are ignored."""
+    """Raise UsageError if the value of a rules option contains an unknown check, area or limit."""
     if option in ("--select", "--ignore"):
         _parse_names(option, [text])
     elif option in ("--severity", "--limit"):

@@ -17,7 +17,7 @@ _MAX_MINUTES = 1440
 _MIN_SAMPLE_NS, _MAX_SAMPLE_NS = 100_000, 100_000_000_000
 _MAX_SHARE = 10.0
 _MAX_INFLATION = 1e6
-_MAX_DIGITS = 9  # of a whole number; int() refuses thousands of digits
+_MAX_DIGITS = 9  # accepted in a whole number; int() refuses thousands of digits
 _MAX_CORE_DIGITS = 10
 _SECONDS_BY_UNIT = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -44,7 +44,7 @@ def minutes(text: str) -> float:
     except ValueError:
         value = float("nan")
     if not 0 < value <= _MAX_MINUTES:
-        raise ArgumentTypeError(f"expected minutes, more than 0 and at most {_MAX_MINUTES}, found {text!r}")
+        raise ArgumentTypeError(f"expected a number of minutes, more than 0 and at most {_MAX_MINUTES}, found {text!r}")
     return value
 
 
@@ -136,7 +136,7 @@ def whole_number(minimum: int, maximum: int, of: str = "") -> Callable[[str], in
 def core_count(text: str) -> int:
     """Parse a number of cores, 1 or more."""
     if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_CORE_DIGITS or int(text) < 1:
-        raise ArgumentTypeError(f"expected a number of cores, at least 1, found {text!r}")
+        raise ArgumentTypeError(f"expected 1 or more cores, found {text!r}")
     return int(text)
 
 

@@ -65,7 +65,7 @@ _REFUSED = [
     ("calibrate --history FILE", "FILE: not a history of noisewatch"),
     ("preflight --wait 100 --history FILE", "FILE: not a history of noisewatch"),
     ("preflight --history SPACE", "SPACE: not a regular file"),
-    ("plan 0 --sysroot TREE", "at least 1, found '0'"),
+    ("plan 0 --sysroot TREE", "expected 1 or more cores, found '0'"),
     ("plan -1 --sysroot TREE", "'-1'"),
     ("plan 1000000000 --sysroot TREE", "1000000000 cores: at most"),
     ("plan 99999999999999999999 --sysroot TREE", "'99999999999999999999'"),

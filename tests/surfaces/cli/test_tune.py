@@ -121,7 +121,7 @@ def _plan() -> tuple[TuningPlan, bool]:
 @pytest.mark.parametrize(
     ("sessions", "expected"),
     [
-        ((), "not tuned: no change of noisewatch tune is in effect\n"),
+        ((), "not tuned: no change made by noisewatch tune is in effect\n"),
         ((TunedSession("7 8 9 noisewatch", 0.0, "2-3", False, 12),), ": 12 settings\nthe list: sudo "),
     ],
     ids=["not tuned", "tuned"],

@@ -81,8 +81,8 @@ def test_without_a_finding_there_is_nothing_to_measure(run: Run) -> None:
         (["--work", "memory"], "--minutes and --work are options of --measure"),
         (["--measure", "--status"], "--measure restores the settings itself"),
         (["--measure", "--until-exit", "--", "true"], "--measure restores the settings itself"),
-        (["--measure", "--minutes", "0"], "expected minutes, more than 0"),
-        (["--measure", "--minutes", "nan"], "expected minutes, more than 0"),
+        (["--measure", "--minutes", "0"], "expected a number of minutes, more than 0"),
+        (["--measure", "--minutes", "nan"], "expected a number of minutes, more than 0"),
         (["--measure", "--work", "sleep"], "expected one of latency"),
     ],
 )

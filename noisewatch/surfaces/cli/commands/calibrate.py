@@ -1,4 +1,4 @@
-"""`noisewatch calibrate`"""
+"""The command `noisewatch calibrate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`noisewatch compare`"""
+"""The command `noisewatch compare`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`noisewatch completion SHELL`"""
+"""The command `noisewatch completion SHELL`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`noisewatch explain [ID | TOPIC | --schema [COMMAND]]`"""
+"""The command `noisewatch explain [ID | TOPIC | --schema [COMMAND]]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`noisewatch fleet`"""
+"""The command `noisewatch fleet`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`noisewatch history`"""
+"""The command `noisewatch history`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`noisewatch integrations [NAME [DIR]]`"""
+"""The command `noisewatch integrations [NAME [DIR]]`."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _model_of(machine: Machine, arguments: Namespace) -> ScreenModel:
 
 
 def _interval_lines(model: ScreenModel) -> list[str]:
-    """Return a line that names the interval in the picture; none for this host, of which one interval is measured."""
+    """Return a line that names the interval in the picture; no line for this host, which is measured only once."""
     if model.cursor is None:
         return []
     history = model.history

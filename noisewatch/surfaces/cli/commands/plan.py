@@ -1,4 +1,4 @@
-"""`noisewatch plan [COUNT | --cpus LIST]`"""
+"""The command `noisewatch plan [COUNT | --cpus LIST]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`noisewatch preflight`"""
+"""The command `noisewatch preflight`."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOption
 
 
 class _Script(Struct, frozen=True):
-    """The destination of a script, and the name of the `fix_script` function that makes the script from a verdict."""
+    """The destination of a script, and the name of the function in `fix_script` that makes it from a verdict."""
 
     output: BinaryIO
     is_printed: bool

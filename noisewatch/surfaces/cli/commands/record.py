@@ -1,4 +1,4 @@
-"""`noisewatch record FILE`"""
+"""The command `noisewatch record FILE`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`noisewatch restore`"""
+"""The command `noisewatch restore`."""
 
 from __future__ import annotations
 

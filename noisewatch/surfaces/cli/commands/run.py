@@ -133,10 +133,10 @@ class SingleRunReport(TerminalListener):
 
     program = _PROGRAM
     _tracer = Tracer.NONE
-    _unwatched: tuple[Unwatched, ...] = ()  # on this machine, in any run
+    _unwatched: tuple[Unwatched, ...] = ()  # what no run on this machine can watch
 
     def on_begin(self, beginning: RunBeginning) -> None:
-        """Store the tracer and the unwatched aspects for the report; nothing is printed before the run ends."""
+        """Store the tracer, and what is not watched on this machine; nothing is printed before the run ends."""
         self._tracer = beginning.options.tracer
         self._unwatched = tuple(not_watched(beginning.machine, calibrated_khz(beginning.opening)))
 
@@ -145,7 +145,7 @@ class SingleRunReport(TerminalListener):
         conclusion += conclude_repetition(judged.verdict, judged.repetition.length_ns)
         if judged.verdict.outcome == RunOutcome.UNDISTURBED:
             unwatched = [aspect.what for aspect in (*self._unwatched, *judged.verdict.unwatched)]
-            conclusion += f" (not watched: {', '.join(unwatched)})" if unwatched else ""  # reports have the reasons
+            conclusion += f" (not watched: {', '.join(unwatched)})" if unwatched else ""  # reports have reasons
         trace = judged.repetition.trace
         attribution = f" (attribution: counters, because {printable(trace)})" if isinstance(trace, str) else _BY_TRACE
         self.on_remark(conclusion if self._tracer == Tracer.NONE else conclusion + attribution)
@@ -154,7 +154,7 @@ class SingleRunReport(TerminalListener):
             self.on_remark(left_running)
 
     def report_speed_change(self, series: RunSeries) -> None:
-        """Print whether the machine's speed changed during the run, if calibrations were requested."""
+        """Print a remark if the machine's speed changed during the run, or may have; only calibrations show that."""
         if series.options.calibration_s:
             from noisewatch.operations.run.conclusion import conclude  # most single runs are not calibrated
             from noisewatch.surfaces.reports.run.sentences import machine_sentences

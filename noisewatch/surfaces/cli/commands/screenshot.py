@@ -1,4 +1,4 @@
-"""`noisewatch screenshot FILE`"""
+"""The command `noisewatch screenshot FILE`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _check_options(arguments: Namespace) -> None:
-    """Raise UsageError for names and moments that cannot be drawn."""
+    """Raise UsageError for file names and moments that cannot be drawn."""
     for name in arguments.files:
         if Path(name).suffix.lower() not in (".svg", ".png"):
             raise UsageError(f"{name}: expected a name that ends in .svg or .png")

@@ -1,4 +1,4 @@
-"""`noisewatch show`"""
+"""The command `noisewatch show`."""
 
 from __future__ import annotations
 

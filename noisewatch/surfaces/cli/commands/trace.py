@@ -1,4 +1,4 @@
-"""`noisewatch trace`"""
+"""The command `noisewatch trace`."""
 
 from __future__ import annotations
 

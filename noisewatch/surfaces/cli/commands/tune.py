@@ -1,4 +1,4 @@
-"""`noisewatch tune`"""
+"""The command `noisewatch tune`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def run(arguments: Namespace) -> int:
     try:
         outcomes = tune_host(plan, new_session(plan.verdict.case.target))
     except KeyboardInterrupt:
-        print("noisewatch: interrupted: `noisewatch restore` restores what was changed", file=sys.stderr)
+        print("noisewatch: interrupted; `noisewatch restore` restores what was changed", file=sys.stderr)
         raise
     print_answer(text_of_tuning(outcomes))
     return _REFUSED if failed(outcomes) else 0
@@ -76,7 +76,7 @@ def run(arguments: Namespace) -> int:
 def _require_meaning(arguments: Namespace) -> None:
     """Raise UsageError for options that exclude or need each other."""
     if arguments.measure and (arguments.status or arguments.until_exit):
-        raise UsageError("--measure restores the settings itself: it excludes --status and --until-exit")
+        raise UsageError("--measure restores the settings itself, so it excludes --status and --until-exit")
     if not arguments.measure and (arguments.minutes is not None or arguments.work is not None):
         raise UsageError("--minutes and --work are options of --measure")
 
