@@ -18,7 +18,7 @@ _CPU = "/sys/devices/system/cpu/cpu{}"
 _GOVERNOR = f"{_CPU}/cpufreq/scaling_governor"
 _OPTIONS = "--profile micro --config tune.toml --cpus 2-3"
 _TUNE = f"noisewatch tune --yes {_OPTIONS}"
-_NOT_TUNED = "not tuned: no change of noisewatch tune is in effect\n"
+_NOT_TUNED = "not tuned: no change made by noisewatch tune is in effect\n"
 _SELECTED = (
     *(check_id for check_id in NOISE if check_id != "layout-not-random"),
     *("governor-not-performance", "frequency-window-open", "irq-routed-to-target", "numa-balancing-runs"),

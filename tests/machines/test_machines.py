@@ -150,4 +150,4 @@ def test_busy_sibling_slows_throughput_but_not_latency(capsys: pytest.CaptureFix
     assert by_work["throughput"]["cv_expected"] > 10 * by_work["latency"]["cv_expected"]
     main(["calibrate", "--replay", str(MACHINES / "host-kinds.nw")])
     report = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "Throughput work is slowed, latency work is not: the cause shares the core" in report
+    assert "Throughput work is slowed, but latency work is not, so the cause shares the core" in report

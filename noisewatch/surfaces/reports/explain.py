@@ -19,7 +19,7 @@ GROUNDS: Mapping[Ground, str] = {
         "a short calibration may miss the effect; in a guest a noise floor within the budget answers the check"
     ),
 }
-_ASKS_STARTER = "the monitor does not start the benchmark: only settings of the machine count"
+_ASKS_STARTER = "the monitor does not start the benchmark, so there the check judges only the machine's settings"
 
 
 def text_of_catalogue(checks: Iterable[Check]) -> str:

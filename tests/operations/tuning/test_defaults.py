@@ -104,7 +104,7 @@ def test_the_report_calls_the_defaults_a_guess_and_lists_what_was_refused(tmp_pa
     preview = text_of_defaults(preview_defaults(host), is_preview=True)
     assert "  /proc/sys/vm/stat_interval: 120 -> 1" in preview.splitlines()
     assert "12 settings would be set" in preview
-    assert "These are a guess" in preview
+    assert "these defaults are a guess" in preview
     host.refused["/proc/irq/24/smp_affinity_list"] = "Input/output error"
     outcomes = set_defaults(host, tmp_path / "tune.jsonl")
     assert [outcome.outcome for outcome in outcomes].count(Outcome.REFUSED) == 1

@@ -125,7 +125,7 @@ def test_failed_commands_are_counted_and_do_not_stop_the_rest(run: Run, untuned:
 def test_kernel_options_are_in_one_line(run: Run, untuned: Path) -> None:
     fix, _ = _scripts(run, untuned)
     lines = fix.splitlines()
-    line = lines[lines.index("# A reboot is needed for the rest: append this to the kernel command line.") + 1]
+    line = lines[lines.index("# A reboot is needed for the other fixes: append this to the kernel command line.") + 1]
     assert line == "#   isolcpus=domain,managed_irq,2-3 irqaffinity=0-1"
 
 

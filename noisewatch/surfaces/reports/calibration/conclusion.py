@@ -21,7 +21,7 @@ from noisewatch.units import describe_chance, describe_ns, share_text
 _LONGER = "calibrate longer (--duration)"
 _NO_LONGER = 1.005  # ratio of times; a worst sample below it is not mentioned
 _NOTHING = 1e-4  # a CV too small to show in a benchmark
-_MOSTLY = 0.5  # of the time in gaps
+_MOSTLY = 0.5  # share of the time in gaps: a cause with more is reported as the main cause
 
 
 class Conclusion(Struct, frozen=True):
@@ -37,7 +37,7 @@ class Conclusion(Struct, frozen=True):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The whole text, then shorter texts."""
+        """The whole conclusion as text, then shorter versions."""
         choices = ((self.sentence, self.worst, self.helps), (self.sentence, self.helps), (self.sentence,))
         return tuple(" ".join(filter(None, parts)) for parts in choices)
 
@@ -119,16 +119,16 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
     chain, dense = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT))
     if chain is not None and dense is not None and _differs(dense, chain, margin):
         return (
-            "Throughput work is slowed, latency work is not: the cause shares the core, such as a busy sibling or "
-            "another virtual machine (--cpus chooses another core, or switch SMT off; --workload measures your own "
-            "command)."
+            "Throughput work is slowed, but latency work is not, so the cause shares the core: a busy sibling, for "
+            "example, or another virtual machine. Choose another core (--cpus), or switch SMT off; --workload measures "
+            "your own command."
         )
     of_memory = [work for work in (Work.CACHE, Work.MEMORY) if work in floors]
     slower = [work for work in of_memory if dense is not None and _differs(floors[work], dense, margin)]
     if slower:
         return (
-            f"Work on {' and '.join(slower)} is slowed, throughput work is not: the cause shares the last-level cache "
-            "or the memory. Move the cause to another node or cache."
+            f"Work on {' and '.join(slower)} is slowed, but throughput work is not, so the cause shares the "
+            "last-level cache or the memory. Move the cause to another cache or node."
         )
     return _what_helps(calibrated, floors[by_work.worst], gaps, by_work.worst)
 
@@ -196,7 +196,8 @@ def _undecided_reason(calibrated: Calibrated, floor: NoiseFloor, budget: Budget)
     if floor.chance is not None and floor.chance < budget.least_chance:
         least, limit = describe_chance(budget.least_chance), share_text(budget.max_cv)
         return (
-            f"within the budget of {limit} with a chance of {describe_chance(floor.chance)} (at least {least} needed)"
+            f"they stay within the budget of {limit} with a chance of only {describe_chance(floor.chance)} (at least "
+            f"{least} needed)"
         )
     if floor.bounded:
         return f"the worst sample may take more than {budget.max_inflation:.2f} times the median"

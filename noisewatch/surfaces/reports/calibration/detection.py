@@ -14,7 +14,7 @@ from noisewatch.units import describe_ns, share_text
 
 NOT_CALIBRATED = "no calibration was run"
 _NONE = "—"
-_STEPS = (5, 2, 1)  # within a decade: the proposed changes
+_STEPS = (5, 2, 1)  # the proposed changes within each decade
 _LEAST = 1e-4  # a change that no benchmark can detect
 _ROUNDED = 1e-9  # rounding error of floats
 

@@ -34,7 +34,7 @@ class GapClass(Struct, frozen=True):
     glyph: str
     letter: str
     style: Style
-    cure: str = ""  # end of a sentence: how to remove its gaps
+    cure: str = ""  # end of a sentence about the cause, which says how to remove its gaps
 
 
 TICK = GapClass("tick", "▓", "t", "tick", cure=": nohz_full= removes it")
@@ -73,12 +73,12 @@ class GapsShown(Struct, frozen=True, kw_only=True):
     looked_s: float  # measured time, summed over all CPUs
     totals: Sequence[CauseTotal] = ()
     unplaced: int = 0  # gaps that were only counted because the buffer was full
-    share: float | None = None  # lost to gaps, of the measured time
+    share: float | None = None  # share of the measured time that was lost to gaps
     percentiles: Mapping[str, float] = {}
     longest_ns: float | None = None
     unknown_because: str | None = None  # why causes were not traced
     is_live: bool = False
-    names: Sequence[tuple[str, float | None]] = ()  # of culprits or suspects, with their shares; the costliest first
+    names: Sequence[tuple[str, float | None]] = ()  # culprits or suspects and their shares, the costliest first
     are_suspects: bool = False
 
     @property
@@ -188,7 +188,7 @@ _MOST_BARS = 160  # narrower bars would divide the buckets of a running calibrat
 _LEAST_POWER = 2  # lowest power of ten at the top of the axis of counts
 _LEAST_BARS, _MARK_ROWS = 2, 2
 LEAST_ROWS = 4 + _LEAST_BARS
-_COUNT_WIDTH = 4  # of the numbers next to the axis: `100k`
+_COUNT_WIDTH = 4  # columns of the numbers next to the axis, such as `100k`
 
 
 def share_of_axis(ns: float) -> float:

@@ -41,13 +41,13 @@ HEIGHT = 34  # rows if the height is not limited: in a terminal that scrolls, an
 _SIDE_BY_SIDE_WIDTH = 100  # least columns with the causes next to the histogram
 _LEAST_STRIP, _MOST_STRIP = 16, 60
 _LEAST_SIDE, _MOST_SIDE = 32, 46
-_MOST_CONCLUSION_ROWS = 5  # rows of the conclusion
+_MOST_CONCLUSION_ROWS = 5  # the most rows that the conclusion may take
 _APART = 30  # least rows with a separate frame for the conclusion
 _ROOMY = 26  # rows that the histogram needs before the table of CPUs gets any
 _TITLE = "how long each gap lasted, by cause"
 _LEAST_SHARE, _DECADES = 1e-4, 4  # the axis: a CV from 0.01% to 100%
-_LEAST_WHISKERS = 16  # columns
-_AFTER = ("worst sample", "MDE")  # columns behind the whiskers
+_LEAST_WHISKERS = 16  # columns for an interval on the CV axis
+_AFTER = ("worst sample", "MDE")  # headings of the columns to the right of the whiskers
 _WITH_ALL = 100  # least columns with the interval, the worst sample and whiskers next to each other
 
 
@@ -91,7 +91,7 @@ def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: G
 
 
 def _ladders(calibrated: Calibrated, width: int, glyphs: Glyphs) -> tuple[str, list[Row], list[Row]]:
-    """Return a title, the ladder on which the conclusion is based, and a second ladder.
+    """Return a title and two ladders (tables of noise floors); the conclusion is based on the first.
 
     If the benchmark's kind of work is not given, the first ladder is by kind of work, beginning with interruptions
     alone, and the second is by sample length. Otherwise the first is by sample length, and the second is empty.

@@ -31,7 +31,7 @@ from noisewatch.surfaces.reports.calibration.text import (
 from noisewatch.surfaces.reports.parts.sections import Section, plain_chart
 from noisewatch.units import describe_share
 
-_LONGER_GAP = 4  # a ratio: the longest gaps of equal calibrations may differ that much
+_LONGER_GAP = 4  # a ratio: the longest gaps of two equal calibrations may differ by this factor
 _LEAST_BUSY = 0.8  # the share of its CPU that a busy process gets if hardly anything else runs there
 _CHART_ROWS = 12
 WIDTH = 120  # columns of reports that are not shown in a terminal
@@ -146,11 +146,13 @@ def isolation_remark(loaded: CalibratedUnderLoad, comparison: Comparison) -> str
         return "Isolation does not hold against this load."
     unproven = "Cannot tell whether isolation holds: "
     if loaded.load.busy_share < _LEAST_BUSY:
-        return f"{unproven}the load had only {loaded.load.busy_share:.0%} of its CPUs."
+        return f"{unproven}the load got only {loaded.load.busy_share:.0%} of the time of its CPUs."
     if comparison.difference is Difference.UNKNOWN or comparison.are_floors_apart is None:
         return f"{unproven}too little was measured."
     if comparison.are_floors_apart or (comparison.longest_ratio or 0.0) > _LONGER_GAP:
-        return f"{unproven}there is as much noise as without the load, but not of the same kind."
+        return (
+            f"{unproven}the total noise is the same as without the load, but the noise floor or the longest gap is not."
+        )
     return "Isolation holds against this load."
 
 

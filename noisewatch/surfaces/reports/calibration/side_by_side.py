@@ -33,11 +33,11 @@ from noisewatch.surfaces.reports.calibration.gaps import (
 from noisewatch.surfaces.reports.calibration.picture import section
 from noisewatch.units import describe_ns, format_in_one_unit, share_text
 
-HEIGHT = 41  # rows, in a terminal that scrolls, and in files
+HEIGHT = 41  # rows of the picture in files, and in terminals, which can scroll
 _TITLE = "how long each gap lasted"
 _LEAST_BARS = 12  # columns
-_DECADES = 3  # of the ratio bars: from 1 to 1000
-_STEPS = ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # in each decade, for less and less room
+_DECADES = 3  # decades on the axis of the ratio bars: from 1 to 1000
+_STEPS = ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # labels in each decade, from the most to the least room
 _AXIS_WIDTH = 12  # ` ┤ 100 µs ├ `
 _COUNT_WIDTH = 8
 LEAST_ROWS = DECADES + 3
@@ -70,7 +70,7 @@ class Contrast(Struct, frozen=True):
     first: Side
     second: Side
     comparison: Comparison
-    headlines: tuple[str, ...]  # from the longest to the shortest
+    headlines: tuple[str, ...]  # the same headline, from the longest to the shortest version
     sentences: tuple[str, ...]
     is_proof: bool
 

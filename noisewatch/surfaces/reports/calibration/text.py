@@ -26,13 +26,13 @@ from noisewatch.units import (
 )
 
 _EXTRAPOLATED = "* extrapolated: the calibration was too short for samples of this length"
-_ABBREVIATIONS = "CV: relative standard deviation; chance: of a CV within the budget; MDE: minimum detectable effect"
+_ABBREVIATIONS = "CV: relative standard deviation; chance: of staying within the budget; MDE: minimum detectable effect"
 _MOST_CULPRITS, _MOST_GAPS, _MOST_SUSPECTS = 8, 5, 8
 _SPARE = ("p99.9 ", "modes", "±", "p50 ", "drift", "p99 ", "GHz")  # columns in the order in which they are dropped
-_SAME = 0.005  # a share: clocks shown in three digits do not differ by less
+_SAME = 0.005  # relative difference below which two clocks look equal in three digits
 REALTIME_REMARK = (
-    "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second unless it is "
-    "switched off: such gaps are not noise of the machine."
+    "Unless kernel.sched_rt_runtime_us is -1, the kernel stops real-time tasks for part of each second (50 ms by "
+    "default). The resulting gaps are counted, but are not noise of the machine."
 )
 
 
@@ -68,8 +68,8 @@ def note_lines(calibrated: Calibrated) -> list[str]:
     floor = calibrated.floor
     if floor is not None and not floor.bounded:
         lines.append(
-            f"Upper bound unknown: {floor.samples} samples of {describe_ns(floor.sample_ns)} run longer than the "
-            "calibration, so rarer events were not seen. Calibrate longer (--duration)."
+            f"Upper bound unknown: {floor.samples} samples of {describe_ns(floor.sample_ns)} take longer than the "
+            "calibration did, so rare events may have been missed. Calibrate longer (--duration)."
         )
     drift, at_ns = calibrated.drift, calibrated.budget.at_ns
     changes = drift.changes_at(at_ns)
@@ -140,8 +140,8 @@ _WORKS = {
     "latency_work": "latency work in blocks of about 1 ms",
     "native_work": "throughput work in blocks of about 1 ms",
     "work": "interpreted work in blocks of about 1 ms",
-    "memory": "work on the cache in blocks of about 1 ms",
-    "main_memory": "work on memory in blocks of about 1 ms",
+    "memory": "cache work in blocks of about 1 ms",
+    "main_memory": "memory work in blocks of about 1 ms",
     "command": "workload",
 }
 
@@ -229,7 +229,7 @@ FLOOR_CELLS: Mapping[str, Callable[[NoiseFloor], str]] = {
     "chance": lambda floor: describe_chance(floor.chance),
     "worst sample": lambda floor: f"×{floor.max_inflation:.2f}{'' if floor.bounded else ' or more'}",
     "MDE": lambda floor: "?" if floor.detectable_share is None else share_text(floor.detectable_share),
-}  # the figures of a noise floor, as all tables show them
+}  # functions that format the figures of a noise floor, for all tables
 
 
 def _lines_by_length(calibrated: Calibrated) -> list[str]:

@@ -39,7 +39,7 @@ class _Gauges(Collector):
         yield _gauge("exit_status", "Exit status of the worst host.", [], [((), fleet.exit_status)])
         yield self._by_host(
             "verdict",
-            "1 for the host's verdict, 0 for others.",
+            "1 for the host's verdict, 0 for the other verdicts.",
             ["verdict"],
             lambda host: [((outcome,), float(host.outcome is outcome)) for outcome in Outcome],
         )

@@ -26,7 +26,7 @@ from noisewatch.units import describe_chance, describe_count, describe_minute, d
 
 _MOST_ROWS = 40
 _HEADING = ("host", "verdict", "noise floor", "chance", "changed", "reported", "worst reason")
-_CHANCE = "chance to stay within the budget"
+_CHANCE = "chance of staying within the budget"
 _FLOOR = f"noise floor at {describe_ns(FLOOR_NS)}"
 _RULE = (
     f"out of line with machines of the same CPU model, kernel and hypervisor (more than {MOST_DEVIATIONS} standard "
@@ -153,7 +153,7 @@ _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " _.-=+*#@"}
 _BARS = {True: "█", False: "#"}
 _STYLES = {0: "good", 1: "bad", 3: "doubt"}
 _LONGEST_BAR, _MOST_BINS = 40, 32
-_WIDE = 110  # least columns with reasons next to the other cells
+_WIDE = 110  # least columns in which reasons fit next to the other cells
 _LONGEST_NAME = 32
 _LEAST_WIDTH = 20
 

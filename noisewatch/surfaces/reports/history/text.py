@@ -29,7 +29,7 @@ from noisewatch.units import describe_count, describe_minute
 
 WIDTH = 120  # columns of reports that are not shown in a terminal
 _NEWEST = 20
-_MOST_OTHERS = 4  # sets of CPUs
+_MOST_OTHERS = 4  # sets of CPUs that are named
 _MAKES_ONE = "noisewatch preflight --history makes one"
 _ACCEPT = "to accept it: noisewatch history accept"
 _BACKWARDS = "the clock was set back between entries; they are listed in the order of their creation"
@@ -49,7 +49,7 @@ def text_of_history(view: HistoryView, width: int, is_unicode: bool, is_verbose:
 
 
 def markdown_of_history(view: HistoryView, is_verbose: bool) -> str:
-    """Return the history as a block of code, which keeps its columns."""
+    """Return the history as a Markdown code block, so that columns stay aligned."""
     title, *lines = history_lines(view, WIDTH, True, is_verbose)
     return f"## {title}\n\n" + fence("text", lines)
 
@@ -167,7 +167,7 @@ def _attribution(move: FigureMove, width: int) -> Iterator[str]:
         for difference in changed:
             yield from wrap_hanging(f"    {difference}", width)
     if move.has_facts and move.unknown:
-        yield from wrap_hanging(f"  may have changed, but known on one side only: {', '.join(move.unknown)}", width)
+        yield from wrap_hanging(f"  may also have changed (unknown before or after): {', '.join(move.unknown)}", width)
 
 
 def _table(entries: Sequence[Entry], shown: Sequence[Entry]) -> list[list[str]]:

@@ -24,17 +24,18 @@ from noisewatch.text import printable
 from noisewatch.units import parse_frequency
 
 _HEAD = """\
-# The machine that these benchmarks require: on any other, `noisewatch preflight --machine THIS-FILE` is unstable.
-# Written by `noisewatch show --format machine`. Edit it: facts that are deleted, or "any", are not checked.
+# Requirements for the machine of these benchmarks: on a machine that does not meet them, the verdict of
+# `noisewatch preflight --machine THIS-FILE` is unstable.
+# Written by `noisewatch show --format machine`. Edit it: facts that you delete, or set to "any", are not checked.
 #
 #   "CPU model" = "AMD EPYC 7451 24-Core Processor"      exactly this; * stands for any text
 #   "CPU model" = ["AMD EPYC 7451 *", "AMD EPYC 7551 *"]     any of these
 #   memory = { at_least = "64 GiB" }                     at least this: sizes, clocks, counts, versions
 """
 _WHY: Mapping[FactClass, str] = {
-    FactClass.IDENTITY: "Results depend mostly on the processor. The board of a cloud machine is its instance type.",
-    FactClass.HARDWARE: "Runners of one pool usually differ because their hardware does, even under the same name.",
-    FactClass.KERNEL: "Updates are accepted. Older kernels are not: they schedule and mitigate differently.",
+    FactClass.IDENTITY: "Results depend mostly on the processor. On a cloud machine, the board is the instance type.",
+    FactClass.HARDWARE: "Runners of one pool often have different hardware, even under the same name.",
+    FactClass.KERNEL: "Newer kernels are accepted; older ones are not, because they schedule and mitigate differently.",
     FactClass.SETTINGS: "Settings that change results by a few per cent. Preflight checks many more without this file.",
     FactClass.SURROUNDINGS: "A hypervisor takes CPU time, and hides other load on its host.",
 }

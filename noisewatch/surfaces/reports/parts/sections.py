@@ -69,7 +69,7 @@ class Table(Struct, frozen=True):
 
 
 class Section(Struct, frozen=True):
-    """A part of a report. The `command` ends the title; `steps` are sentences with their commands by name.
+    """A part of a report. The title ends with the `command`. `steps` are pairs of a sentence and its named commands.
 
     In Markdown the title is a heading of that `level`, and a section that `is_folded` at first shows only its title.
     """
@@ -87,7 +87,7 @@ class Section(Struct, frozen=True):
 
 
 def plain_chart(lines: Iterable[str]) -> list[Row]:
-    """Return lines that keep their columns, as the chart of a section."""
+    """Return the lines as a section's chart, which is never wrapped, so that columns stay aligned."""
     return [[(line, "plain")] for line in lines]
 
 
@@ -130,7 +130,7 @@ def markdown_of_section(section: Section) -> Iterator[str]:
         yield fence("text", [plain_row(row) for row in section.chart])
     for sentence, commands in section.steps:
         yield from [f"{prose(sentence)}\n"] if sentence else []
-        for name, command in commands:  # a separate fence, to copy it as a whole; FOR_GOOD may be prose
+        for name, command in commands:  # a separate code block, so that it can be copied; FOR_GOOD may be prose
             yield f"{name}:\n\n{fence('text' if name == FOR_GOOD else 'sh', [command])}"
     if section.table is not None and (text := section.table.markdown()):
         yield text

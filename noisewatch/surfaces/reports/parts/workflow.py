@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-MOST_ANNOTATIONS = 10  # of each level in a step; GitHub drops later ones
+MOST_ANNOTATIONS = 10  # per level and step; GitHub drops further annotations
 _ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _ESCAPES_IN_PROPERTIES = _ESCAPES | str.maketrans({":": "%3A", ",": "%2C"})
 

@@ -45,7 +45,7 @@ def render_plan(plan: Plan, form: str, options: PlanRenderOptions) -> str:
             return render(plan)
         case "script":
             return _undo_script(plan) if options.is_undo else _script(plan)
-        case "cmdline":  # for a boot loader's configuration
+        case "cmdline":  # the output can be added to a boot loader's configuration
             arguments = printable(plan.steps.kernel_arguments)
             return f"{arguments}\n" if arguments else ""
         case "systemd":
@@ -80,7 +80,7 @@ _GRAVITIES: Mapping[Status, Gravity] = {
 }
 _NARROWEST = 40
 _INDENT = "  "
-_COLUMN = 11  # columns of the label before a line
+_COLUMN = 11  # columns for the label before each command
 
 
 def _head(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
@@ -111,7 +111,7 @@ def _answer_text(judged: Judged) -> str:
 
 
 def _immediate_steps(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
-    yield "NOW, until the next boot   (as a script: --format script; save its --undo first)"
+    yield "NOW, until the next boot   (--format script; save the script of --undo first)"
     for step in plan.steps.now:
         yield f"{_INDENT}{step.about}"
         for action in step.fix.actions:
@@ -188,7 +188,7 @@ def _replaced_options(plan: Plan) -> Iterator[str]:
     """Yield notes on what to change before the options are added to the command line."""
     halves = frozenset().union(*(core.cpus for core in plan.proposal.cores if not core.has_siblings))
     if plan.steps.kernel_arguments and halves:
-        yield f"Cannot tell which CPUs share a core with {name_cpus(halves)}: add those CPUs to these options."
+        yield f"Cannot tell which CPUs share a core with {name_cpus(halves)}. Add those CPUs to these options."
     if plan.steps.kernel_arguments and plan.proposal.case.snapshot.platform.options is None:
         yield "Cannot tell whether the command line already has any of these options."
     for name, value in plan.given_options.items():
@@ -217,7 +217,7 @@ def _script(plan: Plan) -> str:
         "Not isolated by this script:": [one_line(plan.no_partition_reason or "")],
         "For good: append this to the kernel command line, and reboot.": [steps.kernel_arguments],
         "Notes on these options:": list(_boot_notes(plan)) if steps.kernel_arguments else [],
-        "To make the rest permanent:": [f"{step.check.id}: {step.fix.persist}" for step in steps.lasting],
+        "To make the other changes permanent:": [f"{step.check.id}: {step.fix.persist}" for step in steps.lasting],
         "Left out:": list(_left_out_steps(plan)),
         "Unknown, and so left out:": list(_unknown_checks(plan)),
         "To run the benchmark:": [f"{line.about}: {line.command}" for line in plan.start_lines],
@@ -238,7 +238,7 @@ def _undo_script(plan: Plan) -> str:
 
 
 _NAME = "benchmark.service"
-_REST = "Interrupts and the kernel's own work are not moved by this unit, but by noisewatch plan --format script."
+_REST = "This unit does not move interrupts or the kernel's own work; noisewatch plan --format script does."
 
 
 def _unit(plan: Plan) -> Iterator[str]:
@@ -260,13 +260,13 @@ def _unit(plan: Plan) -> Iterator[str]:
     partition = plan.steps.partition
     if partition is not None:
         file = f"{partition.folder.rpartition('/')[0]}/{_NAME}/cpuset.cpus.partition"
-        yield "# An isolated partition of all threads of the cores: nothing else may use them while the unit runs."
+        yield "# An isolated partition with all CPUs of the cores: no other process can use them while the unit runs."
         yield from ["Slice=-.slice", f"AllowedCPUs={cpu_list_argument(proposal.reserved)}"]
         read_back = f"grep -qx isolated {file} || {{ cat {file} >&2; exit 1; }}"
         yield f"ExecStartPre=+/bin/sh -c 'echo isolated >{file}; {read_back}'"
     elif plan.partition is not None:
-        yield f"# The CPUs are in the partition {printable(plan.partition)}, where no unit can run: undo it first."
+        yield f"# The CPUs are in the partition {printable(plan.partition)}, where no unit can run. Undo it first."
     if plan.no_partition_reason is not None:
         yield f"# {one_line(plan.no_partition_reason)}"
         yield "# This unit runs on these CPUs, but keeps nothing else off them."
-    yield from ["# Put your benchmark here, with its whole path.", "ExecStart=/bin/true"]
+    yield from ["# Put your benchmark's command here, with its absolute path.", "ExecStart=/bin/true"]

@@ -57,7 +57,7 @@ def _ranked(decomposition: Decomposition) -> list[tuple[str, float]]:
 
 
 def _signed(share: float, decomposition: Decomposition) -> str:
-    """Format a part with the decimals that show two digits of the total."""
+    """Format a part, with as many decimals as two significant digits of the total need."""
     decimals = max(1 - math.floor(math.log10(abs(decomposition.total) * 100)), 0)
     text = f"{share:.{decimals}%}"
     return text.removeprefix("-") if not float(text.removesuffix("%")) else text

@@ -47,8 +47,8 @@ STYLES: dict[RunStanding, Meaning] = {
     RunStanding.UNKNOWN: "unknown",
     RunStanding.DISTURBED: "grave",
 }
-_GRAVITY = list(RunStanding)  # disturbed outranks all others
-_MOST_STRETCH = 4  # columns between two runs
+_GRAVITY = list(RunStanding)  # the gravest last: disturbed outranks all others
+_MOST_STRETCH = 4  # the most columns from one run to the next
 _STEPS = (1, 2, 5)
 
 
@@ -128,7 +128,7 @@ def _ticks(places: PlaceScale) -> list[int]:
     return list(dict.fromkeys([0, *range(step - 1, places.count, step)]))
 
 
-_DISTINCT_RATIO = 1.02  # least ratio between rows whose labels differ with three digits
+_DISTINCT_RATIO = 1.02  # least ratio of neighbouring rows; with a smaller one, their three-digit labels could be equal
 
 
 class TimeScale(Struct, frozen=True):
@@ -207,7 +207,7 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
     rows += _axis(shown, places, left, lane_rows(culprits, shown, places, width - left - 2, glyphs))
     if places.is_shared:
         short = f"{-(-places.count // places.columns)} runs per column"
-        note = first_that_fits([f"up to {short}: the gravest sign is shown", short], width)
+        note = first_that_fits([f"up to {short}; the gravest sign is shown", short], width)
         rows.append([(note, "faint")])
     if not is_side_by_side:
         for bars in histograms:
@@ -325,7 +325,7 @@ def _fit_name(culprit: RunCulprit, max_width: int) -> str:
 
 
 _MOST_MARKS = 20
-_SHAPES = ((_MOST_MARKS, 3), (10, 3), (10, 2), (5, 1))  # how many signs, and how many of them with their times
+_SHAPES = ((_MOST_MARKS, 3), (10, 3), (10, 2), (5, 1))  # number of signs, and of times behind them
 _LEAST_WHO = 24  # columns for a culprit
 _MINUTE_S = 60
 _BETWEEN = "  "

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _MOST_CULPRITS, _MOST_PIDS = 20, 8
 MOST_THREADS = 8
-_DIGITS = 4  # of a share, which is an estimate
+_DIGITS = 4  # decimals of a share; shares are estimates
 _NO_LOOK = "the command's threads were not observed: it was too short"
 _NO_RUN_TIME_OBSERVED = "no run time of the command's threads was observed"
 _Key = TypeVar("_Key", bound=int | str | None)

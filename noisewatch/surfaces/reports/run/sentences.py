@@ -78,11 +78,11 @@ def doubt_words(series: SeriesStatistics, numbers: Sequence[int]) -> list[str]:
     """Return clauses on why the interval may be wrong; `numbers` are the numbers of the runs in the statistics."""
     clauses = []
     if series.doubt == OrderDoubt.SERIAL:
-        clauses.append(f"each run resembles the one before: {_TOO_NARROW}")
+        clauses.append(f"each run resembles the one before, so {_TOO_NARROW}")
     elif series.doubt is not None and series.later_share is not None:
         took = "longer" if series.doubt == OrderDoubt.SLOWER else "less"
         later = _more_or_less(series.later_share)
-        clauses.append(f"later runs took {took} (the second half {later} than the first): {_TOO_NARROW}")
+        clauses.append(f"later runs took {took} (the second half {later} than the first), so {_TOO_NARROW}")
     elif not series.is_order_tested:
         clauses.append(f"fewer than {FEWEST_FOR_ORDER} runs: cannot tell whether later runs take longer")
     if series.far_runs:
@@ -152,17 +152,20 @@ def variance_words(parts: VarianceParts) -> str:
     machine = _range(parts.of_machine)
     if parts.explained == Explained.PROGRAM:
         rest = _range(parts.of_program)
-        return f"{varies}; the machine explains {machine}: the rest, {rest}, is {_OF_PROGRAM}, or was not watched"
+        return (
+            f"{varies}; the machine explains {machine}; the rest, {rest}, is due to {_OF_PROGRAM}, or to something "
+            "that was not watched"
+        )
     if parts.explained == Explained.ORDER:
         return (
-            f"{varies}; the machine explains {machine}: the rest depends on when a run took place, so not on "
+            f"{varies}; the machine explains {machine}; the rest depends on when a run took place, so it is not due to "
             f"{_OF_PROGRAM}"
         )
     if parts.explained == Explained.MACHINE:
-        return f"{varies}, no more than the machine alone may cause ({machine}): nothing points to the program"
+        return f"{varies}, no more than the machine alone may cause ({machine}), so nothing points to the program"
     return (
         f"{varies} ({_range(parts.cv_interval)} by {describe_count(parts.count, 'run')}); "
-        f"the machine explains {machine}: too few runs to tell whether the program varies"
+        f"the machine explains {machine}; too few runs to tell whether the program varies"
     )
 
 
@@ -250,14 +253,14 @@ def times_text(values_s: Sequence[float], spread_s: float | None, reference_s: f
     return f"{' to '.join(f'{value / size:.{decimals}f}' for value in values_s)} {unit}"
 
 
-_NAMES = ("A", "B")  # of two commands
-COMMANDS: tuple[Literal["a"], Literal["b"]] = ("a", "b")  # the same in documents
+_NAMES = ("A", "B")  # names of two compared commands in texts
+COMMANDS: tuple[Literal["a"], Literal["b"]] = ("a", "b")  # names of the two commands in JSON documents
 _PLACEHOLDER = "COMMAND"
-_LIST_WIDTH = 24  # columns for a list of CPUs
+_LIST_WIDTH = 24  # the most columns of a list of CPUs
 _MOST_THREADS = 8
-_MOST_LEFT = 3  # runs
+_MOST_LEFT = 3  # runs whose remaining processes are listed
 _MOST_PLACES = 4
-_LEAST_SHARE = 0.005  # of a thread's time; less would be shown as 0%
+_LEAST_SHARE = 0.005  # share of a thread's time; a smaller share would be shown as 0%
 _MB = 1_000_000
 _Key = TypeVar("_Key")
 _WHY = {

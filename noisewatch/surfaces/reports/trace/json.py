@@ -49,7 +49,7 @@ def _by_trace(traced: TracedCpu, followed: TraceRun) -> dict[str, Any]:
             {**to_builtins(describe_source(culprit)), **_remedy(culprit.disturbance, followed)}
             for culprit in traced.culprits
         ],
-        "longest_stretches": [  # times without a break of other tasks or interrupts, in ns since the trace began
+        "longest_stretches": [  # in each, other tasks or interrupts ran without a break; ns since the trace began
             {
                 "at_ns": stretch.start_ns,
                 "length_ns": stretch.length_ns,

@@ -95,11 +95,11 @@ def _traced_cpu_lines(traced: TracedCpu, followed: TraceRun, width: int) -> list
         at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
     lines = [f"CPU {traced.cpu}: {at_work}"]
     if traced.lost_events is None:
-        lines.append("  unknown whether events were lost: there may be more noise than this")
+        lines.append("  unknown whether events were lost; there may have been more noise than this")
     elif traced.lost_events:
-        lines.append(f"  trace lost {traced.lost_events} events: there was more noise than this")
+        lines.append(f"  trace lost {traced.lost_events} events, so there was more noise than this")
     if traced.unseen_switches:
-        lines.append(f"  trace lost {traced.unseen_switches} context switches: thread times are upper bounds")
+        lines.append(f"  trace lost {traced.unseen_switches} context switches, so thread times are upper bounds")
     stretches = interruption_lines(followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS), width)
     lines += culprit_lines(traced.culprits, _MOST_CULPRITS, width)
     return lines + (

@@ -99,8 +99,8 @@ def _explanations(measurement: TuningMeasurement, cpus: CpuSet, work: Work) -> I
     if not measured:
         return
     yield (
-        f"noise: share of the time that was taken from a busy loop on {name_cpus(cpus)}; speed: {work} work per "
-        "second, on against off"
+        f"noise: share of the time that was taken from a busy loop on {name_cpus(cpus)}; speed: change of {work} "
+        "work per second from off to on"
     )
     yield "±: half the width of the difference's interval; in 95 of 100 measurements all intervals contain the truth"
 

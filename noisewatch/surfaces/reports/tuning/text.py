@@ -27,10 +27,10 @@ from noisewatch.units import describe_count, describe_minute
 
 _NO_CHANGE = "There is nothing to tune: no check asks for a change that tune makes.\n"
 _GUESS = (
-    "These are a guess at the earlier values, which no journal has: distributions, drivers and administrators choose\n"
-    "other values. Services, threads and partitions are not included. A reboot undoes all of tune's changes."
+    "No journal contains the earlier values, so these defaults are a guess: distributions, drivers and administrators\n"
+    "may have set other values. Services, threads and partitions are not included. A reboot undoes all changes of tune."
 )
-NOT_TUNED = "not tuned: no change of noisewatch tune is in effect\n"
+NOT_TUNED = "not tuned: no change made by noisewatch tune is in effect\n"
 
 
 def text_of_plan(plan: TuningPlan) -> str:
@@ -82,7 +82,7 @@ def text_of_restoring(restoring: Restoring, is_preview: bool = False) -> str:
     if any(changed.outcome == Outcome.FOREIGN for changed in outcomes):
         lines.append("noisewatch restore --force also restores settings that another program has changed")
     if any(changed.outcome == Outcome.OFFLINE for changed in outcomes):
-        lines.append("run noisewatch restore again when the offline CPUs are online: it then restores their settings")
+        lines.append("to restore the settings of offline CPUs, run noisewatch restore again when they are online")
     lines += loss_lines(restoring.loss)
     return "\n".join([*lines, ""])
 

@@ -30,7 +30,7 @@ counted() { as_root "$@" || { echo "failed: $*" >&2; echo "$*" >>"$failures"; re
 """
 _ROOT = """root() { counted "$@"; }"""
 _ROOT_FOR_THE_SAME = """\
-# A pid may belong to another process by now: a process whose name has changed is left alone.
+# A pid may belong to another process by now, so a process whose name has changed is left alone.
 is_same() {
     case $1 in
     {cases}
@@ -72,7 +72,7 @@ def fix_script(verdict: Verdict) -> str:
     arguments = merge_arguments(fix.kernel_arguments for _, fix in fixes)
     lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
     steps = script_steps((f"{finding.check.id}: {full_statement(finding.answer)}", fix.now) for finding, fix in fixes)
-    what = "the rest" if steps else "the fix"
+    what = "the other fixes" if steps else "the fix"
     unfixable = [finding for finding in [*verdict.failures, *verdict.warnings] if finding.answer.fix is None]
     comments = {
         f"A reboot is needed for {what}: append this to the kernel command line.": [arguments],
@@ -90,7 +90,7 @@ def undo_script(verdict: Verdict) -> str:
     fixes = [(finding, fix) for finding in _fixable_findings(verdict) if (fix := finding.answer.fix) is not None]
     undone = [(finding, fix.undo) for finding, fix in reversed(fixes) if fix.now]
     comments = {
-        "If these were made permanent:": [
+        "To undo changes that were made permanent:": [
             _about(finding, fix.undo_persist)
             for finding, fix in reversed(fixes)
             if fix.undo_persist and not fix.undo_files
@@ -98,7 +98,7 @@ def undo_script(verdict: Verdict) -> str:
         REMOVE_ARGUMENTS: [merge_arguments(fix.kernel_arguments for _, fix in fixes)],
         NOT_UNDONE: [_about(finding, "cannot be undone") for finding, undo in undone if not undo],
     }
-    finding_by_removal = {fix.undo_files: finding for finding, fix in fixes if fix.undo_files}  # no command twice
+    finding_by_removal = {fix.undo_files: finding for finding, fix in fixes if fix.undo_files}  # each command once
     steps = undo_steps(
         [(finding.check, command) for finding, command in undone],
         [(finding.check, command) for command, finding in finding_by_removal.items()],

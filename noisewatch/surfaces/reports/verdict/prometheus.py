@@ -38,7 +38,7 @@ _BASE_UNITS = {
     "°C": ("celsius", 1.0),
 }
 _NO_NAME = regex("[^a-z0-9]+")
-# A calibration's figure, its gauge, and the gauge's help text.
+# The attribute of a CPU's figures, the name of its gauge, the factor that converts the unit, and the help text.
 _CPU_GAUGES = (
     ("gaps_per_s", "gaps_per_second", 1.0, "Gaps per second: how often a spinning loop did not run."),
     ("stolen_share", "stolen_ratio", 1.0, "Share of the time lost to gaps."),
@@ -57,7 +57,7 @@ _CPU_GAUGES = (
         "throughput_drift_share",
         "throughput_drift_ratio",
         1.0,
-        "How much longer interpreted work took in the last third than in the first.",
+        "How much longer interpreted work took in the last third of the calibration than in the first.",
     ),
 )
 _CV = "Relative standard deviation that the machine alone adds to samples of this length"
@@ -98,7 +98,9 @@ def _samples(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
 
 def _run_samples(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
     for word in (Outcome.STABLE, Outcome.UNSTABLE, Outcome.UNKNOWN):
-        yield _Sample("verdict", "1 for the verdict, 0 for others.", float(verdict.verdict == word), {"verdict": word})
+        yield _Sample(
+            "verdict", "1 for the verdict, 0 for the other verdicts.", float(verdict.verdict == word), {"verdict": word}
+        )
     yield _Sample("exit_status", "Exit status of preflight.", options.exit_status)
     yield _Sample("last_run_timestamp_seconds", "When the verdict was reached.", options.at_s)
     interval = verdict.case.interval

@@ -57,11 +57,11 @@ from noisewatch.units import describe_count
 _ROWS, _WIDTH = 24, 80
 _MOST_CAUSES = 3  # causes shown with more than their title
 _TITLE_ROWS = 2
-_OPEN_ROWS = (3, 2, 1)  # by level
+_OPEN_ROWS = (3, 2, 1)  # rows of an open cause, by level of detail
 _GAP = 2
-_LABEL = 11  # columns of `all fixes` and `details`
+_LABEL = 11  # columns for labels such as `all fixes`
 _MEANINGS: dict[str, Meaning] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}
-NO_CALIBRATION = "No calibration was run: settings and counters were judged, but no noise floor."
+NO_CALIBRATION = "No calibration was run: settings and counters were judged, but not the noise floor."
 _SETTINGS_ONLY = "No sample was taken: load, tasks and interrupts of the CPUs are unknown."
 _NOTHING_ASKED = "No check could run: the selected checks need a sample or a calibration."
 _MOST_STEPS = 3  # the level with the title alone; level 1 drops further culprits, level 2 also the undo

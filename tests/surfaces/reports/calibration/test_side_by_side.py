@@ -104,7 +104,7 @@ def _text_under_load(
     [
         (traced(), 1.0, "Isolation holds against this load."),
         (noisy(), 1.0, "Isolation does not hold against this load."),
-        (traced(), 0.4, "Cannot tell whether isolation holds: the load had only 40% of its CPUs."),
+        (traced(), 0.4, "Cannot tell whether isolation holds: the load got only 40% of the time of its CPUs."),
         (broken(), 1.0, "Cannot tell whether isolation holds: too little was measured."),
     ],
     ids=["holds", "does not", "no load", "broken"],

@@ -70,7 +70,7 @@ def test_chance_is_shown_next_to_the_noise_floor_or_is_unknown(
     ):
         assert [line for line in lines if line.startswith(f"{host} {columns} ")]
     if form == "text":
-        assert "chance to stay within the budget  <1% to >99% (2 of 4 hosts)" in report
+        assert "chance of staying within the budget  <1% to >99% (2 of 4 hosts)" in report
 
 
 @pytest.mark.parametrize("chance", [-0.1, 1.01, "high"])

@@ -55,7 +55,7 @@ def test_fact_that_is_missing_on_one_side_may_have_changed(history: History) -> 
     lines[0]["facts"]["settings"] |= {"turbo": "on"}
     lines[21]["facts"]["settings"] = {"governor": "performance", "turbo": None}
     text = history(lines).words
-    assert "may have changed, but known on one side only: turbo" in text
+    assert "may also have changed (unknown before or after): turbo" in text
     assert "no recorded fact changed" not in text
 
 

@@ -157,7 +157,7 @@ def test_unknown_siblings_of_target_cpus_are_mentioned(run: Run, tree: Path, for
         shutil.rmtree(tree / f"sys/devices/system/cpu/cpu{cpu}/topology")
     ran = run("plan", "--cpus", "2-3", "--sysroot", tree, "--format", form)
     text = " ".join(f"{ran.out}{ran.err}".split())
-    assert "Cannot tell which CPUs share a core with CPUs 2-3: add those CPUs to these options." in text
+    assert "Cannot tell which CPUs share a core with CPUs 2-3. Add those CPUs to these options." in text
 
 
 def test_the_unit_takes_whole_cores_and_runs_on_one_thread_of_each(run: Run, tree: Path) -> None:

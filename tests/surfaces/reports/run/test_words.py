@@ -78,7 +78,7 @@ def _with_far_run(at: int) -> SeriesStatistics:
 def test_doubts_about_a_series_are_listed() -> None:
     rising = statistics_of([1 + number / 100 for number in range(10)])
     assert doubt_words(rising, range(1, 21)) == [
-        "later runs took longer (the second half 4.9% more than the first): the interval of the mean is too narrow"
+        "later runs took longer (the second half 4.9% more than the first), so the interval of the mean is too narrow"
     ]
     falling = statistics_of([2 - number / 100 for number in range(10)])
     assert doubt_words(falling, range(1, 21))[0].startswith(
@@ -86,7 +86,7 @@ def test_doubts_about_a_series_are_listed() -> None:
     )
     waves = statistics_of([1 + (number // 5 % 2) / 100 for number in range(40)])
     assert doubt_words(waves, range(1, 21)) == [
-        "each run resembles the one before: the interval of the mean is too narrow"
+        "each run resembles the one before, so the interval of the mean is too narrow"
     ]
     assert doubt_words(statistics_of(_FOUR), range(1, 21)) == [
         "fewer than 10 runs: cannot tell whether later runs take longer"
@@ -137,25 +137,25 @@ def test_comparison_of_a_command_with_itself_states_the_detectable_difference() 
         (
             [1.0, 1.02] * 20,
             Bounds(0.002, 0.004),
-            "varies 1% between processes; the machine explains 0.2% to 0.4%: the rest, 0.717% to 1.27%, is the program "
-            "(layout, hash seeds, allocation), or was not watched",
+            "varies 1% between processes; the machine explains 0.2% to 0.4%; the rest, 0.717% to 1.27%, is due to the "
+            "program (layout, hash seeds, allocation), or to something that was not watched",
         ),
         (
             [1.0, 1.02] * 20,
             Bounds(0.02, 0.02),
-            "varies 1% between processes, no more than the machine alone may cause (2%): nothing points to the program",
+            "varies 1% between processes, no more than the machine alone may cause (2%), so nothing points to the program",
         ),
         (
             [1.0, 1.02] * 2,
             Bounds(0.002, 0.01),
-            "varies 1.14% between processes (0.648% to 4.26% by 4 runs); the machine explains 0.2% to 1%: "
+            "varies 1.14% between processes (0.648% to 4.26% by 4 runs); the machine explains 0.2% to 1%; "
             "too few runs to tell whether the program varies",
         ),
         (
             [1 + number / 100 for number in range(20)],
             Bounds(0.002, 0.004),
-            "varies 5.4% between processes; the machine explains 0.2% to 0.4%: the rest depends on when "
-            "a run took place, so not on the program (layout, hash seeds, allocation)",
+            "varies 5.4% between processes; the machine explains 0.2% to 0.4%; the rest depends on when "
+            "a run took place, so it is not due to the program (layout, hash seeds, allocation)",
         ),
         (
             [1.0, 1.02] * 2,
