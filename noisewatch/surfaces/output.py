@@ -1,4 +1,4 @@
-"""The destination of an answer: standard output, or a file that is either complete or absent."""
+"""The destination of a command's output: standard output, or a file that is either complete or absent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AUTO, ALWAYS, NEVER = "auto", "always", "never"  # the values of --color
 _UTF8 = "utf8"
 _FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
 _WIDTH_WITHOUT_TERMINAL = 100
-_MOST_SUMMARY_BYTES = 1024 * 1024  # of a step's file; GitHub rejects longer files
+_MOST_SUMMARY_BYTES = 1024 * 1024  # GitHub rejects a step's summary file that is longer
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def drop_unwritable(stream: TextIO | None) -> None:
         return
     try:
         stream.flush()
-    except (OSError, ValueError):  # ValueError if it is closed
+    except (OSError, ValueError):  # a closed stream raises ValueError
         with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:  # tests have streams without descriptor
             os.dup2(nowhere.fileno(), stream.fileno())
 

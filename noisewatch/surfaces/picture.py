@@ -59,7 +59,7 @@ class Theme(Struct, frozen=True):
 
     background: str
     text: str
-    bar: str  # of the title
+    bar: str  # colour of the title bar
     hues: tuple[str, ...]  # in a terminal's order: black, red, green, yellow, blue, magenta, cyan, white
     bright_black: str
     dim_share: float
@@ -162,15 +162,15 @@ _QUADRANTS = {  # upper left, upper right, lower left, lower right
     "▞": "0110", "▟": "0111",
 }  # fmt: skip
 SHADES: Mapping[str, float] = {"░": 0.25, "▒": 0.5, "▓": 0.75}
-_LOWER = "▁▂▃▄▅▆▇█"  # by eighths of the height
-_LEFT = "▏▎▍▌▋▊▉"  # by eighths of the width
+_LOWER = "▁▂▃▄▅▆▇█"  # blocks that fill 1 to 8 eighths of the height
+_LEFT = "▏▎▍▌▋▊▉"  # blocks that fill 1 to 7 eighths of the width
 _PARTS = {  # left, top, width, height in eighths
     "▀": (0, 0, 8, 4), "▔": (0, 0, 8, 1), "▐": (4, 0, 4, 8), "▕": (7, 0, 1, 8), "■": (0, 2, 8, 4), "▪": (2, 3, 4, 2),
     **{block: (0, 0, eighths, 8) for eighths, block in enumerate(_LEFT, start=1)},
     **dict.fromkeys(SHADES, (0, 0, 8, 8)),
 }  # fmt: skip
 _FIRST_BRAILLE, _LAST_BRAILLE = "⠀", "⣿"
-_DOTS = ((3, 3), (3, 9), (3, 15), (9, 3), (9, 9), (9, 15), (3, 21), (9, 21))  # in the order of the bits
+_DOTS = ((3, 3), (3, 9), (3, 15), (9, 3), (9, 9), (9, 15), (3, 21), (9, 21))  # dots in the order of the bits
 KIND_FILL, KIND_DOTS = "fill", "dots"
 
 
@@ -292,7 +292,7 @@ def _short(value: float) -> str:
 Line = Sequence[Segment]
 _FONT = "DejaVu Sans Mono"
 _FONT_FOLDER = "/usr/share/fonts/truetype/dejavu"
-_CSS = f'text{{font:20px "{_FONT}",Menlo,Consolas,monospace}}'  # 12 wide; `textLength` stretches other fonts
+_CSS = f'text{{font:20px "{_FONT}",Menlo,Consolas,monospace}}'  # 12 units wide; `textLength` stretches other fonts
 _BASELINE = 18
 _MARGIN, _BAR_HEIGHT, _ROUND = 12, 36, 10
 _LEAST_TITLED = 24  # columns

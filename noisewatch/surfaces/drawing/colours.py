@@ -9,7 +9,7 @@ from noisewatch.kinds import Kind
 
 Meaning = Literal["calm", "notable", "grave", "unknown", "good", "bad", "doubt"]
 KindStyle = Literal["irq", "softirq", "tick", "ipi", "thread", "kernel-thread", "outside"]
-Halves = NewType("Halves", str)  # a style with two tones, for the halves of a cell
+Halves = NewType("Halves", str)  # the name of a style with two tones, one for each half of a cell
 
 # By meaning, from the sixteen colours that every terminal has. People who confuse red and green can distinguish cyan,
 # yellow and magenta.
@@ -47,7 +47,7 @@ STYLE_BY_KIND: Mapping[Kind, KindStyle] = {
 # their order. Quiet cells, which are most of a map, are hardly lighter than the background.
 TONES = tuple(f"color({number})" for number in (233, 235, 54, 126, 203, 215, 229))
 NO_TONE = "default"
-_TONE_BY_LEVEL = (0, 1, 2, 2, 3, 3, 4, 5, 6)  # of the nine levels
+_TONE_BY_LEVEL = (0, 1, 2, 2, 3, 3, 4, 5, 6)  # the tone of each of the nine levels
 _HALVES = (*TONES, NO_TONE)
 
 

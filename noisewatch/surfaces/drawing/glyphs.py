@@ -16,7 +16,7 @@ class Glyphs(Struct, frozen=True, eq=False):  # hashing all fields for each mark
     """The characters to draw with; `ramp` has a character for no noise, and one for each level."""
 
     ramp: str
-    unknown: str  # no figure
+    unknown: str  # a figure that is unknown
     quiet: str  # no noise in a lane: a line along its foot
     not_followed: str  # a culprit that was not among the costliest; only those are recorded
     estimate: str
@@ -24,13 +24,13 @@ class Glyphs(Struct, frozen=True, eq=False):  # hashing all fields for each mark
     dash: str
     bullet: str
     cursor: str
-    cause: str  # before the name of a culprit
+    cause: str  # the sign before the name of a culprit
     bar: str
     empty: str
     failing: str
     passing: str
-    siblings: str  # next to CPUs of one core: the first, one between, the last
-    line: str  # vertical, over several rows
+    siblings: str  # brackets next to the CPUs of one core: for the first, the middle and the last CPU
+    line: str  # a vertical line over several rows
     halves: str  # two values in one character: only the upper one, only the lower one
     over: str  # two values in one character, over the limit: the upper one, the lower one, both
     has_braille: bool  # dots in two columns of four: two levels in one character

@@ -27,7 +27,7 @@ class Column(Struct, Generic[Line], frozen=True, eq=False):
     rank: int = 0
     leaves: int = 0
     is_left: bool = False
-    keeps_style: bool = False  # also in the selected row
+    keeps_style: bool = False  # whether its cells keep their style in the selected row
 
 
 class Table(Generic[Line]):

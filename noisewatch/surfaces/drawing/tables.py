@@ -122,7 +122,7 @@ def fence(language: str, lines: Sequence[str]) -> str:
 
 
 MOST_BYTES = 60_000  # an issue on GitHub has at most 65,536 characters, and its author adds some
-_CUT = "The rest was cut off because it is too long.\n"
+_CUT = "The report is too long, so its end was cut off.\n"
 
 
 def fitting(parts: Sequence[str], max_bytes: float) -> str:

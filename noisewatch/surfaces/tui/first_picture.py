@@ -37,7 +37,7 @@ class FirstPicture:
         self._glyphs = glyphs
         self._pace_s = pace_s
         self._is_shown = False
-        self.attributes: list[Any] = []  # of the terminal, before the picture
+        self.attributes: list[Any] = []  # attributes of the terminal before the picture
 
     def __enter__(self) -> Self:
         try:

@@ -20,7 +20,7 @@ from noisewatch.surfaces.tui.first_picture import TO_ALTERNATE, FirstPicture, se
 
 try:
     from textual._xterm_parser import XTermParser
-except ImportError:  # in other versions of Textual: Textual's own thread then reads the terminal
+except ImportError:  # other versions of Textual lack this class; then Textual's own thread reads the terminal
     XTermParser = None  # type: ignore[assignment, misc]
 
 _CHUNK = 4096  # bytes, the size of a terminal's input buffer
@@ -54,7 +54,7 @@ class CalmDriver(LinuxDriver):
         super().disable_input()
 
     def _read(self) -> None:
-        typed = b""  # also if reading fails: the terminal is gone
+        typed = b""  # no bytes, also if reading fails, mean that the terminal is gone
         with suppress(OSError):
             typed = os.read(self.fileno, _CHUNK)
         if not typed:

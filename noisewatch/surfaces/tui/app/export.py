@@ -73,8 +73,8 @@ def export_scripts(scripts: Mapping[str, str]) -> str:
 
 _RUNNABLE = 0o755
 _MOST_CPUS, _MOST_CULPRITS, _MOST_EVENTS = 32, 20, 20
-_EXPORTED_NAMES = {"origin": "source"}  # by field of a frame
-_FIELDS_SENT_ON_CHANGE = ("places", "irq_settings")  # missing in most frames
+_EXPORTED_NAMES = {"origin": "source"}  # the exported name of a field of a frame
+_FIELDS_SENT_ON_CHANGE = ("places", "irq_settings")  # sent only if they changed, so most frames lack them
 
 
 def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
@@ -112,7 +112,7 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
         header = ["CPU", "kind", "who", "/s", "noise/s", "share"]
         yield table(header, [_culprit_cells(line) for line in frame.culprits[:_MOST_CULPRITS]])
         if len(frame.culprits) > _MOST_CULPRITS or frame.is_cut:
-            yield f"These are the {min(len(frame.culprits), _MOST_CULPRITS)} costliest: there are more.\n"
+            yield f"These are the {min(len(frame.culprits), _MOST_CULPRITS)} costliest; there are more.\n"
         yield "`~` marks an estimate: a typical cost, or noise that may have moved between CPUs.\n"
     yield from _checks(frame)
     events = [event for event in model.log.events if _is_in(model, event.at_ns, numbers)][-_MOST_EVENTS:]
@@ -204,7 +204,7 @@ def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
     if advice is None:
         row = model.irq_listing().selected if model.screen == Screen.IRQS else None
         is_harmless = row is not None and not disturbs_target(model, row)
-        return _nothing_to_copy("it disturbs no target CPU" if is_harmless else "press f for a fix")
+        return _nothing_to_copy("the IRQ disturbs no target CPU" if is_harmless else "press f for a fix")
     if not advice.commands:
         return _by_hand_notice(advice.by_hand)
     (purpose, command), *others = advice.commands
@@ -236,7 +236,7 @@ def _command_of_clock(model: ScreenModel) -> tuple[str | None, str]:
     return (
         _by_hand_notice(next((finding.fix for finding in findings if finding.fix), None))
         if findings
-        else _nothing_to_copy("nothing fails here")
+        else _nothing_to_copy("no check on this screen fails or warns")
     )
 
 
@@ -274,7 +274,7 @@ def _command_with_notice(command: str, purpose: str, others: Sequence[str] = ())
 
 def export_fixes(frame: Frame) -> str:
     """Write scripts that fix the frame's causes and undo the fixes; return a message with their names, or the error."""
-    return export_scripts(_scripts(frame)) if frame.causes else "no fix script: nothing fails or warns"
+    return export_scripts(_scripts(frame)) if frame.causes else "no fix script: no check fails or warns"
 
 
 def _scripts(frame: Frame) -> dict[str, str]:

@@ -32,7 +32,7 @@ class Command(Struct, frozen=True):
     words: str
     action: str
     comes_first: bool = False  # handled before the focused widget
-    is_hidden: bool = False  # in help and palette
+    is_hidden: bool = False  # left out of help and palette
     is_in_overlay: bool = False  # also works in an overlay, or closes it
 
     @property
@@ -129,7 +129,7 @@ COMMANDS = (
 SCROLLING = frozenset(key for command in COMMANDS if command.is_scrolling for key in command.key.split(","))
 WHILE_TYPING = frozenset({"leave_at_once"})
 IN_OVERLAY = frozenset(command.action_name for command in COMMANDS if command.is_in_overlay)
-_PALETTE = Command("ctrl+p", "command palette", LEAVE, "", "command_palette")  # bound by Textual
+_PALETTE = Command("ctrl+p", "command palette", LEAVE, "", "command_palette")  # Textual itself binds the key
 IN_HELP = (*(command for command in COMMANDS if not command.is_hidden), _PALETTE)
 KEY_NAMES = tuple(key.value for key in Keys)  # of keys that are not characters
 
@@ -176,7 +176,7 @@ noisewatch: what makes the CPUs of your benchmark noisy
   filter   kworker cpu:2-5 kind:irq >100us !rcu: all words must match
   UNSTABLE  as `noisewatch preflight` judges, over 5 s or the last interval
   [7/9]    process 7, thread 9     unexplained  busy time that no visible
-           thread explains: mostly that of short-lived threads
+           thread explains: mostly time of short-lived threads
   outside  hypervisor or firmware     self  what noisewatch itself costs
 """
 _EVENTS_A_LINE = 6

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from noisewatch.surfaces.picture import Line
 
 _SILENCE_NOTICE_PERIOD_S = 2.0
-_AWAY_S = 5.0  # between pictures while the terminal has no focus
-_LISTENS_AFTER_S = 2.0  # device events are read only then, so that they do not delay the first frames
+_AWAY_S = 5.0  # time between pictures while the terminal has no focus
+_LISTENS_AFTER_S = 2.0  # device events are read only after this time, so that they do not delay the first frames
 _HUNG_UP = 129  # exit status, as a shell reports SIGHUP
 
 
@@ -90,7 +90,7 @@ class MonitorApp(App[None]):
         )
         self._pinned_cpus: tuple[int, ...] = ()
         self._framed_s = self._drawn_s = time.monotonic()  # when the last frame arrived, and when it was drawn
-        self._silence_timer: asyncio.TimerHandle | None = None  # reports missing frames, unless a frame arrives
+        self._silence_timer: asyncio.TimerHandle | None = None  # reports missing frames, unless one arrives first
         self._is_away = False
 
     def get_default_screen(self) -> LineScreen:
@@ -101,7 +101,7 @@ class MonitorApp(App[None]):
 
     async def on_mount(self) -> None:
         self.draw()
-        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # other programs used the terminal
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # other programs used it
         if not self.is_headless:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
             self.set_timer(_LISTENS_AFTER_S, lambda: self.listen_to(listen()))
@@ -249,7 +249,7 @@ class MonitorApp(App[None]):
             return self._for_terminal(screen.rows_of_fault(reason, width, height))
         name = "help" if self._shows_help else self.model.screen
         message = f"could not draw the {name}: {reason}; the next picture may work"
-        lines = wrap_lines([message, "", f"1 to {len(Screen)} show the other screens, q quits"], width)
+        lines = wrap_lines([message, "", f"1 to {len(Screen)} show the other screens; q quits"], width)
         return self._for_terminal([[(line, "plain")] for line in lines[:height]])
 
     def _for_terminal(self, rows: list[Row]) -> list[Row]:
@@ -273,7 +273,7 @@ class MonitorApp(App[None]):
             self.push_screen(Palette(self.is_in_unicode))
 
     def _keep_calibration(self, screen: Overlay[Any]) -> None:
-        """Keep the overlay's calibration, which the screen of one CPU shows."""
+        """Keep the overlay's calibration, if it made one, so that other screens can show it."""
         if screen.calibration is not None:
             self.model.calibration = screen.calibration
             self.model.calibrated_at_ns = self.model.newest.taken_at_ns if self.model.newest is not None else None
@@ -414,7 +414,7 @@ class MonitorApp(App[None]):
 
     def action_explain_theme(self) -> None:
         self._show_notice(
-            "the monitor uses the terminal's own colours; noisewatch screenshot --theme light draws light ones"
+            "the monitor uses the terminal's own colours; noisewatch screenshot --theme light draws a light picture"
         )
 
     def action_export(self) -> None:
@@ -423,7 +423,7 @@ class MonitorApp(App[None]):
 
     def _export_shown(self) -> str:
         shown = self._overlays.shown
-        intervals = self.size.width * self.model.zoom  # that fit on the timeline
+        intervals = self.size.width * self.model.zoom  # the number that fits on the timeline
         reports = shown.reports() if shown is not None else window_reports(self.model, intervals)
         return export({**pictures_of(self.picture()), **reports}, time.localtime())
 
@@ -431,7 +431,7 @@ class MonitorApp(App[None]):
         """Show a fix for the culprit that the user sees selected, or close the shown fix."""
         selected = self.model.selected()
         if self.model.screen not in (*WITH_CULPRITS, Screen.IRQS):
-            text = "this screen shows the fix of the selected cause, if there is one: y copies it"
+            text = "this screen shows the fix of the selected cause, if there is one; y copies it"
             self._show_notice(
                 text
                 if self.model.screen == Screen.PREFLIGHT

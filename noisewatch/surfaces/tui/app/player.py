@@ -30,7 +30,7 @@ class Player:
     ) -> None:
         self._model = model
         self._set_timer, self._draw, self._read_on = set_timer, draw, read_on
-        self._next: Timer | None = None  # shows the next interval
+        self._next: Timer | None = None  # the timer that shows the next interval
         self._has_begun = self._draws_soon = False
 
     def take(self, frame: Frame) -> None:

@@ -19,18 +19,18 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _LEAST_CHART = 3  # rows, including the time axis
 _LEAST_WITH_LANES = 6
-_LEAST_SPAN_KHZ = 100_000  # of the axis, so that a nearly constant clock is a level line
-_MARGIN = 0.06  # of the span, above and below
-_STEPS_KHZ = (50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000)  # between the figures of the axis
-_MOST_FIGURES = 6  # of the axis
-TALL_LINE, _TALLEST_LANE = 20, 8  # rows of the line before the lanes of heat and power grow, and the most of a lane
+_LEAST_SPAN_KHZ = 100_000  # least span of the axis, so that a nearly constant clock is a level line
+_MARGIN = 0.06  # margin above and below, as a share of the span
+_STEPS_KHZ = (50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000)  # possible steps between the figures of the axis
+_MOST_FIGURES = 6  # the most figures on the axis
+TALL_LINE, _TALLEST_LANE = 20, 8  # rows of the line before the lanes of heat and power grow; the most rows of a lane
 BY_HEAT, BY_POWER = "h", "P"  # marks on the time axis
 
 Khz = float | None
 V = TypeVar("V")
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # Braille dots of the left and right half, from the top
 _FIRST = 0x2800
-_TALL = 4  # dots of a character
+_TALL = 4  # rows of dots in a character
 
 
 class _Span(Struct, frozen=True):

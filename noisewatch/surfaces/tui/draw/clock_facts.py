@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_duration
 
 _LABEL = 11
-_HOTTEST = 0.97  # of the critical temperature, or of the power limit
+_HOTTEST = 0.97  # share of the critical temperature, or of the power limit
 _NAMES = {  # names for users of the figures that may be unknown
     "current_khz": "clock",
     "window": "window",
@@ -84,7 +84,7 @@ def no_clock_reason(model: ScreenModel) -> str:
         return (
             "The clock over time begins with the next interval."
             if frame.origin is None
-            else "A copied tree is a single snapshot: it has no clock over time."
+            else "A copied tree is a single snapshot of /proc and /sys, so it has no clock over time."
         )
     reason = frame.clock.reasons.get("current_khz") if frame.clock is not None else None
     because = f": {reason}" if reason is not None else ""
@@ -108,7 +108,7 @@ def _measured_clocks(model: ScreenModel) -> str:
         return f"The calibration measured {describe_clocks(min(clocks), max(clocks))} (c measures again)."
     if model.is_recorded:
         return "A calibration on that machine measures it."
-    return "Press c to measure it: calibrate times a chain of multiplications."
+    return "Press c to measure it: a calibration times a chain of multiplications."
 
 
 def no_figures_reason(model: ScreenModel) -> str | None:
@@ -118,7 +118,7 @@ def no_figures_reason(model: ScreenModel) -> str | None:
         return None
     if model.is_recorded:
         return "not recorded"
-    return "read next interval" if model.cursor is None else "not read then: this screen was closed"
+    return "read next interval" if model.cursor is None else "not read then, because this screen was closed"
 
 
 def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:

@@ -20,7 +20,7 @@ from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_change, short_duration, short_rate, short_share
 
-_WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
+_WIDEST_NAME = 64  # columns; limited so that on a wide screen the figures stay near the name
 _CPU, _CPUS = 4, 12  # characters of a CPU, and of a list of them
 _LEAST_WITH_LISTS = 60  # columns
 _USUAL_NAMED = 34
@@ -43,14 +43,14 @@ def culprit_rows(
 def _empty_reason(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
     """Return why no culprit is listed, with a style: none was observed, or CPUs could not be read."""
     if frame.seconds <= 0:
-        return "no rates: `noisewatch show` prints what is known", "faint"
+        return "no rates; `noisewatch show` prints what is known", "faint"
     covered = [line for line in frame.cpus if is_covered(model, line)]
     if model.screen == Screen.OVERVIEW and not covered:
         return ("no target CPU is online" if frame.target else "there is no target CPU"), "doubt"
     if unknown_cpus := unreadable_cpus(model):
         return f"unknown on {name_cpus(unknown_cpus)}", "doubt"
     if not all(frame.has_all_culprits_of(line.cpu) for line in covered):
-        return f"none among the {MOST_CULPRITS} costliest culprits: there may be others", "doubt"
+        return f"none among the {MOST_CULPRITS} costliest culprits; there may be others", "doubt"
     if listed_filter(model) or not covered:
         return "none", "faint"
     return "no culprit seen", "calm"
@@ -115,7 +115,7 @@ def _table(
     missing = listing.selected if listing.is_gone else None
 
     def cpus(line: CulpritLine) -> Piece:
-        listed = _cpus(line)  # of many CPUs only the first may fit
+        listed = _cpus(line)  # the list is cut if it does not fit
         return f"{listed if len(listed) <= cpu_width else f'{line.cpu}…'} ", _role_style(line)
 
     def rate(line: CulpritLine) -> Piece:

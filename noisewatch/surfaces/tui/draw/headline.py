@@ -382,7 +382,7 @@ def _state_row(model: ScreenModel, width: int) -> Row | None:
 
 
 _RANGE_INTERVALS = 120
-_STEADY = 0.01  # of the clock; a smaller spread is steady
+_STEADY = 0.01  # share of the clock; with a smaller spread the clock is steady
 _FRESH_S = 5.0
 
 

@@ -16,9 +16,9 @@ from noisewatch.surfaces.tui.draw.places import ROLE_MARKS
 from noisewatch.surfaces.tui.state.irq_history import RATES, IrqRow, level_of_rate, uncounted_cpus
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
-_NOTABLE, _GRAVE = 100, 1_000  # per second on a target CPU: some 0.05% and 0.5% of it
-_LEAST_GROUPS = 8  # columns; fewer caches or nodes are not used as columns
-_MARK_EVERY = 8  # columns of one character
+_NOTABLE, _GRAVE = 100, 1_000  # interrupts per second on a target CPU, which take about 0.05% and 0.5% of its time
+_LEAST_GROUPS = 8  # if there are fewer caches or nodes, they are not used as columns
+_MARK_EVERY = 8  # with columns of one character, only every eighth has a number
 
 
 class Columns(Struct, frozen=True):
@@ -27,7 +27,7 @@ class Columns(Struct, frozen=True):
     groups: tuple[tuple[int, ...], ...]
     cell: int
     ends: frozenset[int]  # columns that end a node
-    description: str  # `8 CPUs`; empty for single CPUs
+    description: str  # what a column is, such as `8 CPUs`; empty for single CPUs
     role_by_cpu: Mapping[int, Role]
     uncounted: CpuSet = frozenset()
 

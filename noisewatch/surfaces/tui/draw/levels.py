@@ -13,7 +13,7 @@ from noisewatch.surfaces.drawing.text_row import Piece, Row, join_styles
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS
 from noisewatch.units import short_duration
 
-_LEAST_NS = 1_000  # noise from which the first level grows
+_LEAST_NS = 1_000  # noise (ns/s) at which a bar of the first level begins to grow
 
 
 def level_of(noise_ns_per_s: float) -> int:
@@ -40,7 +40,7 @@ def mark_of(noise: float | None, glyphs: Glyphs) -> Piece:
 
 
 def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> list[Row]:
-    """Return bars in `height` rows on the scale of levels: half height from 1 ms/s, full height from 200 ms/s."""
+    """Return bars in `height` rows on the scale of levels: half height at 1 ms/s, full height at 200 ms/s or more."""
     if height == 1:
         return [level_pieces(noise, glyphs)]
     steps = len(glyphs.ramp) - 1

@@ -37,7 +37,7 @@ def strip_of(row: Row, width: int) -> Strip:
     """Return the row as a strip of exactly `width` terminal cells; pieces with the same style are joined."""
     segments = [Segment(text, style_named(style)) for text, style in join_styles(piece for piece in row if piece[0])]
     text = text_of(row)
-    length = len(text) if has_single_width(text) else None  # None: Textual measures each character
+    length = len(text) if has_single_width(text) else None  # None lets Textual measure each character
     return Strip(segments, length).adjust_cell_length(width)
 
 
@@ -218,7 +218,7 @@ def _rows_as_columns(rows: list[Row], width: int, height: int) -> tuple[list[Row
 
 try:
     from textual._compositor import CompositorUpdate
-except ImportError:  # in other versions of Textual: Textual then draws
+except ImportError:  # other versions of Textual lack this; then Textual itself draws
     CompositorUpdate = object  # type: ignore[assignment, misc]
 
 _USED_PARTS = ("app._display", "app._batch_count", "_compositor.visible_widgets")  # internals of Textual's screen

@@ -98,7 +98,7 @@ def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
     return [describe_repetition(repetition) for repetition in repetitions]
 
 
-LABEL = 7  # columns before the lane of the timeline
+LABEL = 7  # columns of the label before the lane of the timeline
 _WIDER_LABEL = 8  # additional columns for labels of the map, whose lanes show the same intervals
 _WIDEST = 4  # most columns of one interval
 _BETWEEN_TIMES = 24  # columns from one time to the next on the axis

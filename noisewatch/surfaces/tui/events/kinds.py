@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from noisewatch.units import short_seconds, short_share
 
-BUSY_BEGINS = 0.2  # of a CPU
-STEAL_BEGINS = 0.02  # of a CPU: two ticks of 10 ms in a second
+BUSY_BEGINS = 0.2  # share of a CPU
+STEAL_BEGINS = 0.02  # share of a CPU: two ticks of 10 ms in a second
 NEAR_CRITICAL = 5  # °C below the critical temperature
 
 
@@ -52,8 +52,8 @@ class Event(Struct, frozen=True, eq=False):
     """An event at `at_ns` (CLOCK_MONOTONIC), in interval `number`.
 
     `about` names what began or, if `begins` is false, ended; events with the same `about` can be folded, unless it is
-    empty. `share` is the highest share of a CPU taken until then. `failed` and `recovered` are the checks of a changed
-    verdict.
+    empty. `share` is the highest share of a CPU taken up to `at_ns`. `failed` and `recovered` are the checks of a
+    changed verdict.
     """
 
     at_ns: int
@@ -129,7 +129,7 @@ def begins(event: Event, of: Event) -> bool:
 
 def _fold(group: Sequence[Event], related: Sequence[Event]) -> FoldedEvent:
     last = group[0]
-    times = sum(begins(event, last) for event in related) or len(group)  # filters may hide the beginnings
+    times = sum(begins(event, last) for event in related) or len(group)  # a filter may have hidden all beginnings
     over = short_seconds((related[0].at_ns - related[-1].at_ns) / 1e9)
     highest_share = max((event.share for event in group if event.share is not None), default=None)
     peak = f" (peak {short_share(highest_share)})" if highest_share is not None else ""

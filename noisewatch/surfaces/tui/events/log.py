@@ -18,9 +18,9 @@ class EventLog(Struct):
     """The last events, ordered by time, the newest last."""
 
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST))
-    silence: str | None = None  # why there are no device events
-    chosen: Event | None = None  # selected by a key; None is the newest
-    drawn: Event | None = None  # drawn as selected
+    silence: str | None = None  # the reason why there are no device events
+    chosen: Event | None = None  # the event that a key selected; None selects the newest
+    drawn: Event | None = None  # the event that was drawn as selected
     filter: str = ""
     folds: bool = True  # whether repeated events are one line
     _watchers: tuple[Watcher, ...] = field(default_factory=new_watchers)

@@ -138,9 +138,9 @@ def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Ep
 
 
 # An episode ends at a lower value than it begins, so a figure that swings between the two values is one episode.
-_COOL = 0.1  # of a CPU
+_COOL = 0.1  # share of a CPU
 _HOT_RESTS_S = 5
-_STEAL_ENDS = 0.01  # of a CPU: less than one tick of 10 ms in a second
+_STEAL_ENDS = 0.01  # share of a CPU: less than one tick of 10 ms in a second
 _STEAL_RESTS_S = 10
 _THROTTLING_RESTS_S = 10
 _BY = {"heat": "thermal throttling", "power": "throttling by the power limit"}
@@ -360,7 +360,7 @@ class LastSettings(Struct):
     """The last known value of each setting; it is compared even if the setting was unreadable in between."""
 
     _value_by_setting: dict[Setting, Value] = {}
-    _turbo: str | None = None  # in the last frame
+    _turbo: str | None = None  # the state of turbo in the last frame
     _limits: tuple[ClockLimits, ...] = ()
 
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:

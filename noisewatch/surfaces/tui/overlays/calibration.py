@@ -30,8 +30,8 @@ from noisewatch.surfaces.tui.overlays.overlay import (
 )
 
 SECONDS = 5.0
-_LEAST_ROWS = 22  # minimum of the picture; if fewer would be left, the detectable change is below the picture
-_MOST_ROWS = 48  # maximum of the picture; on a higher screen, the details begin below the picture
+_LEAST_ROWS = 22  # least rows of the picture; if fewer were left, the detectable change is shown below it
+_MOST_ROWS = 48  # most rows of the picture; on a higher screen, the details follow on the same page
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class CalibrationOverlay(Overlay[Calibrated]):
     title = "calibration of"
     no_result = "No calibration: "
     live: LiveGaps = field(default_factory=LiveGaps)
-    drawn: dict[tuple[int, int], Sequence[str | Row]] = field(default_factory=dict)  # by size; slow to draw
+    drawn: dict[tuple[int, int], Sequence[str | Row]] = field(default_factory=dict)  # by size, because drawing is slow
 
     def measure_once(self, access: MachineAccess, show: Show) -> Calibrated | str:
         """Calibrate, or read the recording's calibration."""

@@ -63,17 +63,17 @@ class Overlay(ABC, Generic[Result]):
     """An overlay that one key opens with an announcement of its cost, a second key starts, and a third key closes."""
 
     title: ClassVar[str] = ""
-    no_result: ClassVar[str] = ""  # precedes the reason of a failure
+    no_result: ClassVar[str] = ""  # text before the reason of a failure
     pauses_sampler: ClassVar[bool] = True
-    names_target: ClassVar[bool] = True  # in its title
+    names_target: ClassVar[bool] = True  # whether the title names the target CPUs
     target: tuple[int, ...]
     refusal: str | None = None
-    origin: str | None = None  # of the frames; None is this host
+    origin: str | None = None  # origin of the frames; None means this host
     state: OverlayState = OverlayState.ANNOUNCED
     failure: str | None = None
     result: Result | None = None
     offset: int = 0
-    notice: str | None = None  # the effect of a key
+    notice: str | None = None  # message on the effect of the last key
 
     @classmethod
     def of(cls, frame: Frame | None) -> Self:

@@ -31,12 +31,12 @@ from noisewatch.surfaces.tui.overlays.overlay import (
     wrap_lines,
 )
 
-_STYLES: Mapping[str, Style] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}  # first word of the report
+_STYLES: Mapping[str, Style] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}  # by the report's first word
 _CAUSE = regex(r"( *\d+ )(\S)(?= )")
 _STYLE_BY_MARK: Mapping[str, Style] = {
     mark_of(gravity, in_unicode): MEANINGS[gravity] for gravity in Gravity for in_unicode in (True, False)
 }
-_REPORTS = {"json": "json", "md": "markdown"}  # by the suffix of the file
+_REPORTS = {"json": "json", "md": "markdown"}  # format by suffix of the file
 
 
 @dataclass(slots=True)

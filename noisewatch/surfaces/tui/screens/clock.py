@@ -50,8 +50,8 @@ _KEYS = (
     ("pgdn", "more CPUs"),
     ("esc", "back"),
 )
-_SIDE = 40  # columns: package and settings
-_SIDE_ROWS = 13  # of package and settings, with edges
+_SIDE = 40  # columns of the panels of package and settings
+_SIDE_ROWS = 13  # rows of the panels of package and settings, edges included
 _LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 8, 5, 4  # minimum rows, with edges, without heat and power
 _TALL_CHART, _TALL_LANE = TALL_LINE + 3, 3  # rows that the chart and a lane keep if the CPUs get more
 _TITLES = {
@@ -62,7 +62,7 @@ _TITLES = {
 _LONG_NAME = 14  # characters; instead of a longer list of CPUs their number is shown
 _READ_HERE = "read only while this screen is open: idle states; heat and power every 5 s, by a housekeeping CPU"
 _MOST_VALUES = 3  # values of a setting that have their own rows
-_STEADY = ("performance", "fixed")  # endings of values that pass all checks
+_STEADY = ("performance", "fixed")  # endings of the values of settings that pass all checks
 
 _ByCpu = Mapping[int, str | None]
 
@@ -218,7 +218,7 @@ def _fix_height(needed: int, room: int, least: int) -> int:
 def _help(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     count = _fix_count(model)
     if height == 1:
-        rows = help_rows(model, 10 * width, glyphs)  # in one row
+        rows = help_rows(model, 10 * width, glyphs)  # so wide that each text stays in one row
         return [cut([("  what helps: ", "faint"), *rows[0]], width - 2)]
     rows = help_rows(model, width - 4, glyphs)
     measures = [] if model.is_recorded else ["c measures the clock"]

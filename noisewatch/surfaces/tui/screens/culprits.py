@@ -145,7 +145,7 @@ def fix_rows(model: ScreenModel, width: int, max_rows: int) -> list[Row]:
         return [waiting][: max(max_rows, 0)]
     rows = _advice_lines(advice.lines, width)
     to_do = next((command for _, command in advice.commands), advice.by_hand)
-    if len(rows) > max_rows and to_do is not None:  # the fix comes before the reason
+    if len(rows) > max_rows and to_do is not None:  # show the fix before its reason
         first = [line for line in advice.lines if line.partition(": ")[2] == to_do]
         rows = _advice_lines([*first, *(line for line in advice.lines if line not in first)], width)
     model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - max_rows, 0)))

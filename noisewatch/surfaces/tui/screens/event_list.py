@@ -24,7 +24,7 @@ from noisewatch.units import describe_names, short_noise
 
 _NAME = 11  # columns of a fact's name
 _IRQ = regex(r"IRQ (\d+)")
-_OF_CLOCKS = ("governor", "turbo", "frequency", "clock")  # in the ids of checks
+_OF_CLOCKS = ("governor", "turbo", "frequency", "clock")  # words in the ids of the checks on clocks
 _MOST_CULPRITS, _MOST_CONCURRENT = 6, 4
 
 

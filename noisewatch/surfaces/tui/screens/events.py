@@ -159,7 +159,7 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
         rows.append([(f"             no device events: {model.log.silence}", "doubt")])
     listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
     if model.newest is None or not listed:
-        single = ": a copied tree is a single snapshot" if is_single(model) else ""
+        single = ": a copied tree is a single snapshot of /proc and /sys" if is_single(model) else ""
         note = "no event matches" if model.log.events else f"no events{single}"
         return [*rows, [(f"             {note}", "faint")]]
     whole = _wrapped_row(table.row(listed[at]), table.width, width)[:room]

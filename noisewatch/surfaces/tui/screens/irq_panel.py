@@ -23,7 +23,7 @@ from noisewatch.units import describe_count, describe_rate, short_duration, shor
 
 NAME = 10  # columns of a fact's name
 _MOST_CPUS, _MOST_MOVES = 8, 3
-_POWERS = 5  # of ten, up to the top of the scale
+_POWERS = 5  # powers of ten up to the top of the scale
 _LEAST_WITH_NOISE = 6  # rows
 _MOVABLE = {
     "yes": "it can be moved",
@@ -87,7 +87,7 @@ def fact_row(name: str, text: str, style: Style = "plain") -> Row:
 
 def _affinity(row: IrqRow) -> Row:
     if not row.is_numbered:
-        return fact_row("goes to", "each CPU has its own: it cannot be moved")
+        return fact_row("goes to", "each CPU has its own, which cannot be moved")
     return [
         *fact_row("goes to", _cpus(cpu_words(row.effective)), "unknown" if row.effective is None else "strong"),
         ("   may go to ", "faint"),
@@ -172,7 +172,7 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
 def _unmoved_text(model: ScreenModel, row: IrqRow) -> str:
     """Return how long the IRQ is known not to have moved, or why that is unknown."""
     if row.effective is None and row.allowed is None:
-        return "unknown: the kernel does not report where it goes"
+        return "unknown: the kernel does not report where the IRQ goes"
     if not all(model.irqs.knows_moves(setting, model.number) for setting in row.settings):
         return "unknown: only its last moves are kept"
     if not model.history.count or model.frame is None:
@@ -183,7 +183,7 @@ def _unmoved_text(model: ScreenModel, row: IrqRow) -> str:
         return "unknown: its affinity was not recorded at that time"
     for_s = (model.frame.taken_at_ns - latest.at_ns) / 1e9
     if any(report.is_less for report in reports if report is not None):
-        return f"unknown for {short_seconds(for_s)}: the kernel no longer reports where it goes"
+        return f"unknown for {short_seconds(for_s)}: the kernel no longer reports where the IRQ goes"
     if for_s <= 0:
         return "unknown before this snapshot; affinities are read every 10 s"
     return f"not in the {short_seconds(for_s)} before this snapshot; affinities are read every 10 s"

@@ -116,7 +116,7 @@ def _facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Gly
         return irq_facts(model, row, width, height, glyphs)
     fix = fix_rows(model, width, height)
     if model.advice is None and model.selected() is None:
-        fix = [[("its CPUs are unknown: nothing to move", "faint")]]
+        fix = [[("nothing to move, because its CPUs are unknown", "faint")]]
     return [*irq_facts(model, row, width, max(height - len(fix), 0), glyphs), *fix][:height]
 
 
@@ -142,7 +142,11 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
     """Return notes on unknown rates, names and affinities, with the reasons."""
     notes = []
     if frame.irqs is None:
-        single = "a copied tree is a single snapshot" if frame.is_last and frame.origin is not None else "no rates yet"
+        single = (
+            "a copied tree is a single snapshot of /proc and /sys"
+            if frame.is_last and frame.origin is not None
+            else "no rates yet"
+        )
         reason = frame.no_irqs_reason or (single if frame.seconds <= 0 else "/proc/interrupts was not read")
         notes.append(f"rates unknown: {reason}")
     numbered = [setting for setting in model.irq_settings.values() if setting.irq is not None]

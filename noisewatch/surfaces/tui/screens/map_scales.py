@@ -16,9 +16,9 @@ from noisewatch.units import describe_rate, short_duration, short_share
 
 _RATES = (0.5, 10, 30, 100, 1_000, 10_000, 30_000, 100_000)  # interrupts per second
 _DEGREES = (1, 40, 50, 60, 70, 80, 90, 100)  # °C
-_CLOCK_SHARES = (0.01, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.97)  # of the highest clock
+_CLOCK_SHARES = (0.01, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.97)  # shares of the highest clock
 _HOT = 80  # °C
-_OLD_CLOCKS = "clocks unknown: a clock is known only up to the last tick, and no tick is known"
+_OLD_CLOCKS = "clocks unknown: the kernel measures a clock up to the last tick, and no tick is known"
 LIMIT = short_share(GRAVE_NS / 1e9)
 _LEGEND_LEVELS = (2, 4, 6, 8)  # levels in the legend
 Values = Sequence[float | None]

@@ -30,7 +30,7 @@ _KEYS = (
     ("[ ]", "spikes"),
     ("esc", "back"),
 )
-_LABELS = {  # of kinds whose names do not fit before their lanes
+_LABELS = {  # shorter labels for kinds whose names do not fit before their lanes
     Kind.SOFTIRQ: "sirq",
     Kind.KERNEL_THREAD: "kernel",
     Kind.UNATTRIBUTED: "unattr",

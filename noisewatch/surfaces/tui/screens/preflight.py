@@ -95,7 +95,7 @@ def _with_selected_area(row: Row, area: Area | None) -> Row:
     return [(text, "selected") if area is not None and text.strip() == area else (text, style) for text, style in row]
 
 
-NOT_NOW = "in this snapshot it neither fails nor warns, and is not unknown"
+NOT_NOW = "the check neither fails nor warns in this snapshot, and is not unknown"
 _LONGEST_TITLE = 150
 _NARROW = 60
 _NAMES_SHARE = 0.4
@@ -234,7 +234,7 @@ _KEYS = (
 _DETAIL_SHARE = 0.65
 _LEAST_DETAIL, _LEAST_LISTED = 4, 3  # rows
 _LEAST_COLUMN, _GAP = 90, 3
-_NOT_ASKED = "not asked here: p asks it"
+_NOT_ASKED = "not asked here; p runs preflight, which asks it"
 _MAY_APPLY = f"{_NOT_ASKED}, or it does not apply"
 
 
@@ -360,12 +360,12 @@ def _position(frame: Frame, listing: Listing[FindingLine], area: Area | None) ->
 
 def _basis(model: ScreenModel, frame: Frame) -> list[Row]:
     """Return rows on the noise floor, the sample, and the command for scripts."""
-    floor = "not measured: c calibrates the target CPUs, p runs all of preflight with a calibration"
+    floor = "not measured; c calibrates the target CPUs, and p runs the whole preflight with a calibration"
     if model.is_recorded:
         floor = "c shows the recording's calibration, if it has one"
     if model.calibration is not None and model.calibrated_at_ns is not None:
         ago = max(frame.taken_at_ns - model.calibrated_at_ns, 0) / 1e9
-        floor = f"calibrated {ago:.0f} s before this snapshot: c shows the calibration"
+        floor = f"calibrated {ago:.0f} s before this snapshot; c shows the calibration"
     sample = f"the last {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "none: settings only"
     cpus = f" --cpus {cpu_list_argument(frame.target)}" if frame.target else ""
     command = f"noisewatch preflight{cpus} --wait 300 --lock || exit 1"

@@ -22,7 +22,7 @@ from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 from noisewatch.surfaces.tui.state.noise import highest_if_certain
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Ring, Rings
 
-HOT = 0.85  # of the critical temperature, or of the power limit
+HOT = 0.85  # share of the critical temperature, or of the power limit
 
 
 def share_of_heat(frame: Frame) -> float:
@@ -100,14 +100,14 @@ class ClockRange(Struct, frozen=True):
 
 
 class ReportedFigures:
-    """The CPUs for which each figure was ever reported in the session: a column that was once shown stays.
+    """The CPUs for which each figure was ever reported in the session, so that a column stays once it was shown.
 
     Figures are `age` (of a clock), `heat`, `slowed`, `limited` (by power), `C0`, and idle states by their names.
     """
 
     def __init__(self) -> None:
         self.cpus: defaultdict[str, set[int]] = defaultdict(set)
-        self.idle_names: tuple[str, ...] = ()  # the lightest first
+        self.idle_names: tuple[str, ...] = ()  # names of idle states, the lightest first
 
     @classmethod
     def of(cls, frame: Frame) -> Self:
@@ -140,7 +140,7 @@ class ClockHistory:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._at_s = Ring("d", math.nan, capacity)
-        self._khz = Rings[int, int]("i", _UNKNOWN, capacity)  # of each CPU; negative: stale
+        self._khz = Rings[int, int]("i", _UNKNOWN, capacity)  # clocks of each CPU; a negative value is a stale clock
         self._slowest = Ring("i", _UNKNOWN, capacity)
         self._last_whole = _UNKNOWN  # the slowest clock of the last interval in which all clocks were known
         self._means = Ring("f", math.nan, capacity)

@@ -36,7 +36,7 @@ USUAL_INTERVALS = 120
 # quartile of 120 intervals is so inexact that noise exceeds four deviations in every hour.
 _LEAST_SPREADS = 8
 _LEAST_MEASURED = 10  # intervals; fewer do not show how much noise varies, and a spike has to double it
-_DOUBLE = 2  # times the noise before: a new source of noise, also on a noisy machine
+_DOUBLE = 2  # noise that grows by this factor has a new source, also on a noisy machine
 
 
 def spikes_in(losses: Sequence[float | None]) -> list[int]:
@@ -78,7 +78,7 @@ def _is_unusual(losses: Sequence[float | None], at: int, lost: float) -> bool:
 
 
 _MOST_SHOWN = 3  # decoded frames to keep: the cursor's, an event's, and one more
-_FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
+_FASTEST = 1  # compression level of zlib, at which a frame of 500 CPUs takes a millisecond
 
 
 class History:
@@ -86,16 +86,16 @@ class History:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
-        self._lines: deque[bytes] = deque(maxlen=capacity)  # compressed
+        self._lines: deque[bytes] = deque(maxlen=capacity)  # compressed frames
         self._omitted_fields = Changes[StableFields]()  # the fields that lines leave out, by interval
-        self._noise = Rings[int, float]("f", math.nan, capacity)  # of each CPU; NaN is unknown
+        self._noise = Rings[int, float]("f", math.nan, capacity)  # noise of each CPU; NaN means unknown
         self._worst = Ring("f", math.nan, capacity)
         self._noisy = Ring("L", 0, capacity)  # number of intervals up to this one with noise over the limit
         self._unknown = Ring("L", 0, capacity)  # number of intervals up to this one with unknown noise
         self._total_noisy = self._total_unknown = 0
         self._shown: dict[int, Frame] = {}  # the last decoded frames, by interval
         self._kinds_of: int | None = None
-        self._kinds: dict[int, tuple[Mapping[str, float], float | None]] = {}  # by interval, of CPU `_kinds_of`
+        self._kinds: dict[int, tuple[Mapping[str, float], float | None]] = {}  # by interval, for the CPU `_kinds_of`
 
     @property
     def count(self) -> int:
@@ -219,7 +219,7 @@ def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]
 
 
 _UNKNOWN, _MOST = 0, 255
-_STEPS = 8  # per doubling of a rate
+_STEPS = 8  # steps per doubling of a rate
 
 
 class CpuReadings:

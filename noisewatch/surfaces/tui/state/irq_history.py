@@ -19,10 +19,10 @@ from noisewatch.surfaces.tui.state.ring import CAPACITY, Changes, Ring
 from noisewatch.units import describe_count
 
 RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # the lowest interrupts/s of each level
-FREQUENT_PER_S = 1_000  # interrupts of one device
+FREQUENT_PER_S = 1_000  # at this rate, the interrupts of one device count as frequent
 _MOST_IRQS = 2048
-_MOST_MOVES = 8  # of one IRQ
-_MOST_SPANS = 8  # of one IRQ; within a span the same affinities are known
+_MOST_MOVES = 8  # kept moves of one IRQ
+_MOST_SPANS = 8  # kept spans of one IRQ; within a span the same affinities are known
 _NO_SETTINGS: Mapping[str, IrqSetting] = {}
 
 
@@ -34,7 +34,7 @@ class IrqRow(Struct, frozen=True):
     kind: Kind
     total: float | None
     rate_by_cpu: Mapping[int, float] = {}
-    settings: tuple[IrqSetting, ...] = ()  # of each IRQ; empty if not reported
+    settings: tuple[IrqSetting, ...] = ()  # settings of each IRQ of the row; empty if not reported
 
     @property
     def is_numbered(self) -> bool:
@@ -81,7 +81,7 @@ class IrqMove(Struct, frozen=True):
     number: int  # interval of that frame
     before: str
     after: str
-    is_effective: bool  # the effective affinity moved; False: the allowed CPUs, if the kernel reports only these
+    is_effective: bool  # whether the effective affinity changed, or else the allowed CPUs (if only they are reported)
     balancer: str | None = None  # a running process that moves IRQs: `irqbalance (pid 812)`
 
 
@@ -308,7 +308,7 @@ def _place_of(setting: IrqSetting) -> _Place | None:
     return _Place(setting.name, setting.allowed, False) if setting.allowed else None
 
 
-_MOST_SENTENCES = 8  # per interval: a balancer that moves a hundred IRQs must not fill the log
+_MOST_SENTENCES = 8  # sentences per interval, so that a balancer that moves a hundred IRQs does not fill the log
 
 
 def describe_moves(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:

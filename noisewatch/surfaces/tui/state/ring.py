@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Generic, TypeVar
 
-CAPACITY = 3600  # an hour of intervals of a second
+CAPACITY = 3600  # one hour, at one interval per second
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)

@@ -14,9 +14,9 @@ from noisewatch.operations.frame.frame import Frame, RepetitionLine, RunLine
 
 RUNNING, ENDED = "running", "ended"
 UNDISTURBED = "undisturbed"
-_MOST_KEPT = 4096  # repetitions of one run: an hour of one a second
+_MOST_KEPT = 4096  # kept repetitions of a run: about an hour, at one per second
 _MOST_RUNS = 64
-_MOST_EVENTS = 8  # events per frame: they must not fill the log
+_MOST_EVENTS = 8  # events per frame, so that they do not fill the log
 
 
 class TrackedRun(Struct):

@@ -21,7 +21,7 @@ from noisewatch.surfaces.tui.state.irq_history import IrqRow
 Line = TypeVar("Line", CulpritLine, FindingLine, IrqRow)
 Selectable = CulpritLine | FindingLine | IrqRow
 
-_CLEARLY = 2.0  # times as much
+_CLEARLY = 2.0  # factor by which another culprit must cost more
 _FIRST_ROWS = 5  # an unchosen selection below these rows returns to the first row
 
 

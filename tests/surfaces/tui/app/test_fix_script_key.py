@@ -71,7 +71,7 @@ def test_a_fix_script_that_cannot_be_written_is_reported(tmp_path: Path, monkeyp
     assert notice.endswith("no such file or directory")
 
 
-@pytest.mark.parametrize(("verdict", "why"), [("stable", "nothing fails or warns"), (None, "there is no verdict yet")])
+@pytest.mark.parametrize(("verdict", "why"), [("stable", "no check fails or warns"), (None, "there is no verdict yet")])
 def test_without_shown_causes_no_script_is_written(
     verdict: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

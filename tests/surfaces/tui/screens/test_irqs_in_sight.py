@@ -290,4 +290,4 @@ def test_an_irq_without_a_cpu_does_not_show_the_fix_of_another() -> None:
     text = " ".join(framed_lines(model))
     assert "IRQ 310 · nowhere" in text
     assert "echo 0 > 300" not in text
-    assert "its CPUs are unknown: nothing to move" in text
+    assert "nothing to move, because its CPUs are unknown" in text

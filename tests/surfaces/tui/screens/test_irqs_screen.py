@@ -241,7 +241,7 @@ def test_unknown_affinities_are_marked() -> None:
     assert _row(lines, "205").split()[5:7] == ["?", "?"]
     text = "\n".join(lines)
     assert "goes to   unknown   may go to unknown   unknown whether it can be moved" in text
-    assert "moved     unknown: the kernel does not report where it goes" in text
+    assert "moved     unknown: the kernel does not report where the IRQ goes" in text
 
 
 def _places(count: int, caches: int) -> tuple[PlaceLine, ...]:

@@ -65,9 +65,10 @@ def test_an_irq_is_unmoved_only_for_as_long_as_its_affinity_is_known() -> None:
     assert _move_text(neither, both, both) == f"not in the 10 s {ending}"
     assert _move_text(both, allowed_only, both) == "unknown before this snapshot; affinities are read every 10 s"
     assert (
-        _move_text(both, allowed_only, allowed_only) == "unknown for 10 s: the kernel no longer reports where it goes"
+        _move_text(both, allowed_only, allowed_only)
+        == "unknown for 10 s: the kernel no longer reports where the IRQ goes"
     )
-    assert _move_text(both, both, neither) == "unknown: the kernel does not report where it goes"
+    assert _move_text(both, both, neither) == "unknown: the kernel does not report where the IRQ goes"
 
 
 def test_an_irq_number_of_a_new_driver_is_unmoved_since_its_start() -> None:

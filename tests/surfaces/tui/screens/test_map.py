@@ -105,7 +105,7 @@ def test_a_clock_that_is_older_than_its_interval_is_unknown_on_the_map() -> None
     scale = scale_of(_model(interval), Quantity.CLOCK)
     assert [scale.values(cpu, range(1)) for cpu in (0, 1)] == [[3_000_000], [None]]
     text = text_of_rows(_map_rows(_model(replace(interval, irqs=()), quantity=Quantity.CLOCK), height=40))
-    assert "clocks unknown: a clock is known only up to the last tick" in text
+    assert "clocks unknown: the kernel measures a clock up to the last tick" in text
 
 
 @pytest.mark.parametrize("count", [2, 512])

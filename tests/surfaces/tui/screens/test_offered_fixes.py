@@ -20,7 +20,9 @@ def test_no_fix_is_offered_for_an_irq_that_disturbs_no_target_cpu() -> None:
         rows = screen_of(model, Screen.IRQS, 130, 34)
         title, keys = next(row for row in rows if "─ IRQ 36" in row), rows[-1]
         assert ("f fix" in title, "f fix" in keys) == (is_offered, is_offered)
-        assert command_to_copy(model)[1].endswith("press f for a fix" if is_offered else "it disturbs no target CPU")
+        assert command_to_copy(model)[1].endswith(
+            "press f for a fix" if is_offered else "the IRQ disturbs no target CPU"
+        )
 
 
 def test_the_fix_panel_offers_to_copy_only_a_command() -> None:

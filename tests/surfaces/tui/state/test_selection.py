@@ -199,7 +199,7 @@ def test_a_check_stays_selected_when_it_passes_but_its_fix_is_not_copied() -> No
     assert "two" in _selected_text(model)
     assert command_to_copy(model) == (
         None,
-        "no command to copy: in this snapshot it neither fails nor warns, and is not unknown",
+        "no command to copy: the check neither fails nor warns in this snapshot, and is not unknown",
     )
 
 
