@@ -150,12 +150,12 @@ def width() -> int:
 
 
 def takes_colour(output: str | None, choice: str = AUTO) -> bool:
-    """Return whether a text answer has colours: as --color requests; if auto, never in a file, else by `in_colour`."""
+    """Return whether a text report has colours: a stream as `in_colour` decides, a file only with "always"."""
     return choice == ALWAYS or (output is None and in_colour(sys.stdout, choice))
 
 
 def in_colour(stream: TextIO, choice: str = AUTO) -> bool:
-    """Return whether text on the stream has colours: by --color, then by the environment, else on a capable terminal.
+    """Return whether text on the stream has colours, by --color, then the environment, then the kind of terminal.
 
     https://no-color.org and https://force-color.org; NO_COLOR has precedence, "0" forces nothing.
     """
@@ -167,7 +167,7 @@ def in_colour(stream: TextIO, choice: str = AUTO) -> bool:
 
 
 def takes_unicode(output: str | None) -> bool:
-    """Return whether the answer may contain non-ASCII characters: a file always, a terminal or pipe by its encoding."""
+    """Return whether a report may contain non-ASCII characters: always in a file, else if the encoding has them."""
     return output is not None or is_utf8(sys.stdout)
 
 

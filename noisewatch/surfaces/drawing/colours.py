@@ -1,4 +1,4 @@
-"""The colours of the monitor and of reports: one for each meaning, which a word or a sign always repeats."""
+"""The colours of the monitor and of reports: one for each meaning. A word or a sign always repeats the meaning."""
 
 from __future__ import annotations
 

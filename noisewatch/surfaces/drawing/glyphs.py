@@ -18,7 +18,7 @@ class Glyphs(Struct, frozen=True, eq=False):  # hashing all fields for each mark
     ramp: str
     unknown: str  # a figure that is unknown
     quiet: str  # no noise in a lane: a line along its foot
-    not_followed: str  # a culprit that was not among the costliest; only those are recorded
+    not_followed: str  # a culprit that was not recorded, because it was not among the costliest
     estimate: str
     at_least: str
     dash: str

@@ -1,1 +1,1 @@
-"""Snapshots, verdicts and other results in each format: pure functions that return texts for the command line."""
+"""Pure functions that render snapshots, verdicts and other results as text, in every format of the command line."""

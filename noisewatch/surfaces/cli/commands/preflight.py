@@ -152,7 +152,7 @@ def _open_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
     if len(set(paths)) < len(paths):
         raise UsageError("--output, --record, --fix-script and --undo-script need different files")
     if any(path == _PRINTED for path, _ in requested) and arguments.output is not None:
-        raise UsageError("--output: a printed script replaces the report; give the script a FILE")
+        raise UsageError("--output: a script without a FILE is printed instead of the report; give the script a FILE")
     with ExitStack() as stack:
         yield [
             _Script(stack.enter_context(open_output(path, arguments.quiet)), path == _PRINTED, name)

@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
     if arguments.to_defaults:
         return _restore_defaults(arguments)
     if arguments.yes:
-        raise UsageError("--yes is only for --to-defaults: restore alone asks no question")
+        raise UsageError("--yes is only for --to-defaults; restore alone asks no question")
     if has_journal():
         require_root("restore", ["restore"] + ["--dry-run"] * arguments.dry_run + ["--force"] * arguments.force)
     if arguments.dry_run:
@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> int:
 
 def _restore_defaults(arguments: Namespace) -> int:
     if arguments.force:
-        raise UsageError("--force restores what a journal contains, --to-defaults is for a lost journal")
+        raise UsageError("--force needs the journal, and --to-defaults is for a lost journal; use one or the other")
     is_preview = arguments.dry_run or not arguments.yes
     if not is_preview:
         require_root("restore --to-defaults", ["restore", "--to-defaults", "--yes"])

@@ -54,7 +54,7 @@ _BY_KIND = {
 
 
 def cause_of(kind: Kind) -> GapClass:
-    """Return the cause that stands for this kind of culprit in a picture; UNKNOWN for unattributed gaps."""
+    """Return the cause under which pictures show this kind of culprit; UNKNOWN for unattributed gaps."""
     return _BY_KIND.get(kind, UNKNOWN)
 
 
@@ -274,7 +274,7 @@ def glyph_of(cause: GapClass, glyphs: Glyphs) -> str:
 
 
 def cause_at(share: float, bar: Counter[GapClass], total: int) -> GapClass:
-    """Return the cause whose part of the bar is at `share`: 0 is the foot, 1 the top."""
+    """Return the cause that the bar shows at a share of its height: 0 is the foot, 1 the top."""
     running_total, last_cause = 0, CAUSES[-1]
     for cause in CAUSES:
         if bar[cause]:

@@ -222,7 +222,7 @@ def legend_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
 
 
 def _worst_rows(calibrated: Calibrated) -> list[Row]:
-    """Return noise, speed and steadiness of the CPU that lost the most time; unknown speeds have no row."""
+    """Return rows on noise, speed and steadiness of the CPU that lost the most time; unknown speeds have no row."""
     measured = [figures for figures in calibrated.complete if figures.stolen_share is not None]
     worst = max(measured, key=lambda figures: figures.stolen_share or 0.0, default=None)
     if worst is None:

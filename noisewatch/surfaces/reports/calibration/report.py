@@ -106,7 +106,7 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
     busy = Side.of(f"{target} under load", loaded.calibrated, "under load")
 
     def remarks_on(comparison: Comparison) -> list[str]:
-        """Return remarks on isolation and load. If the comparison is in doubt, isolation is judged by settings only."""
+        """Return remarks on isolation and load. If the comparison is in doubt, only settings show missing isolation."""
         isolation = isolation_remark(loaded, comparison) if loaded.not_isolated or not doubt else ""
         return [isolation, load_remark(loaded)]
 

@@ -95,12 +95,14 @@ def method_lines(calibration: Calibration) -> list[str]:
         f"gaps of {describe_ns(samples.threshold_ns)} and more{turn}, scheduling {scheduler}{_memory(calibration)}"
     ]
     if samples.core == "python":
-        lines.append("The compiled core is not installed: no effective frequency, and no gap below 1 µs.")
+        lines.append(
+            "The compiled core is not installed, so effective frequencies and gaps below 1 µs are not measured."
+        )
     return [*lines, REALTIME_REMARK] if samples.is_realtime else lines
 
 
 def _memory(calibration: Calibration) -> str:
-    """Return how much memory the kernel reported as locked, on the CPU with the least locked memory."""
+    """Return how much memory of the microbenchmark was locked, on the CPU where the least was locked."""
     locked_and_resident = [
         (samples.locked_kb, samples.resident_kb)
         for samples in calibration.samples.cpus

@@ -53,7 +53,7 @@ def _blocking_words(comparison: SideComparison) -> str:
 
 
 def _blind_words(comparison: SideComparison) -> Iterator[str]:
-    """Yield `5 of 15 figures are too noisy to tell` unless the sides differ; figures of single CPUs do not count."""
+    """Yield `5 of 15 figures are too noisy to tell`, unless the sides differ; figures of single CPUs do not count."""
     blind = sum(figure.cpu is None for figure in comparison.blind_figures)
     if blind and comparison.outcome != Outcome.DIFFERENT:
         yield f"{blind} of {_compared_figures(comparison)} {'are' if blind != 1 else 'is'} too noisy to tell"
@@ -175,7 +175,7 @@ def _least(ratio: float) -> str:
 
 
 def alone_sentences(comparison: SideComparison) -> Iterator[str]:
-    """Yield a sentence for each side on what only that side has, and a sentence on what is unknown on both sides."""
+    """Yield sentences on what only the first or only the second side has, and on what is unknown on both sides."""
     for when, alone in (("before", comparison.only_before), ("after", comparison.only_after)):
         parts = list(_alone_parts(alone))
         if parts:

@@ -1,4 +1,4 @@
-"""A fleet as text or Markdown: the answer, two small charts (text), the hosts, worst first, and changes."""
+"""A fleet as text or Markdown: the answer, charts (only as text), the hosts with the worst first, and their changes."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _outlier(outlier: OutOfLine) -> str:
 
 
 def _no_outlier_sentence(fleet: Fleet) -> str:
-    """Return a sentence with the number of compared hosts: the others may have outliers."""
+    """Return a sentence for a fleet without known outliers; it has the number of compared hosts."""
     if fleet.compared:
         return f"no figure is {_RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
     return f"figures not compared: fewer than {LEAST_MACHINES} machines of one kind (CPU model, kernel, hypervisor)"

@@ -119,7 +119,7 @@ def _left_out_text(view: HistoryView, development: Development) -> str:
 
 
 def _other_entries(past: Past, newest: Entry) -> list[str]:
-    """Return counts of other entries by CPUs (with the option for them) and core, then of entries without figures."""
+    """Return the counts of entries with other CPUs (and the option for them) or another core, then without figures."""
     counts = Counter((entry.cpus, entry.core) for entry in past.usual if entry.figures)
     del counts[newest.cpus, newest.core]
     bare = sum(not entry.figures for entry in past.usual)

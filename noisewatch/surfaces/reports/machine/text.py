@@ -44,7 +44,7 @@ _LEAST_STEPS = 4
 
 
 class Topic(StrEnum):
-    """The part of the machine that is shown."""
+    """A part of the machine that `show` can print alone."""
 
     ALL = "all"
     CPUS = "cpus"
@@ -253,7 +253,7 @@ def cpus_of(sets: Sequence[CpuSet | None]) -> str:
 
 
 def _common_name(names: Sequence[str]) -> str:
-    """Return `iavf-ens*-TxRx-*` for names that differ only in numbers; a number that all share stays."""
+    """Return `iavf-ens*-TxRx-*` for names that differ only in numbers; a number that all names share is kept."""
     by_place = zip(*(_NUMBER.findall(name) for name in names), strict=False)
     numbers = iter([digits[0] if len(set(digits)) == 1 else "*" for digits in by_place])
     return _NUMBER.sub(lambda match: next(numbers, match[0]), names[0])

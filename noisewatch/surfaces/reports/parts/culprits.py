@@ -27,7 +27,7 @@ def culprit_lines(culprits: Sequence[MeasuredCulprit], max_rows: int, width: int
 
 
 def root_lines(reason: str | None, arguments: str, is_live: bool) -> list[str]:
-    """Return the command that would trace as root, on a line of its own to copy, if only privileges are missing."""
+    """Return the command that traces as root, on a separate line to copy, if only privileges are missing."""
     if reason is None or FOR_ROOT not in reason or not is_live:
         return []
     return [f"    {as_root(arguments, is_here=True)}"]

@@ -27,7 +27,7 @@ _LEAST_WRAPPED = 30  # least width of a last column that is wrapped
 
 
 class Table(Struct, frozen=True):
-    """A table; `rest` is the number of rows that it leaves out, and `rest_remark` continues `and 3 more`.
+    """A table. `rest` is the number of rows that are left out; `rest_remark` is appended to the line `and 3 more`.
 
     To fit a width, the cells of the column `shortened` are cut, and the columns `spare` are dropped. Without
     `shortened`, the last column is wrapped. Text shows `sentences`, if there are any, instead of the table.

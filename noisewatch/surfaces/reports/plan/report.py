@@ -196,7 +196,7 @@ def _replaced_options(plan: Plan) -> Iterator[str]:
 
 
 def _left_out_steps(plan: Plan) -> Iterator[str]:
-    """Yield the check id and the reason of each step that this kernel does not support or that has no command."""
+    """Yield the check and the reason for each step that was left out: it is unsupported here, or has no command."""
     for check, reason in plan.steps.left_out.items():
         yield one_line(f"{check}: {reason}")
 

@@ -131,7 +131,7 @@ def _command_section(series: RunSeries, command: CommandConclusion, identifies: 
 
 
 def _fixes(series: RunSeries, conclusion: RunConclusion, identifies: bool) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return advice on the placement of threads, then the remedies against the costliest culprits, each once.
+    """Return advice on the placement of threads, then the remedies against the costliest culprits, without repetition.
 
     A fix is a sentence with its commands as (purpose, command) pairs.
     """

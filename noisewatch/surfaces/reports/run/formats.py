@@ -61,7 +61,7 @@ def render_series(form: str, series: RunSeries, options: SeriesOptions) -> str:
 
 
 class ReportOptions(Struct, frozen=True):
-    """The options of the requested report. A single run leaves standard output to its command."""
+    """The options of the requested report. In a single run, standard output belongs to the command."""
 
     form: str | None
     output: str | None

@@ -352,14 +352,14 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
 
 
 def left_sentences(series: RunSeries) -> list[str]:
-    """Return clauses on the processes that the first runs left running; later runs usually leave the same ones."""
+    """Return clauses on the processes that runs left running, for the first such runs; others usually left the same."""
     clauses = [words for judged in series.repetitions if (words := left_words(judged.repetition)) is not None]
     left = len(clauses) - _MOST_LEFT
     return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did so"] if left > 0 else [])]
 
 
 def not_watched_sentences(series: RunSeries) -> list[str]:
-    """Return sentences on what no verdict of the series covers."""
+    """Return sentences on what was not watched, so the verdicts of the runs do not cover it."""
     return [f"not watched: {clause}" for clause in not_watched_clauses(series)]
 
 

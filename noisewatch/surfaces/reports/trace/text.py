@@ -50,7 +50,7 @@ def text_of_followed(followed: TraceRun, width: int) -> str:
 
 
 def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
-    """Return the remedies against the costliest culprits, none twice, with commands on separate lines to copy."""
+    """Return the remedies against the costliest culprits, without repetition. Commands are on separate lines."""
     disturbances = [culprit.disturbance for traced in followed.cpus for culprit in traced.culprits]
     if followed.trace is None:
         disturbances = [disturbance for cpu in followed.target for disturbance in followed.other_culprits(cpu)]

@@ -36,7 +36,7 @@ class RenderOptions(Struct, frozen=True):
 class Format(Struct, frozen=True):
     """A format of verdicts. Its `module` has the function `renderer`, and `describe_trouble` if `prints_trouble`.
 
-    `status_by_outcome` and `trouble_status` are for a consumer with its own convention of exit statuses.
+    `status_by_outcome` and `trouble_status` are set if the consumer has its own convention of exit statuses.
     """
 
     module: str

@@ -1,4 +1,4 @@
-"""The verdict in Markdown, to paste into an issue: faults with culprits and fixes, the rest folded away.
+"""The verdict in Markdown, to paste into an issue: faults with culprits and fixes, and the other checks folded away.
 
 Names from the machine are shown unchanged, but not as markup: a sentence with anything that could be markup becomes a
 code span, which has neither mentions nor links.

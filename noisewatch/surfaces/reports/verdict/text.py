@@ -1,6 +1,6 @@
 """The verdict as text: on one screen, or with -v in full, with the verdict in the last line.
 
-The brief report has the blocking causes, the open ones, the warnings in a line, and the basis of the verdict. It fits
+The brief report has the causes that block or are unknown, a line of warnings, and the basis of the verdict. It fits
 24 rows of 80 columns: causes are shortened, the last ones first, until they fit. Commands are shown whole or not at
 all, so they can be copied; a long command counts as the rows that it takes in a terminal. The full report shows all
 causes and steps, all checks at a glance, and each finding, above the same last lines.

@@ -19,7 +19,7 @@ from noisewatch.units import describe_mhz, short_duration, short_share
 _SHARED = 0.005  # share of the clock; a smaller spread is not notable
 _LEAST_RANGE = 12
 _LEAST_WIDTH = 74  # columns of a table next to another
-_AWAKE = "POLL"  # an idle state in which a CPU spins: counted as C0
+_AWAKE = "POLL"  # the idle state in which a CPU spins; its time counts as C0
 
 
 class _Scale(Struct, frozen=True):
@@ -201,7 +201,7 @@ def _clock(line: CpuLine, figures: _Figures) -> Piece:
 
 
 def _age(clock_range: ClockRange | None) -> Piece:
-    """Return the age of a clock that is older than the last interval; empty for a newer clock.
+    """Return the age of a clock from before the last interval; empty for a newer clock.
 
     `no tick`: no tick is kept, so the clock may be as old as the session. `unknown`: ticks are unknown.
     """

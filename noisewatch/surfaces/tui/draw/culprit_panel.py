@@ -194,7 +194,7 @@ def _name(line: CulpritLine, width: int) -> Row:
 
 @lru_cache(maxsize=256)
 def _name_in(name: str, numbers: str, pid: int | None, width: int) -> str:
-    """Return the name, cut if needed, and the process numbers if they fit: a cut number would be wrong."""
+    """Return the name, cut if needed, and the process numbers if they fit; numbers are never cut."""
     wide = text_width(name)
     marks = [numbers, f" [{pid}]" if pid is not None else "", ""]
     mark = next((candidate for candidate in marks if width - len(candidate) >= min(wide, _LEAST_NAME)), "")

@@ -153,7 +153,7 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _keys(model: ScreenModel, frame: Frame) -> Row:
-    """Return the keys to offer: none if the verdict is good, and `f` only if the headline's culprit is selected."""
+    """Return the keys to offer: no key for a good verdict, and `f` only if the headline's culprit is selected."""
     if verdict_of(model)[1] == "good":
         return []
     if model.screen in _HELPFUL_KEYS_BY_SCREEN:

@@ -127,8 +127,8 @@ def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
 def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
     """Return the level of the rate on each column's busiest CPU, and signs for allowed and for offline CPUs.
 
-    If the rates are unknown, the cells of the CPUs that the IRQ goes to (or else may go to) are unknown. If these CPUs
-    are unknown too, all cells are unknown.
+    If the rates are unknown, the cells of the IRQ's effective CPUs are unknown, or else of its allowed CPUs, or else
+    all cells.
     """
     allowed = row.allowed if row.is_numbered else None
     unknown: CpuSet | None = frozenset()

@@ -84,7 +84,7 @@ def _marks_of(noise: Iterable[float | None], glyphs: Glyphs) -> list[Piece]:
 
 @cache
 def _steps_of(glyphs: Glyphs) -> tuple[Piece, ...]:
-    """Return the marks of noise: one for noise below all bounds, then one for each bound, for noise from it on."""
+    """Return the marks of noise: one for noise below all bounds, then for each bound one for noise that reaches it."""
     return (glyphs.quiet, "faint"), *((glyphs.ramp[level_of(bound)], style_of(bound)) for bound in _BOUNDS_NS)
 
 

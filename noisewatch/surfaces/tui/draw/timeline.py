@@ -339,7 +339,7 @@ def timeline_title(model: ScreenModel) -> str:
 
 
 def over_limit(model: ScreenModel) -> list[str]:
-    """Return texts on how many kept intervals have noise over the limit, or unknown noise, on a target CPU."""
+    """Return texts with the number of kept intervals in which a target CPU's noise is over the limit or unknown."""
     numbers = model.history.kept
     if not numbers:
         return []

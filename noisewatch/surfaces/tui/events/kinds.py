@@ -1,4 +1,4 @@
-"""Events and their kinds, and the folding of repeated events into one.
+"""Events and their kinds, and a function that folds repeated events into one.
 
 A kind's letter marks its events on the timeline without colour. Events are folded because a busy host's verdict changes
 every few seconds.
@@ -73,7 +73,7 @@ def kind_of_device(subsystem: str) -> EventKind:
 
 
 def event_mark(kinds: Iterable[EventKind]) -> str:
-    """Return the letter of these kinds; a verdict next to another kind is ignored, because it is a consequence."""
+    """Return the letter of these kinds. Next to another kind, a changed verdict is ignored as its consequence."""
     distinct = set(kinds)
     if len(distinct) == 1:
         return next(iter(distinct)).mark

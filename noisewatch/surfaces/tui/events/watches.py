@@ -1,6 +1,6 @@
 """Watchers that derive events from frames: changed CPUs, verdicts and settings, and episodes of high figures.
 
-Episodes are of busy tasks, steal, throttling, cooling or heat.
+There are episodes of busy tasks, steal, throttling, cooling and heat.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Overlay(ABC, Generic[Result]):
 
     @abstractmethod
     def lines(self, width: int, height: int, in_unicode: bool) -> Sequence[str | Row]:
-        """Return the lines to scroll, `height` of which are visible."""
+        """Return all lines of the overlay; `height` lines are visible at a time."""
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Measure, and return the function that stores the result. A thread repeats this while the overlay runs."""
@@ -240,7 +240,7 @@ class QuietListener(Generic[AnOverlay]):
         """Do nothing: the monitor's status row already shows remarks about this process."""
 
     def on_done(self) -> None:
-        """Do nothing: the next part draws over this one."""
+        """Do nothing: the overlay's next picture replaces the progress."""
 
 
 def wrap_lines(lines: Iterable[str], width: int) -> list[str]:

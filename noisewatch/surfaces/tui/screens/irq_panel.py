@@ -35,7 +35,7 @@ _MOVABLE = {
 
 
 def irq_title(row: IrqRow) -> str:
-    """Return the title for a row's IRQ, such as `IRQ 205 · eth0-TxRx-5 · Ethernet Controller`, or for its IRQs."""
+    """Return the title for the IRQ or IRQs of a row, such as `IRQ 205 · eth0-TxRx-5 · Ethernet Controller`."""
     if len(row.settings) > 1:
         return f"{row.name}: IRQs {', '.join(row.labels)}"
     device = row.settings[0].device if row.settings else None

@@ -308,7 +308,7 @@ def _can_be_paired(group: Sequence[CpuLine]) -> bool:
 
 
 def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
-    """Return a character with a column of dots for each of two CPUs, a dot for two levels, in the worse CPU's colour.
+    """Return a character with a column of dots for each of two CPUs, one dot per two levels, in the worse CPU's colour.
 
     A housekeeping CPU next to another CPU does not decide the colour.
     """

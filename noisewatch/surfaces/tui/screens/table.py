@@ -1,4 +1,4 @@
-"""The table of screens: the function that draws each screen, and the effects of keys that differ by screen."""
+"""A table of the screens, with the function that draws each one, and the key effects that differ by screen."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class ClockHistory:
         return [abs(khz) or None for khz in self._slowest.read(numbers)]
 
     def are_stale(self, numbers: Iterable[int], cpu: int | None = None) -> list[bool]:
-        """Return by interval whether the clock of the CPU (None: of the slowest target CPU) is stale."""
+        """Return, by interval, whether the clock of `cpu`, or by default of the slowest target CPU, is stale."""
         return [khz < 0 for khz in (self._slowest.read(numbers) if cpu is None else self._khz.read(cpu, numbers))]
 
     def means(self, numbers: Iterable[int]) -> list[float | None]:

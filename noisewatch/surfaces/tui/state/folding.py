@@ -1,4 +1,4 @@
-"""One line for a culprit on several CPUs: the tick on thirteen CPUs is one line."""
+"""Folds the lines of a culprit on several CPUs into one line, such as the timer tick of thirteen CPUs."""
 
 from __future__ import annotations
 

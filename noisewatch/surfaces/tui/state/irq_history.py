@@ -27,7 +27,7 @@ _NO_SETTINGS: Mapping[str, IrqSetting] = {}
 
 
 class IrqRow(Struct, frozen=True):
-    """A row of /proc/interrupts, or all rows of a device. Rates are per second; a `total` of None means unknown."""
+    """A row of /proc/interrupts, or all rows of a device. Rates are per second; a `total` of None is unknown."""
 
     label: str
     name: str

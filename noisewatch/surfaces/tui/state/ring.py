@@ -90,7 +90,7 @@ class Rings(Generic[K, N]):
 
 
 class Changes(Generic[T]):
-    """Values that seldom change, each with the interval number or time from which on it holds."""
+    """Values that seldom change, each with the interval number or time from which it holds."""
 
     def __init__(self, capacity: int | None = None) -> None:
         self._changes: deque[tuple[int, T]] = deque(maxlen=capacity)

@@ -1,4 +1,4 @@
-"""The runs of commands (`noisewatch run`) so far: each repetition's outcome, and the running repetition."""
+"""The runs of commands (`noisewatch run`) so far: the outcome of each repetition, and which repetition is running."""
 
 from __future__ import annotations
 

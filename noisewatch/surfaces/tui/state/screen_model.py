@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def _next_of(values: Sequence[T], value: T, direction: int = 1) -> T:
-    """Return the next value in that direction; after the last value comes the first."""
+    """Return the value after or before `value`, by `direction`; after the last value comes the first."""
     return values[(values.index(value) + direction) % len(values)]
 
 
@@ -158,7 +158,7 @@ class ScreenModel(Struct):
 
     @property
     def is_past(self) -> bool:
-        """Whether the newest frame is shown, but is no longer the current state."""
+        """Whether the newest frame is shown, but no longer describes the current state of the machine."""
         return self.cursor is None and self.is_stale
 
     @property
@@ -218,7 +218,7 @@ class ScreenModel(Struct):
         self.cpu_readings.add(frame)
         if self.cursor is not None:
             if self.cursor < self.history.first:
-                self.cursor, self.notice = self.history.first, "that interval is no longer kept: this is the oldest"
+                self.cursor, self.notice = self.history.first, "that interval is no longer kept; this is the oldest"
         elif self.pauses_on_spike and not self.is_recorded and self.history.is_spike(self.history.count - 1):
             self.cursor, self.pauses_on_spike = self.history.count - 1, False
 

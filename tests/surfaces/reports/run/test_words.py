@@ -143,7 +143,8 @@ def test_comparison_of_a_command_with_itself_states_the_detectable_difference() 
         (
             [1.0, 1.02] * 20,
             Bounds(0.02, 0.02),
-            "varies 1% between processes, no more than the machine alone may cause (2%), so nothing points to the program",
+            "varies 1% between processes, no more than the machine alone may cause (2%), so nothing points to "
+            "the program",
         ),
         (
             [1.0, 1.02] * 2,

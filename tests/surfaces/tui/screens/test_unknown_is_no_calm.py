@@ -178,7 +178,7 @@ def test_a_dropped_interval_gives_a_notice() -> None:
         model.add(frame(second=second))
     model.step(-9)
     model.add(frame(second=3))
-    assert model.notice == "that interval is no longer kept: this is the oldest"
+    assert model.notice == "that interval is no longer kept; this is the oldest"
 
 
 def test_a_new_frame_clears_the_error() -> None:
