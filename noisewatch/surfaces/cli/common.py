@@ -126,7 +126,7 @@ def recording_to(arguments: Namespace, machine: Machine) -> Iterator[Machine]:
 
 def report_interrupt(number: int, program: str = "noisewatch") -> int:
     """Print that the signal ended the measurement early, and return a shell's exit status: 128 plus its number."""
-    print(f"{program}: interrupted by {signal.Signals(number).name}: the report is partial", file=sys.stderr)
+    print(f"{program}: interrupted by {signal.Signals(number).name}, so the report is partial", file=sys.stderr)
     return BY_SIGNAL + number
 
 

@@ -40,7 +40,7 @@ def measure(plan: TuningPlan, schedule: Schedule) -> int:
         listener.on_done()
     print_answer("\n" + text_of_measurement(measurement, case.target, work, width()))
     if measurement.interrupt is not None:
-        print("noisewatch: interrupted: the report is partial", file=sys.stderr)
+        print("noisewatch: interrupted, so the report is partial", file=sys.stderr)
         raise measurement.interrupt
     return 0 if _is_whole(measurement) else _NOT_MEASURED
 

@@ -159,4 +159,4 @@ def test_an_interrupted_trace_is_reported(number: signal.Signals) -> None:
     os.close(ours)
     assert process.returncode == 128 + number
     assert output.startswith(f"noisewatch trace · CPU {CPU} · ")
-    assert f"noisewatch: interrupted by {number.name}: the report is partial" in errors.decode()
+    assert f"noisewatch: interrupted by {number.name}, so the report is partial" in errors.decode()

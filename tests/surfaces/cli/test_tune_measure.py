@@ -149,4 +149,4 @@ def test_an_interrupt_prints_the_partial_report(run: Run, measured: TuningMeasur
     result = run("tune", "--measure", "--yes")
     assert result.status == 130
     assert "not measured: interrupted" in " ".join(result.out.split())
-    assert "interrupted: the report is partial" in result.err
+    assert "interrupted, so the report is partial" in result.err

@@ -120,7 +120,7 @@ def preflight_options(arguments: Namespace) -> PreflightOptions:
 
 
 def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOptions:
-    """Return the options of the monitor's preflight: the monitor's machine and CPUs, the options file's rules.
+    """Return the options of the monitor's preflight: the monitor's machine and CPUs, and the options file's rules.
 
     Each preflight reads the file again, as a new command would. Raise UsageError.
     """

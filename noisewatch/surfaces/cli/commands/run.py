@@ -330,5 +330,5 @@ def _report_early_end(series: RunSeries) -> int:
         return report_interrupt(number, _PROGRAM)
     status = series.end.exit_status
     end = f"with status {status}" if status is not None else f"by signal {series.end.signal_number}"
-    _print(f"run {series.failed} ended {end}: --show-output shows its output, --ignore-failure continues")
+    _print(f"run {series.failed} ended {end}; --show-output shows its output, and --ignore-failure continues")
     return status if status is not None else BY_SIGNAL + (series.end.signal_number or 0)

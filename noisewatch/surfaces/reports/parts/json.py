@@ -73,7 +73,7 @@ def describe_gap(cause: GapCause) -> GapPart:
 
 
 def describe_share_of_gap(part: Part) -> ShareOfGapPart:
-    """Return one cause of a gap, for JSON; a crowd of threads has no `tid`."""
+    """Return one cause of a gap, for JSON; several threads together have no `tid`."""
     source = part.source
     tid = source.thread.tid if source.thread is not None and part.crowd is None else None
     return fill_part(ShareOfGapPart, part, kind=source.kind, tid=tid, irq=source.irq)

@@ -63,7 +63,7 @@ def mean_words(series: SeriesStatistics, is_result: bool = True) -> str:
     spread = f"{mean} ± {sd} ({describe_count(series.count, 'run')}, CV {share_text(series.cv)}"
     if not is_result:
         return f"{spread})"
-    bounds = [max(bound, 0.0) for bound in series.mean_interval_s]  # Student's t may go below zero, times cannot
+    bounds = [max(bound, 0.0) for bound in series.mean_interval_s]  # the interval may go below zero, but times cannot
     interval = times_text(bounds, series.sd_s, series.mean_s)
     return f"{spread}, {CONFIDENCE:.0%} interval of the mean {interval})"
 

@@ -113,7 +113,7 @@ NOT_UNDONE = "Not undone by this script:"
 
 
 def undo_steps(undone: Iterable[tuple[Check, str | None]], removals: Iterable[tuple[Check, str | None]]) -> list[str]:
-    """Return the commands that restore the values read, then commands that remove the files of permanent fixes."""
+    """Return commands that restore the values that were read, then commands that remove files of permanent fixes."""
     restores = [(f"undo of {check.id}: restore the value that was read", command) for check, command in undone]
     files = [(f"undo of {check.id}: remove the files that make it permanent", command) for check, command in removals]
     return script_steps([*restores, *files])

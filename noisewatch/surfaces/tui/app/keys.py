@@ -180,7 +180,7 @@ noisewatch: what makes the CPUs of your benchmark noisy
   outside  hypervisor or firmware     self  what noisewatch itself costs
 """
 _EVENTS_A_LINE = 6
-_SCROLLS = "  {} scroll, any other key closes"
+_SCROLLS = "  {} scroll; any other key closes"
 _KEY, _COLUMN, _LEGEND = 11, 40, 84  # widths in columns: of a key, a key with its effect, the explained words
 
 

@@ -1,4 +1,4 @@
-"""Events as rows, the latest events for free rows of other screens, and the selected event in detail.
+"""Events as rows, the latest events for spare rows on other screens, and the selected event in detail.
 
 The detail is the machine's state at the event's time.
 """

@@ -67,7 +67,7 @@ def _is_unusual(losses: Sequence[float | None], at: int, lost: float) -> bool:
 
     If all earlier noise is unknown, return false.
     """
-    if lost < GRAVE_NS:  # most intervals, on a quiet machine
+    if lost < GRAVE_NS:  # on a quiet machine, most intervals return here
         return False
     before = sorted(noise for noise in losses[max(at - USUAL_INTERVALS, 0) : at] if noise is not None)
     if not before:

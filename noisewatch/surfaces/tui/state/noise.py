@@ -32,7 +32,7 @@ def columns_of(noise: Sequence[float | None], zoom: int) -> list[float | None]:
 
 
 def merge_by_zoom(values: Sequence[T], zoom: int, merge: Callable[[Sequence[T]], T]) -> list[T]:
-    """Return one value for every `zoom` values, from the last backwards; `merge` must not change a single value."""
+    """Return one value for every `zoom` values, from the last backwards; `merge` must keep a single value."""
     if zoom == 1:
         return list(values)
     return [merge(values[max(end - zoom, 0) : end]) for end in range(len(values), 0, -zoom)][::-1]

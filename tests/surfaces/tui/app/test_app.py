@@ -147,7 +147,7 @@ def test_arrows_select_a_source_on_the_overview_and_enter_opens_its_cpu() -> Non
 
 def test_arrows_scroll_the_help() -> None:
     first = screen_after("question_mark", frames=_FRAMES, size=(80, 16))
-    assert first[-1].strip() == "↑ ↓ scroll, any other key closes"
+    assert first[-1].strip() == "↑ ↓ scroll; any other key closes"
     third = screen_after("question_mark", "down", "down", frames=_FRAMES, size=(80, 16))
     assert third[:2] == [first[0], first[3]]
     assert "UNSTABLE" in "".join(screen_after("question_mark", *["pagedown"] * 9, frames=_FRAMES, size=(80, 16)))
