@@ -111,7 +111,7 @@ def _answer_text(judged: Judged) -> str:
 
 
 def _immediate_steps(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
-    yield "NOW, until the next boot   (--format script; save the script of --undo first)"
+    yield "NOW, until the next boot   (--format script; save the --undo script first)"
     for step in plan.steps.now:
         yield f"{_INDENT}{step.about}"
         for action in step.fix.actions:
