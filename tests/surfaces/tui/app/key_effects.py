@@ -86,7 +86,7 @@ _ON_FIX: dict[str, Change] = {
     Screen.CULPRITS: {"advice": "hog 5"},
     Screen.IRQS: {"advice": "queue 5"},
     Screen.CPU: {"advice": "hog 15"},
-    Screen.PREFLIGHT: {"notice": "this screen shows the fix of the selected cause, if there is one"},
+    Screen.PREFLIGHT: {"notice": "this screen shows the fix of the selected cause, if there is one; y copies it"},
 }
 _ON_SCREEN: dict[str, Callable[[str], Change]] = {
     "space": _always(cursor=None),
