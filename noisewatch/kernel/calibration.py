@@ -7,6 +7,7 @@ during it.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -155,6 +156,7 @@ class CalibrationOptions(Struct, frozen=True):
     command: tuple[str, ...] = ()
     tracer: Tracer = Tracer.EVENTS  # the requested tracer, used if the kernel and our rights allow it
     is_auto: bool = False
+    sleeps: bool = False  # do nothing until the end: no progress, no early end
     is_enough: Callable[[CalibrationSamples], bool] | None = None
 
 
@@ -181,9 +183,10 @@ def read_calibration(
             round(options.seconds * 1e9),
             bool(options.command),
         )
-        enough = options.is_enough
+        enough = None if options.sleeps else options.is_enough
         is_enough = None if enough is None else lambda so_far: enough(parse_calibration(so_far))
-        return calibrate(Calibrating(slots, options.is_realtime, options.command, is_enough=is_enough), watch)
+        request = Calibrating(slots, options.is_realtime, options.command, is_enough=is_enough)
+        return calibrate(request, watch, math.inf) if options.sleeps else calibrate(request, watch)
 
     try:
         return parse_calibration(machine.ask(QUESTION, answer))

@@ -44,7 +44,9 @@ from noisewatch.operations.history import CalibrationHistory, drift_in, until_ac
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import pin_with_remark, read_allowed_cpus
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.operations.quota_room import is_tight
 
+_TIGHT_S = 5.0  # of a calibration that cannot end early
 _NO_CPUS = "there is no target CPU to calibrate"
 _DOING = "warming up until the clocks are stable:"
 
@@ -204,10 +206,13 @@ def calibrate_cpus(
     """Calibrate the CPUs, or return the reason why they cannot be calibrated.
 
     The caller pins this process to other CPUs first. `look_again` takes a snapshot after the calibration; `snapshot`
-    was taken before it.
+    was taken before it. If the loops share a tight CPU quota with this process, it sleeps while they run, because it
+    would stop them.
     """
     if not cpus:
         return _NO_CPUS
+    if machine.is_live and is_tight(snapshot, len(cpus)):
+        options = replace(options, seconds=min(options.seconds, _TIGHT_S), sleeps=True)
     with ExitStack() as stack:
         follower = TraceBeside(watch)
         if machine.is_live:

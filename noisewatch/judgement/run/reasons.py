@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from noisewatch.cpus import name_cpus
+from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.text import printable
 from noisewatch.units import describe_names, describe_ns, describe_share, share_text, short_duration
@@ -196,6 +196,15 @@ def describe_run(verdict: RepetitionVerdict, repetition: Repetition, most: int =
     """Return why a repetition does not count, and what disturbed it."""
     texts = (unmeasured_words(repetition), summarize_reasons(verdict, repetition.length_ns, most))
     return "; ".join(text for text in texts if text)
+
+
+def own_quota_words(repetitions: Iterable[Repetition]) -> str | None:
+    """Return how much of the quota noisewatch itself used in the repetitions that the quota stopped, or None."""
+    stopped = [repetition for repetition in repetitions if repetition.quota.ns]
+    if not stopped:
+        return None
+    own_ns, numbers = sum(run.own_cpu_ns for run in stopped), format_cpu_list(run.number for run in stopped)
+    return f"noisewatch itself used {describe_ns(own_ns)} of the CPU quota in run{'s' * (len(stopped) > 1)} {numbers}"
 
 
 def left_words(repetition: Repetition) -> str | None:

@@ -25,7 +25,14 @@ from noisewatch.judgement.run.foreign_time import (
 from noisewatch.judgement.run.hard_events import hard_reasons, unknown_end_reason, unknown_events_reason, unused_ns
 from noisewatch.judgement.run.interruptions import interruption_reasons, unknown_interruptions_reason
 from noisewatch.judgement.run.placement import placement_reasons, unknown_placement_reason
-from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, above_allowance
+from noisewatch.judgement.run.reasons import (
+    ReasonKind,
+    RepetitionVerdict,
+    RunOutcome,
+    RunReason,
+    Unwatched,
+    above_allowance,
+)
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.system.disks import DISKSTATS
 from noisewatch.kinds import Kind
@@ -77,7 +84,6 @@ def judge_repetition(
     foreign_time = find_foreign_time(repetition, allowance, own_work)
     interruptions, own = interruption_reasons(repetition, own_work.remaining_after(foreign_time.own))
     slow, slow_by_itself = clock_reasons(repetition, khz_by_cpu or {})
-    unwatched = unwatched_clock(repetition, khz_by_cpu or {})
     reasons = [
         *hard_reasons(repetition),
         *slow,
@@ -100,8 +106,16 @@ def judge_repetition(
         tuple(_drop_trifles(reasons)),
         (*foreign_time.own, *own, *slow_by_itself),
         unknowns,
-        () if unwatched is None else (unwatched,),
+        tuple(_unwatched(repetition, khz_by_cpu or {})),
     )
+
+
+def _unwatched(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> Iterator[Unwatched]:
+    clock = unwatched_clock(repetition, khz_by_cpu)
+    if clock is not None:
+        yield clock
+    if repetition.no_looks_reason is not None:
+        yield Unwatched("the command's threads, and pauses of a virtual machine", repetition.no_looks_reason)
 
 
 def with_placement(verdict: RepetitionVerdict, placement: Placement, length_ns: int) -> RepetitionVerdict:

@@ -146,6 +146,9 @@ class CommandCounter:
         unknown = self.unknown
         if unknown is None and not counts.keys() >= _REQUIRED:
             unknown = _NOTHING_COUNTED
+        shares = [count.counted_share for event, count in counts.items() if event in _REQUIRED]
+        if unknown is None and min(shares) < _LEAST_SHARE:
+            unknown = _PARTLY_COUNTED.format(min(shares))
         is_user_only = self._events.get(Event.CYCLES, 0) == _USER_ONLY
         return CommandCounts(counts, is_user_only, unknown)
 
@@ -168,6 +171,8 @@ class CommandCounter:
 
 
 _REQUIRED = {Event.CYCLES, Event.INSTRUCTIONS}
+_LEAST_SHARE = 0.9  # of the time; a larger extrapolation would be a guess
+_PARTLY_COUNTED = "they were counted for only {:.0%} of the time, as on another kind of core or in shared counters"
 _NOTHING_COUNTED = "the kernel stopped counting, as it does when a command becomes another user (setuid)"
 _REASONS = {
     errno.ENOENT: "this machine has no hardware counters (PMU), as most virtual machines",

@@ -86,6 +86,7 @@ class Repetition(Struct, frozen=True, kw_only=True):
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN  # stops of groups that contain the command, but not noisewatch
     served: str | None = None  # file system type of the command's files, if it may be on a server
+    no_looks_reason: str | None = None  # why noisewatch stopped looking at the machine before its end
     is_cut_short: bool = False  # the series was aborted during this repetition
 
     @property

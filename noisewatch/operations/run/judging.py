@@ -68,6 +68,7 @@ class PendingRepetition:
     left_ns: int = 0
     is_cut_short: bool = False
     served: str | None = None
+    no_looks_reason: str | None = None
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN
     counts: CommandCounts = UNCOUNTED
@@ -132,6 +133,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         trace=pending.trace,
         held_up_ns=pending.wakeups.held_up_ns,
         served=pending.served,
+        no_looks_reason=pending.no_looks_reason,
         is_cut_short=pending.is_cut_short,
         freezing=pending.freezing,
         quota=pending.quota,

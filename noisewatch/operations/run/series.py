@@ -40,6 +40,7 @@ from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import pin_with_remark, read_allowed_cpus
 from noisewatch.operations.progress import ProgressListener
+from noisewatch.operations.quota_room import QuotaRoom
 from noisewatch.operations.run.judging import (
     JudgedRepetition,
     PendingRepetition,
@@ -225,6 +226,7 @@ class _Series:
     _placement: PlacementWatch = field(init=False)
     _freezes: FreezeWatch = field(init=False)
     _quotas: FreezeWatch = field(init=False)
+    _room: QuotaRoom = field(init=False)
     _served: list[str | None] = field(init=False)  # by command, as in Repetition
     _end: EndedCommand = field(init=False)
 
@@ -233,6 +235,7 @@ class _Series:
         self.watch.begin()
         target, topology = self.watch.last_snapshot.target.cpus, self.watch.last_snapshot.topology
         self._placement = PlacementWatch(self.watch.counting, target, topology)
+        self._room = QuotaRoom(self.watch.last_snapshot)
         machine = self.watch.counting
         self._served = [find_served_type(Reader(machine), usual_paths(argv)) for argv in self.options.commands]
         with FreezeWatch(machine, quotas_of) as self._quotas, FreezeWatch(machine) as self._freezes:
@@ -307,6 +310,8 @@ class _Series:
         pending.counts = self.counter.end()
         pending.freezing = self._freezes.end(end.ended_ns - started.began_ns)
         pending.quota = self._quotas.end(end.ended_ns - started.began_ns)
+        pending.no_looks_reason = self._room.reason
+        self._room.end(pending.use, end.ended_ns - started.began_ns)
         pending.served = self._served[command]
         pending.is_cut_short = self.commands.asked_to_end is not None
         self._pending.append(pending)
@@ -316,11 +321,15 @@ class _Series:
             self._close_window()
 
     def _watch_to_the_end(self, pending: PendingRepetition) -> EndedCommand:
-        """Wait for the end of the command; meanwhile take snapshots, and look at the command's threads more often."""
+        """Wait for the end of the command; meanwhile take snapshots, and look at the command's threads more often.
+
+        Do neither while the command uses up the CPU quota that it shares with noisewatch.
+        """
         began_ns, sampled_ns = pending.started.began_ns, pending.started.began_ns
         while True:
             snapshot_ns = self.watch.next_snapshot_ns(began_ns, self.options.has_frequent_snapshots)
-            end = pending.wakeups.wait(pending.started, min(snapshot_ns, sampled_ns + SAMPLE_EVERY_NS))
+            until_ns = min(snapshot_ns, sampled_ns + SAMPLE_EVERY_NS) if self._room.reason is None else None
+            end = pending.wakeups.wait(pending.started, until_ns)
             if end is not None:
                 return end
             sampled_ns = time.monotonic_ns()
@@ -332,6 +341,8 @@ class _Series:
                 self._placement.sample(self.watch.last_snapshot.tasks)
                 self._freezes.sample(pending.started.pid)
                 self._quotas.sample(pending.started.pid)
+            if self._quotas.has_stopped:
+                self._room.fill()
 
     def _take_snapshot(self) -> Interval:
         """Take a snapshot, which ends the window of all pending repetitions; judge them, and return the window."""

@@ -102,6 +102,11 @@ class FreezeWatch:
             self._tally.add(look)
             self._watch_groups()
 
+    @property
+    def has_stopped(self) -> bool:
+        """Whether the command's groups have been frozen, or over their quota, since it was started."""
+        return self._tally.has_stopped
+
     def end(self, length_ns: int) -> Freezing:
         """Return how long the groups of the command, which ran for `length_ns`, were frozen."""
         look = self._reader.look_again()
@@ -183,7 +188,7 @@ class WakeUps:
             yield
         self._unrun_ns = max(time.monotonic_ns() - began_ns - (time.process_time_ns() - used_ns), 0)
 
-    def wait(self, started: StartedCommand, until_ns: int) -> EndedCommand | None:
+    def wait(self, started: StartedCommand, until_ns: int | None) -> EndedCommand | None:
         """Wait as the command's own `wait` does, and measure the delay."""
         before_ns = self._read_wait_ns()
         started.poll()
@@ -191,7 +196,7 @@ class WakeUps:
             self._alive_at_ns, self._unrun_ns = before_ns, 0
         end = started.wait(until_ns)
         now_ns, after_ns = self._now_ns(), self._read_wait_ns()
-        late_ns = now_ns - until_ns - (_increase(before_ns, after_ns) or 0)
+        late_ns = 0 if until_ns is None else now_ns - until_ns - (_increase(before_ns, after_ns) or 0)
         held_up_ns = late_ns if late_ns > _PROMPT_NS else 0
         self.held_up_ns += held_up_ns
         if end is not None:

@@ -121,6 +121,14 @@ def test_a_kernel_that_forbids_its_own_events_counts_user_code(monkeypatch: pyte
     assert counts.value(Event.MIGRATIONS) is None, "an event of the kernel would always be 0"
 
 
+@pytest.mark.usefixtures("of_software")
+def test_counts_of_a_part_of_the_time_explain_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "_read", lambda file: EventCount(100, 0.6))
+    (counts, _), *_ = _counts(["true"])
+    assert counts.value(Event.CPU_TIME) == 100
+    assert (counts.unknown or "").startswith("they were counted for only 60% of the time")
+
+
 def test_shared_counters_are_scaled(tmp_path: Path) -> None:
     file = tmp_path / "event"
     file.write_bytes(counting._COUNT.pack(100, 1_000, 250))

@@ -272,7 +272,7 @@ _THROTTLED = Limit(
 def cpu_quota(case: Case) -> Answer:
     cgroup = case.snapshot.cgroup
     quota, needed = cgroup.cpu_quota_share, len(case.target)
-    throttles = [throttle for interval in case.intervals for throttle in interval.throttles]
+    throttles = [throttle for interval in case.intervals for throttle in interval.throttles if throttle.ns != 0]
     evidence = {
         "quota_share": None if quota is None else ("none" if quota == UNLIMITED else quota),
         "known_quota_share": "none" if cgroup.known_quota_share == UNLIMITED else cgroup.known_quota_share,

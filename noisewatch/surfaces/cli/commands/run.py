@@ -16,7 +16,7 @@ from msgspec import Struct
 from noisewatch.errors import CannotStart, NoisewatchError, NothingUndisturbed, UsageError
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
-from noisewatch.judgement.run.reasons import RunOutcome, Unwatched, conclude_repetition, left_words
+from noisewatch.judgement.run.reasons import RunOutcome, Unwatched, conclude_repetition, left_words, own_quota_words
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import end_as
@@ -149,9 +149,9 @@ class SingleRunReport(TerminalListener):
         trace = judged.repetition.trace
         attribution = f" (attribution: counters, because {printable(trace)})" if isinstance(trace, str) else _BY_TRACE
         self.on_remark(conclusion if self._tracer == Tracer.NONE else conclusion + attribution)
-        left_running = left_words(judged.repetition)
-        if left_running is not None:
-            self.on_remark(left_running)
+        for words in (own_quota_words([judged.repetition]), left_words(judged.repetition)):
+            if words is not None:
+                self.on_remark(words)
 
     def report_speed_change(self, series: RunSeries) -> None:
         """Print a remark if the machine's speed changed during the run, or may have; only calibrations show that."""

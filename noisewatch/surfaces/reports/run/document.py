@@ -35,6 +35,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     machine_sentences,
     name_of_culprit,
     not_watched_sentences,
+    own_quota_sentences,
     selection_rows,
     time_of_culprit,
     undisturbed_words,
@@ -117,7 +118,7 @@ def _sections(series: RunSeries, conclusion: RunConclusion, disturbed: Table, id
         yield Section(table=_culprit_table(conclusion.culprits))
         if fixes := _fixes(series, conclusion, identifies):
             yield Section("fixes", steps=fixes)
-        yield Section(sentences=[*left_sentences(series), *not_watched_sentences(series)])
+        yield Section(sentences=[*left_sentences(series), *own_quota_sentences(series), *not_watched_sentences(series)])
     yield Section(table=disturbed)
 
 

@@ -20,7 +20,7 @@ from noisewatch.judgement.run.placement import (
     unknown_placement_reason,
     weighty_threads,
 )
-from noisewatch.judgement.run.reasons import Unwatched, left_words, name_with_kind
+from noisewatch.judgement.run.reasons import Unwatched, left_words, name_with_kind, own_quota_words
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.model.distributions import POWER, SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
@@ -356,6 +356,12 @@ def left_sentences(series: RunSeries) -> list[str]:
     clauses = [words for judged in series.repetitions if (words := left_words(judged.repetition)) is not None]
     left = len(clauses) - _MOST_LEFT
     return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did so"] if left > 0 else [])]
+
+
+def own_quota_sentences(series: RunSeries) -> list[str]:
+    """Return how much noisewatch itself used of a quota that stopped runs; an empty list without such runs."""
+    words = own_quota_words(judged.repetition for judged in series.repetitions)
+    return [] if words is None else [words]
 
 
 def not_watched_sentences(series: RunSeries) -> list[str]:

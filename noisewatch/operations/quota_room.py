@@ -1,0 +1,48 @@
+"""Decides whether noisewatch may run at the same time as a command or a loop that shares its CPU quota.
+
+The processes of a control group share one quota in each period. If a command uses all of it, any wake-up of noisewatch
+stops the command for some milliseconds: the scheduler hands out the quota in slices of 5 ms per CPU
+(https://docs.kernel.org/scheduler/sched-bwc.html). So noisewatch sleeps until the command ends, unless there is room.
+"""
+
+from __future__ import annotations
+
+from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.model.run.repetition import CommandUse
+
+_NEEDED = 0.2  # CPUs: looks take less than 0.1 CPUs, but each thread takes a slice of the quota
+_MAY_LEAVE_ROOM = 2.0  # CPUs: with this quota, most commands leave one
+
+
+def is_tight(snapshot: Snapshot, cpus: int) -> bool:
+    """Return whether the quota leaves no room for noisewatch while other processes keep so many CPUs busy."""
+    quota = snapshot.cgroup.known_quota_share
+    return quota != UNLIMITED and quota < cpus + _NEEDED
+
+
+class QuotaRoom:
+    """The room that a command leaves in the CPU quota, estimated from its last repetition."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Begin before the first repetition, which is expected to leave room in a quota of two CPUs or more."""
+        self._quota = snapshot.cgroup.known_quota_share
+        self._is_tight = is_tight(snapshot, len(snapshot.target.cpus))
+        self._is_full = self._is_tight and self._quota < _MAY_LEAVE_ROOM
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no room at present, or None."""
+        if not self._is_full:
+            return None
+        cpus = f"{self._quota:g} CPU{'s' * (self._quota != 1)}"
+        return f"noisewatch slept meanwhile: it shares a quota of {cpus} with the command, which needs all of it"
+
+    def fill(self) -> None:
+        """Assume no room until the end of the repetition, because the quota has been used up."""
+        self._is_full = self._is_tight
+
+    def end(self, use: CommandUse, length_ns: int) -> None:
+        """Add a repetition: the next one is expected to need as much CPU time, including waits for a CPU."""
+        needed_ns = use.cpu_ns + (use.waited_ns or 0)
+        self._is_full = self._is_tight and needed_ns > (self._quota - _NEEDED) * length_ns

@@ -1,0 +1,100 @@
+"""The room that a command leaves in a CPU quota, and what noisewatch leaves undone without any."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from msgspec.structs import replace
+
+from noisewatch.judgement.run.reasons import own_quota_words
+from noisewatch.kernel.calibration import CalibrationOptions
+from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine.live import LiveMachine
+from noisewatch.model.run.freezing import Freezing
+from noisewatch.operations import calibrate
+from noisewatch.operations.calibrate import CalibrationRun, calibrate_cpus
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.quota_room import QuotaRoom, is_tight
+from noisewatch.operations.run import series as run
+from noisewatch.operations.run.options import RunOptions
+from noisewatch.surfaces.cli.live import SilentListener
+from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, quiet_files
+from tests.written.repetitions import ALONE, ran, repeat
+
+_CPU = max(os.sched_getaffinity(0))
+_SECOND = 10**9
+
+
+def _snapshot(quota: float, target: frozenset[int] = frozenset({2})) -> Snapshot:
+    machine = WrittenMachine(quiet_files(0), answers=ANSWERS)
+    snapshot = read_snapshot(machine, SnapshotOptions(), TaskReader())
+    cgroup = replace(snapshot.cgroup, known_quota_share=quota)
+    return replace(snapshot, cgroup=cgroup, target=replace(snapshot.target, cpus=target))
+
+
+@pytest.mark.parametrize(
+    ("quota", "cpus", "expected"), [(UNLIMITED, 64, False), (1, 1, True), (1.5, 1, False), (2, 1, False), (2, 64, True)]
+)
+def test_a_quota_is_tight_without_a_share_for_noisewatch(quota: float, cpus: int, expected: bool) -> None:
+    assert is_tight(_snapshot(quota), cpus) is expected
+
+
+def test_a_command_that_needs_the_whole_quota_leaves_no_room() -> None:
+    room = QuotaRoom(_snapshot(1))
+    full = "noisewatch slept meanwhile: it shares a quota of 1 CPU with the command, which needs all of it"
+    reasons = [room.reason]
+    for waited_ns in (0, _SECOND // 2):  # without other processes it would have used the whole second
+        room.end(replace(ALONE, user_ns=_SECOND // 2, waited_ns=waited_ns), _SECOND)
+        reasons.append(room.reason)
+    assert reasons == [full, None, full]
+
+
+def test_two_cpus_leave_room_until_they_are_used_up() -> None:
+    room = QuotaRoom(_snapshot(2, frozenset(range(64))))
+    before = room.reason
+    room.fill()
+    assert (before, "2 CPUs" in (room.reason or "")) == (None, True)
+
+
+def test_a_quota_with_room_is_never_full() -> None:
+    room = QuotaRoom(_snapshot(UNLIMITED))
+    room.fill()
+    room.end(replace(ALONE, user_ns=_SECOND), _SECOND)
+    assert room.reason is None
+
+
+def test_without_room_the_command_is_not_looked_at_and_the_report_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(QuotaRoom):
+        reason = "no room"
+
+    monkeypatch.setattr(run, "QuotaRoom", Full)
+    options = RunOptions(argv=("sleep", "0.5"), machine=MachineOptions(cpus=str(_CPU)))
+    judged = run.run_series(LiveMachine([os.getpid()]), options, SilentListener()).repetitions[0]
+    assert judged.placement.looks == 0
+    assert len(judged.repetition.windows) == 1
+    assert "no room" in [unwatched.why for unwatched in judged.verdict.unwatched]
+
+
+def test_without_room_a_calibration_shows_no_progress_and_has_a_fixed_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrate, "is_tight", lambda snapshot, cpus: True)
+    calls: list[float] = []
+    snapshot = read_snapshot(LiveMachine(), SnapshotOptions(), TaskReader())
+    options = CalibrationOptions(0.6, is_auto=True, is_enough=lambda samples: True)
+    measured = calibrate_cpus(
+        LiveMachine(), snapshot, frozenset({_CPU}), options, lambda progress: calls.append(progress.done_s)
+    )
+    assert isinstance(measured, CalibrationRun)
+    assert measured.samples.length_ns == pytest.approx(0.6e9, rel=0.01)
+    assert [done_s for done_s in calls if 0 < done_s < 0.6] == []
+
+
+def test_own_time_is_named_in_runs_that_the_quota_stopped() -> None:
+    run = repeat(ran(), ran(seconds=1.0))
+    stopped = replace(run, quota=Freezing(ns=5_000_000, folder="/sys/fs/cgroup/ci"), own_cpu_ns=12_000_000)
+    runs = [run, replace(stopped, number=2), replace(stopped, number=3)]
+    assert own_quota_words(runs) == "noisewatch itself used 24 ms of the CPU quota in runs 2-3"
+    assert own_quota_words(runs[:1]) is None
