@@ -135,7 +135,7 @@ def _parse_limit_value(name: str, text: str, limit: Limit) -> float:
     is_share = limit.unit == "share"
     value = parse_number(text, is_share)
     if value is None or (is_share and value > 1):
-        example = "a share such as 2% or 0.02" if is_share else f"a number of {limit.unit}"
+        example = "a share such as 2% or 0.02" if is_share else f"a number of {limit.unit}".removesuffix(" of ")
         raise UsageError(f"--limit {name}: expected {example}, found {text!r}")
     return value
 

@@ -131,11 +131,11 @@ EXAMPLES = [
     Example("cpu-quota", "fail", _UNTHROTTLED | {f"{_CPU}.max": "150000 100000\n"}, "1.5 of 2"),
     Example(
         *("cpu-quota", "warn", _UNTHROTTLED | {f"{_CPU}.max": "400000 100000\n"}),
-        "a quota of 4 CPUs leaves 2 CPUs besides the target's 2 CPUs",
+        "a quota of 4 CPUs leaves 2 CPUs beyond the target's 2 CPUs",
     ),
     Example(
         *("cpu-quota", "warn", _UNTHROTTLED | {f"{_CPU}.max": "100000 100000\n"} | process(999, "python3", 0, 0)),
-        "a quota of 1 CPU leaves nothing besides the target's 1 CPU for the benchmark's other threads, its launcher "
+        "a quota of 1 CPU leaves nothing beyond the target's 1 CPU for the benchmark's other threads, its launcher "
         "and noisewatch (1.0% of a CPU)",
         after=process(999, "python3", 0, 30_000_000),
         target=frozenset({2}),

@@ -27,7 +27,7 @@ _NICE = Limit(
     key="nice",
     name="nice value that passes",
     value=0,
-    unit="nice",
+    unit="",
     reason="each step above 0 costs about a fifth of the weight",
 )
 _WEIGHT = Limit(
@@ -325,7 +325,7 @@ def _shared_quota_text(case: Case, quota: float) -> str:
     own = case.interval.own_cpus if case.interval is not None else 0.0
     noisewatch = f"noisewatch ({own:.1%} of a CPU)" if own else "noisewatch"
     return (
-        f"a quota of {_cpus(quota)} leaves {_cpus(left) if left else 'nothing'} besides the target's {_cpus(target)} "
+        f"a quota of {_cpus(quota)} leaves {_cpus(left) if left else 'nothing'} beyond the target's {_cpus(target)} "
         f"for the benchmark's other threads, its launcher and {noisewatch}"
     )
 

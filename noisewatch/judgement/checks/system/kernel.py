@@ -306,7 +306,7 @@ _EXPORTS_MITIGATIONS_SINCE = (4, 15)
 @check(
     id="mitigations-chosen-by-hand",
     area=Area.KERNEL,
-    question="Are CPU vulnerabilities mitigated by the kernel's defaults?",
+    question="Are the kernel's default CPU mitigations in use?",
     severity=Severity.INFORMATION,
     reads=(f"{VULNERABILITIES}/*", "/proc/cmdline"),
     why=(
@@ -341,7 +341,7 @@ _LEVEL = Limit(
     key="fails",
     name="highest printed log level",
     value=5.0,
-    unit="level",
+    unit="",
     reason="level 6 is routine information; levels up to 5 report real events",
 )
 _SHOW_ALL = "ignore_loglevel"
