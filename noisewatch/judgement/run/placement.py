@@ -22,7 +22,7 @@ _STACKED_SHARE = (
 _STACKED_LOOKS = 2
 _WAITED_SHARE = 0.05  # share of the repetition; if threads waited for less, sharing a CPU did not matter
 _OBSERVED_SHARE = 0.8  # share of the CPU time; threads that were observed for less may have run anywhere
-_NOT_LOOKED = "the command's threads were not observed: it was too short"
+THREADS_NOT_OBSERVED = "the command's threads were not observed because the command was too short"
 _UNCOUNTED = (
     "cannot tell whether the command's threads moved between two looks: the kernel does not count moves "
     "(/proc/PID/sched)"
@@ -96,7 +96,7 @@ def unknown_placement_reason(placement: Placement) -> str | None:
     if len(placement.nodes) < 2 and len(placement.kinds) < 2:
         return None
     if not placement.looks and not placement.is_traced:
-        return _NOT_LOOKED
+        return THREADS_NOT_OBSERVED
     observed, sure = placement.seen_share, placement.sure_share
     if observed is None or sure is None:
         return "cannot tell how much of the command's CPU time was observed"

@@ -24,7 +24,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
-from noisewatch.judgement.run.placement import unknown_placement_reason, weighty_threads
+from noisewatch.judgement.run.placement import THREADS_NOT_OBSERVED, unknown_placement_reason, weighty_threads
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.command.counting import CommandCounts, Event
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 _MOST_CULPRITS, _MOST_PIDS = 20, 8
 MOST_THREADS = 8
 _DIGITS = 4  # decimals of a share; shares are estimates
-_NO_LOOK = "the command's threads were not observed: it was too short"
 _NO_RUN_TIME_OBSERVED = "no run time of the command's threads was observed"
 _Key = TypeVar("_Key", bound=int | str | None)
 
@@ -353,7 +352,7 @@ def placement_of(placement: Placement) -> placing.PlacementPart:
             stacking=None,
             memory_elsewhere=memory,
             spread=spread,
-            reason=printable(placement.reason or _NO_LOOK),
+            reason=printable(placement.reason or THREADS_NOT_OBSERVED),
         )
     weighty = weighty_threads(placement)[:MOST_THREADS]
     reason = placement.reason or (unknown_placement_reason(placement) if placement.seen_ns else _NO_RUN_TIME_OBSERVED)

@@ -15,6 +15,7 @@ from noisewatch.cpus import fitting_cpu_list, format_cpu_list, name_cpus
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.placement import (
+    THREADS_NOT_OBSERVED,
     PlacementAdvice,
     PlacementFault,
     unknown_placement_reason,
@@ -435,7 +436,7 @@ def advice_parts(advice: PlacementAdvice, argv: Sequence[str], identifies: bool)
 
 def _summary(placement: Placement) -> str:
     if not placement.looks and not placement.is_traced:
-        return "the command's threads were not observed: it was too short"
+        return THREADS_NOT_OBSERVED
     count = len(weighty_threads(placement)) or len(placement.threads)
     busy = f"{describe_count(count, 'thread')} on {fitting_cpu_names(placement.ns_by_cpu())}"
     observed = "traced" if placement.is_traced else f"observed {_times(placement.looks)}"

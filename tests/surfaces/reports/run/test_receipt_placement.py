@@ -70,7 +70,7 @@ def test_busiest_threads_are_listed_and_the_others_counted() -> None:
 
 def test_placement_without_a_look_is_unknown_and_short() -> None:
     document = _describe(placed())
-    assert document["reason"] == "the command's threads were not observed: it was too short"
+    assert document["reason"] == "the command's threads were not observed because the command was too short"
     assert {name for name, value in document.items() if value is None} == {
         "seen_share",
         "cpus",

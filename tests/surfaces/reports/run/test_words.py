@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from noisewatch.judgement.run.placement import placement_advice, placement_reasons
+from noisewatch.judgement.run.placement import THREADS_NOT_OBSERVED, placement_advice, placement_reasons
 from noisewatch.judgement.run.reasons import describe_reason
 from noisewatch.model.run.mean_difference import MeanDifference, RunPair, difference_of
 from noisewatch.model.run.placement import MemoryElsewhere, SpreadThreads
@@ -277,7 +277,7 @@ def test_unknown_placement_is_reported_with_the_reason() -> None:
         "unknown: no children",
         "unknown: where the command's threads ran is known for only 10% of their CPU time",
     ]
-    assert placement_lines(placed(used_ns=50))[0] == "the command's threads were not observed: it was too short"
+    assert placement_lines(placed(used_ns=50))[0] == THREADS_NOT_OBSERVED
 
 
 def test_threads_pinned_by_spread_are_counted() -> None:
