@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.errors import CannotMeasure, Malformed, Unreadable, UsageError
+from noisewatch.errors import NOT_RECORDED, CannotMeasure, Malformed, Unreadable, UsageError
 from noisewatch.judgement.case import Calibrated, calibrated_with, rules_for
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import Rules
@@ -153,7 +153,7 @@ def _calibrate(
     finally:
         listener.on_done()
     if isinstance(measured, str):
-        raise CannotMeasure(measured)
+        raise CannotMeasure("the recording has no calibration" if measured == NOT_RECORDED else measured)
     drift = drift_in(past, measured.samples)
     calibrated = calibrated_with(measured.samples, options.budget, cpus, measured.observations, drift)
     if not calibrated.complete:

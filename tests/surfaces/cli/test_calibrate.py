@@ -260,7 +260,7 @@ def test_settle_needs_a_recording_of_it(run: Run, recording: Path) -> None:
 def test_a_recording_without_a_calibration_is_reported(run: Run, tmp_path: Path) -> None:
     result = run("calibrate", "--replay", record(tmp_path / "machine.nw", *_MOMENTS, calibration=None))
     assert (result.status, result.out) == (3, "")
-    assert "not in the recording" in result.err
+    assert result.err == "noisewatch: cannot calibrate: the recording has no calibration\n"
 
 
 def test_a_copied_tree_cannot_be_calibrated(run: Run) -> None:
