@@ -157,6 +157,7 @@ def _interval_lines(model: ScreenModel) -> list[str]:
     history = model.history
     unknown = history.count_noisy(history.kept)[1]
     doubt = f" ({unknown} unknown)" if unknown else ""
-    kept = f"{'last ' if history.first else ''}{history.count - history.first}"
-    worst = f"the worst of the {kept} intervals{doubt}, at {model.into_s():.0f} s"
-    return [f"shown: {worst}; noisewatch screenshot --at SECONDS draws another"]
+    kept = history.count - history.first
+    chosen = f"the worst of the {'last ' if history.first else ''}{kept} intervals" if kept > 1 else "the only interval"
+    at = f"{chosen}{doubt}, at {model.into_s():.0f} s"
+    return [f"shown: {at}; noisewatch screenshot --at SECONDS draws another"]
