@@ -102,7 +102,7 @@ class TraceRun(Struct, frozen=True):
 
 
 class KeptTrace:
-    """A trace collector that is kept from one tracing to the next.
+    """A trace collector that is kept between traces.
 
     Switching a trace's events on and off patches the kernel's code, which interrupts each CPU: 570 times on Linux 6.18.
     """
@@ -137,7 +137,7 @@ def follow(
     Raise UsageError for a copied tree, and CannotMeasure if there is nothing to trace.
     """
     if not machine.is_live and not isinstance(machine, Recording):
-        raise UsageError("a copied tree is a single snapshot, so there is nothing to trace")
+        raise UsageError("a copied tree of /proc and /sys is a single snapshot, so there is nothing to trace")
     read_options = replace(snapshot_options(options.machine, machine), is_discreet=True)  # a benchmark may run there
     task_reader = TaskReader()
     before = read_snapshot(machine, read_options, task_reader)
@@ -168,7 +168,7 @@ def _traced_run(before: Snapshot, after: Snapshot, trace: Trace | str, between: 
     traceable = after.target.cpus & (after.online.online or after.target.cpus)
     missing = traceable - {cpu_trace.cpu for cpu_trace in trace.cpus}
     if missing:
-        return TraceRun(interval, None, (), f"{name_cpus(missing)} was not traced")
+        return TraceRun(interval, None, (), f"{name_cpus(missing)} {'was' if len(missing) == 1 else 'were'} not traced")
     cpus = tuple(
         culprit
         for culprit in culprits_of(trace, after.irqs, after.platform.tick_hz)

@@ -131,7 +131,8 @@ def _judge_housekeeping(proposal: Proposal) -> Answer:
         return graded.fails(text, cpus=frozenset({BOOT_CPU}))
     if boot_core is not None:
         sharing = boot_core.cpus & proposal.run
-        return graded.fails(f"{name_cpus(sharing)} shares a core with CPU 0", cpus=sharing)
+        share = "shares" if len(sharing) == 1 else "share"
+        return graded.fails(f"{name_cpus(sharing)} {share} a core with CPU 0", cpus=sharing)
     if any(not core.has_siblings for core in proposal.cores):
         return graded.unknown("cannot tell which CPUs share a core with the target CPUs")
     cores = cores_of(case, left)

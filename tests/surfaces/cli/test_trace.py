@@ -140,7 +140,7 @@ def test_lost_events_are_reported(run: Run, tmp_path: Path) -> None:
 
 def test_a_copied_tree_cannot_be_traced(run: Run) -> None:
     result = run("trace", {})
-    message = "noisewatch: a copied tree is a single snapshot, so there is nothing to trace\n"
+    message = "noisewatch: a copied tree of /proc and /sys is a single snapshot, so there is nothing to trace\n"
     assert (result.status, result.err) == (2, message)
 
 
