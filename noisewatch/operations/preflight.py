@@ -103,7 +103,10 @@ SHORTEST_SAMPLE_S = 0.5
 _PROGRESS_EVERY_S = 0.5
 _BETWEEN_LOOKS_S = 1.0  # pause between two looks if there is no sample
 _MOST_NAMED = 4
-_IS_A_COPY = "a copied tree is a single snapshot, so nothing can be sampled; --sample 0 judges its settings alone"
+_IS_A_COPY = (
+    "a copied tree of /proc and /sys is a single snapshot, so nothing can be sampled; --sample 0 judges its settings "
+    "alone"
+)
 _TOO_SHORT = f"the recording is shorter than {SHORTEST_SAMPLE_S:g} s"
 _NOT_CALIBRATED = "the machine did not become quiet enough to calibrate within --wait"
 

@@ -38,7 +38,7 @@ TASK_BUDGET_SHARE = 0.005  # share of the interval for reading threads: half of 
 _FIRST_INTERVAL_S = 0.5  # so the first rates come early; a tick of 10 ms is 2% of this interval
 _JUDGED_NS = 4_900_000_000  # almost five intervals: a tick of 10 ms is 1% of one; wake-ups are not exact
 _YOUNG_OBJECTS = 100_000  # new objects before a garbage collection: those of ten frames with 512 CPUs, some MB
-_NO_RATES = "no rates: a copied tree is a single snapshot"
+_NO_RATES = "no rates: a copied tree of /proc and /sys is a single snapshot"
 _RULES = Rules(is_profile_given=False)
 _SHOWN = tuple(check for check in CATALOGUE if check.severity != Severity.INFORMATION)  # frames contain no other checks
 
@@ -207,7 +207,7 @@ class _Sampler:
         return replace(snapshot, own_pids=snapshot.own_pids | own_pids) if own_pids else snapshot
 
     def _with_idle_probe(self, snapshot: Snapshot, interval: Interval | None, frame: Frame) -> Frame:
-        """Return the frame with the results of the idle probe, which then decides where to spin next."""
+        """Let the idle probe decide where to spin next, and return the frame with its results."""
         if self._idle_probe is None:
             return frame
         self._idle_probe.follow(snapshot, interval)

@@ -46,7 +46,7 @@ def test_the_last_line_is_the_verdict_with_its_exit_status(
 def test_a_copied_tree_cannot_be_sampled(run: Run) -> None:
     result = run("preflight", {})
     assert result.status == 3
-    assert "a copied tree is a single snapshot" in result.out
+    assert "a copied tree of /proc and /sys is a single snapshot" in result.out
 
 
 @pytest.mark.parametrize("change", [{_BOOST: "1\n"}, {_BOOST: None}, {_GOVERNOR: None}], ids=["warn", "minor", "grave"])
