@@ -147,7 +147,7 @@ def _fill_tune(parser: ArgumentParser) -> None:
     _add_options_file(parser)
     tuning = option_group(parser, "changes").exclusive()
     option_group(parser, "changes").flag(
-        "--until-exit", what="restore the settings when COMMAND ends, even if noisewatch is killed"
+        "--until-exit", what="restore the settings when COMMAND ends, or at once if noisewatch is killed"
     )
     option_group(parser, "changes").values(
         "--set NAME=VALUE", "also change a setting that no check asks for, such as aslr=off (repeatable)"
@@ -269,7 +269,7 @@ def _add_repetitions(parser: ArgumentParser) -> None:
     repetitions = option_group(parser, "repetitions")
     repetitions.value(
         "--runs N",
-        "number of repetitions, each in a new process (default 1; with --against 25, with --aa 30)",
+        "number of repetitions, each in a new process (default 1; 25 with --against, 30 with --aa)",
         whole_number(1, _MAX_RUNS),
     )
     repetitions.value(
@@ -301,7 +301,10 @@ def _add_report_of_run(parser: ArgumentParser) -> None:
     )
     parser.set_defaults(format=None)  # the file's name may imply the format
     report = option_group(parser, REPORT)
-    add_quiet(report, "print only errors: no progress, no remarks, and no verdict on a single run")
+    add_quiet(
+        report,
+        "print no progress and no remarks; a single run then prints only errors, a series still prints its report",
+    )
     report.flag(
         "--identify",
         what="include the commands' arguments, the host name, and the paths of the control group and the results file "
@@ -460,7 +463,9 @@ def _fill_record(parser: ArgumentParser) -> None:
         help="recording to write; replaces an existing recording, but never another kind of file",
     )
     measurement, report = option_group(parser, MEASUREMENT), option_group(parser, REPORT)
-    measurement.value("--duration SECONDS", "duration (default 60; Ctrl-C ends it early)", seconds(0), 60.0)
+    measurement.value(
+        "--duration SECONDS", "length of the recording (default 60; Ctrl-C ends it early)", seconds(0), 60.0
+    )
     measurement.value(
         "--calibration SECONDS",
         "length of a microbenchmark at the end (default 0: none)",
