@@ -1,8 +1,8 @@
 """The CPU time that other work takes from a benchmark on a target CPU, averaged over sample and calibration by length.
 
 The calibration's loops have the benchmark's priority, so the time that they lost outranks time that other work used
-without competition. Of a thread that got hardly any time against the loops (SCHED_IDLE, nice 19, a group of low
-weight), only the time that it got counts, whatever the reason.
+without competition. A thread that got hardly any time against the loops (SCHED_IDLE, nice 19, a group of low weight)
+is judged by that time, whatever the reason, not by what it takes from an otherwise idle CPU.
 
 The kernel's trace contains everything that ran during the calibration. Without a trace, only these are known: threads
 that exist before and after it; ended threads, by their parents' counters, if the loops measure their loss; and device
@@ -27,7 +27,7 @@ from noisewatch.model.interval.interval import Interval
 BLOCKS_AT, WARNS_AT = 0.5, 0.2  # shares of the budget
 _VISIBLE = 0.0005  # smaller shares would be printed as 0.0%
 _YIELDS = 0.25  # a thread that gets a smaller share of the time it wants cannot compete with the loops
-_ABOUT = 1.05  # a factor: tolerance for the loops' pauses, and for waits that begin or end near a snapshot
+_ABOUT = 1.05  # 5% tolerance for the loops' pauses, and for waits that straddle a snapshot
 
 
 class TakenShares(NamedTuple):

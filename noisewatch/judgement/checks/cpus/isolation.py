@@ -172,8 +172,9 @@ _TASK_PASSES, _TASK_SHARE = taken_limits("one task")
         "This check measures what isolation is meant to guarantee. It works without isolation, in containers and "
         "without root. Unattributed time counts too: short-lived children and processes of other containers disturb "
         "a benchmark just as much. Sample and calibration are weighted by length. Time that the calibration lost "
-        "counts in full. Of a task that cannot compete with the calibration's loops (SCHED_IDLE, nice 19, a group of "
-        "low weight), only the time that it got counts."
+        "counts in full. A task that cannot compete with the calibration's loops (SCHED_IDLE, nice 19, a group of low "
+        "weight) is judged by the time that it gets while the loops run, not by what it takes from an otherwise idle "
+        "CPU."
     ),
     remedy=(
         "Stop the task, or move it with taskset; keep services off with AllowedCPUs or an isolated cgroup partition."
