@@ -252,11 +252,11 @@ def difference_words(changed: Sequence[FactDifference]) -> list[str]:
 def attribution_words(move: FigureMove) -> str:
     """Return which facts changed between the last entry before the move and the first entry after it.
 
-    Facts that only one of these entries contains may have changed, and are named too.
+    Facts that only one of these entries contains may also have changed, and are named too.
     """
     if not move.has_facts:
         return FACTS_UNKNOWN
-    doubt = f"; may have changed, but known on one side only: {', '.join(move.unknown)}" if move.unknown else ""
+    doubt = f"; may also have changed (unknown before or after): {', '.join(move.unknown)}" if move.unknown else ""
     if move.changed:
         when = "meanwhile" if move.is_drift else "just then"
         return f"changed {when}: {'; '.join(difference_words(move.changed))}{doubt or '; no other recorded fact'}"

@@ -405,7 +405,10 @@ def insufficient_trace_reason(repetition: Repetition, siblings: CpuSet, allowanc
 
 
 def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork) -> TracedForeign | None:
-    """Return the tasks that ran on the target CPUs next to the command, or None if no trace settles them."""
+    """Return the foreign time according to the trace, or None if that is undecided.
+
+    It is undecided without a usable trace, or if the trace leaves open whether other tasks exceeded the allowance.
+    """
     window = repetition.trace
     allowed_ns = allowance.ns(repetition.length_ns)
     if isinstance(window, str) or unusable_trace_reason(repetition, allowance) is not None:
@@ -421,7 +424,10 @@ def find_traced(repetition: Repetition, allowance: Allowance, own_work: OwnWork)
 
 
 def find_traced_siblings(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> list[RunReason] | None:
-    """Return the tasks that ran on a sibling for longer than allowed, or None if no trace settles them."""
+    """Return the tasks that ran on a sibling for longer than allowed, or None if that is undecided.
+
+    It is undecided without a trace of all siblings, or if the trace leaves open whether a task exceeded the allowance.
+    """
     window = repetition.trace
     allowed_ns = allowance.ns(repetition.length_ns)
     online = repetition.span.after.online.online
