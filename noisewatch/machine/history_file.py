@@ -94,7 +94,8 @@ class Store(NamedTuple):
 def read_store(path: Path, is_requested: Callable[[bytes], bool] = lambda _: True) -> Store:
     """Return the entries whose lines are requested, and the damaged lines.
 
-    `is_requested` is called for the newest line first. Without a file, there are no entries. Raise UsageError.
+    `is_requested` is called for the newest line first. Without a file, there are no entries. Raise UsageError if it is
+    unreadable.
     """
     with convert_failures(path):
         try:
@@ -105,7 +106,10 @@ def read_store(path: Path, is_requested: Callable[[bytes], bool] = lambda _: Tru
 
 
 def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> None:
-    """Append the entry, and before it the line `referred_to`, unless the last 16 MB contain it. Raise UsageError."""
+    """Append the entry, and before it the line `referred_to`, unless the last 16 MB contain it.
+
+    Raise UsageError if the file is not a history, or cannot be written.
+    """
     with convert_failures(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_regular(path, _APPEND, _WHAT) as file:

@@ -154,7 +154,7 @@ class JournalFile:
     def append(self, text: bytes, is_synced: bool = True) -> None:
         """Append the whole text, or nothing if the disk is full; with `is_synced`, wait until it is on the disk.
 
-        Raise UsageError.
+        Raise UsageError if the journal cannot be written.
         """
         size = os.fstat(self._file).st_size
         try:
@@ -175,7 +175,7 @@ class JournalFile:
             os.ftruncate(self._file, content.rfind(b"\n") + 1)
 
     def publish(self, text: bytes | None) -> None:
-        """Replace the public file next to the journal; remove it if the text is None. Raise UsageError."""
+        """Replace the public file next to the journal; remove it for None. Raise UsageError if that is impossible."""
         target = self._path.with_name(_PUBLIC)
         temporary = target.with_name(f".{_PUBLIC}")
         try:

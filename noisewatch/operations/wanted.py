@@ -14,7 +14,10 @@ _MOST_BYTES = 64 * 1024  # all facts of a machine take some 10 kB
 
 
 def read_description(path: str) -> WantedMachine:
-    """Read the description of the required machine. Raise UsageError if it is invalid, with the line at fault."""
+    """Read the description of the required machine.
+
+    Raise UsageError, naming the line if possible, if it is unreadable or invalid.
+    """
     return parse_description(read_small(Path(path), _MOST_BYTES, "a description of a machine"), path)
 
 

@@ -221,7 +221,10 @@ def _parse_v1_quota_us(text: str) -> int:
 
 
 def parse_cpu_max(text: str) -> tuple[float, int | None]:
-    """Return the quota as a share of one CPU and its period (µs); infinite and None for `max`. Raise Malformed."""
+    """Return the quota (as a share of one CPU) and its period in µs; for `max`, infinity and None.
+
+    Raise Malformed.
+    """
     words = text.split()
     if len(words) != 2:
         raise Malformed("`max 100000` or `50000 100000`", text.strip())

@@ -125,7 +125,7 @@ def parse_tracer(status: str) -> int:
 
 
 def parse_migrations(sched: str) -> int:
-    """Return how often the thread moved from one CPU to another. Raise Malformed."""
+    """Return how many times the thread has moved to another CPU. Raise Malformed."""
     return int(require_match(_MIGRATIONS.search(f"\n{sched}"), "a line `se.nr_migrations : 36`", sched[-20:])[1])
 
 

@@ -26,10 +26,10 @@ IsLevel = Callable[[Mapping[int, Sequence[float]]], bool]
 def settle(
     cpus: Iterable[int], most_s: float, is_level: IsLevel, on_second: Callable[[float, float], None]
 ) -> dict[str, Any]:
-    """Return the time of one unit of work by CPU, one median per second, as JSON in ns. Raise CannotMeasure.
+    """Return the time of one unit of work by CPU, one median per second, as JSON in ns.
 
     After each second, `is_level` is called with the times so far, and `on_second` with the elapsed and the maximum
-    seconds. The work ends once `is_level` returns True.
+    seconds. The work ends once `is_level` returns True. Raise CannotMeasure if it cannot be run.
     """
     turns = max(round(most_s * _NS_PER_S) // _TURN_NS, 1)
     slots = {cpu: [slot for turn in range(turns) for slot in _turn(turn * _TURN_NS)] for cpu in sorted(cpus)}

@@ -44,7 +44,10 @@ _LARGEST = 1 << 20  # size of the largest file: a filter with many CPUs
 
 
 def osnoise_setup(tracefs: Path) -> tuple[str, Callable[[], None]]:
-    """Return the osnoise instance's purpose, and a function to call before its tracer is set. Raise CannotMeasure."""
+    """Return the osnoise instance's purpose, and a function to call before its tracer is set.
+
+    Raise CannotMeasure if the tracer is missing, in use, or always runs its own load.
+    """
     options = tracefs / "osnoise/options"
     try:
         if OSNOISE not in (tracefs / "available_tracers").read_text().split():

@@ -69,7 +69,10 @@ def is_level(times_ns: Sequence[float]) -> bool:
 
 
 def _is_level_at_end(times_ns: Sequence[float]) -> bool:
-    """Return whether the last ten times lie within 1% or have no trend; if noise hides this, try the last 20 and 30."""
+    """Return whether the last ten times span at most 1% or show no trend.
+
+    If noise hides a trend, the last 20 and 30 times decide.
+    """
     window = times_ns[-_WINDOW:]
     if len(window) < _WINDOW:
         return False

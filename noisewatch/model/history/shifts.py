@@ -30,7 +30,7 @@ LEAST_BEFORE = 5  # earlier entries needed to judge another entry by their sprea
 BY_RANKS = 2.4  # standard errors: five entries after five others can just reach this, or three after nine
 _CLIPPED = 3 * 1.4826  # median absolute deviations (three standard deviations); values beyond are outliers
 _LEAST_ALONE = 20  # values: enough to estimate their own correlation
-_FEWEST_CLIPPED = 12  # values: the deviations of fewer do not identify outliers
+_FEWEST_CLIPPED = 12  # values: with fewer, deviations from the median cannot identify outliers
 
 
 def is_shift(before: Sequence[float], after: Sequence[float], least_change: float) -> bool:

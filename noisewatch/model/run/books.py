@@ -1,4 +1,4 @@
-"""The books of a repetition: the tasks' time on the target CPUs, divided into the command's own and foreign time.
+"""The books of a repetition: the tasks' time on the target CPUs, split into the command's own time and foreign time.
 
 The kernel counts twice, in different places: the time for which each CPU ran tasks, and the time of the command and all
 descendants that were waited for. If the CPUs' time is larger, another process ran. If it is smaller, the command has

@@ -213,7 +213,7 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
 
 
 def _merge_by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int) -> Mapping[_Key, list[int]]:
-    """Merge threads of one name if there are many, except for those that used the CPU for long."""
+    """Merge threads with the same name if there are many; keep those that used more than 1% of the CPU separate."""
     alike: dict[tuple[Kind, str], list[int | None]] = defaultdict(list)
     for kind, name, tid in together:
         alike[kind, name].append(tid)

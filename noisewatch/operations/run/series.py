@@ -120,7 +120,7 @@ class RunSeries(Struct, frozen=True, kw_only=True):
 
     @property
     def has_ended_early(self) -> bool:
-        """Whether fewer repetitions ran than were requested."""
+        """Whether a failed command or a signal ended the series, even if that was at or after the last repetition."""
         return self.failed is not None or self.ended_by is not None
 
     def of_command(self, command: int) -> list[JudgedRepetition]:

@@ -65,9 +65,8 @@ class FreezeWatch:
         self._changes = FileChanges(self.note) if machine.is_live else None
         self._freezer_by_notice: dict[str, Freezer] = {}
         self._entrances: frozenset[str] = frozenset()
-        self._noted: deque[tuple[int, GroupFreeze | None, bool]] = (
-            deque()
-        )  # filled by another thread; None: a process moved
+        # filled by another thread; a group of None: a process may have moved between cgroups
+        self._noted: deque[tuple[int, GroupFreeze | None, bool]] = deque()
 
     def __enter__(self) -> Self:
         return self

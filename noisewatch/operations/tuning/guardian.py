@@ -33,9 +33,10 @@ def tuned_host(
     settings: Settings | None = None,
     path: Path = JOURNAL,
 ) -> Iterator[list[Changed]]:
-    """Tune the host, yield the outcomes, and restore this session's changes at the end. Raise UsageError.
+    """Tune the host, yield the outcomes, and restore this session's changes at the end.
 
-    `report` is called with the outcome of restoring, unless restoring raised an error.
+    `report` is called with the outcome of restoring, unless restoring raised an error. Raise UsageError if the journal
+    cannot be used, or the guardian cannot be started.
     """
     start_guardian(session, settings, path)
     try:
@@ -62,7 +63,8 @@ def run_command(command: Sequence[str]) -> int:
 def start_guardian(session: Session, settings: Settings | None = None, path: Path = JOURNAL) -> None:
     """Fork the guardian of this process, and return when no signal to this process group reaches it.
 
-    When this process ends, the guardian restores the session's changes that are left. Raise UsageError.
+    When this process ends, the guardian restores the session's changes that are left. Raise UsageError if
+    it cannot be started.
     """
     try:
         owner = os.pidfd_open(os.getpid())

@@ -67,9 +67,9 @@ class TuningPlan(Struct, frozen=True):
 def read_plan(
     machine: Machine, options: PreflightOptions, listener: ProgressListener, requests: Sequence[str] = ()
 ) -> TuningPlan:
-    """Judge the machine's settings, without any measurement, and return the plan. Raise NoisewatchError.
+    """Judge the machine's settings, without any measurement, and return the plan.
 
-    For `requests` see `plan_tuning`.
+    For `requests` see `plan_tuning`. Raise NoisewatchError if the machine cannot be judged, or a request is unknown.
     """
     settings_only = replace(options, sample_s=0.0, calibration=CalibrationOptions(0.0), wait_s=0.0)
     verdict = preflight(machine, settings_only, listener).verdict
@@ -115,7 +115,7 @@ def plan_tuning(verdict: Verdict, makes_partition: bool, requests: Sequence[str]
 
 
 def _requested_changes(verdict: Verdict, requests: Sequence[str]) -> Iterator[PlannedChange]:
-    """Yield the requested changes of settings that do not have the value yet. Raise UsageError."""
+    """Yield the requested changes of settings that do not have the value yet. Raise UsageError for an unknown one."""
     for request in dict.fromkeys(requests):
         change = _SETTABLE.get(request)
         if change is None:

@@ -103,7 +103,7 @@ def restore_host(
     """Restore the states before all changes since the boot, the newest first.
 
     With `only`, restore only that session's changes, and wait until the journal is free. The journal is emptied when
-    nothing remains to be restored, unless it has lost changes. Raise UsageError.
+    nothing remains to be restored, unless it has lost changes. Raise UsageError if it cannot be used.
     """
     with _existing_journal(path, waits=only is not None) as file:
         if file is None:
@@ -150,7 +150,7 @@ def _published_sessions(published: Tuned, boot_id: str) -> tuple[TunedSession, .
 
 
 def read_published(path: Path = JOURNAL) -> Tuned | None:
-    """Return the state that is published beside the journal, or None if it is unreadable."""
+    """Return the state that is published next to the journal, or None if it is unreadable."""
     try:
         return parse_tuned(read_public_file(path))
     except FileNotFoundError:
@@ -160,7 +160,10 @@ def read_published(path: Path = JOURNAL) -> Tuned | None:
 
 
 def _publish(file: JournalFile, path: Path, beginning: Session | None = None) -> None:
-    """Publish which sessions have changes in effect, and the one that is beginning. Raise UsageError."""
+    """Publish which sessions have changes in effect, and the one that is beginning.
+
+    Raise UsageError if the public file cannot be written.
+    """
     journal, boot_id = _parse(file, path), _require_boot()
     settings = Counter(entry.session for entry in journal.of_boot(boot_id) if not entry.is_refused)
     sessions = [

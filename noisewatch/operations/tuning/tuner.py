@@ -83,7 +83,7 @@ class Tuner:
         self._journal.append(encode_line(session))
 
     def end(self) -> None:
-        """Write to the journal that the session's changes are complete. Raise UsageError."""
+        """Write to the journal that the session's changes are complete. Raise UsageError if that fails."""
         self._journal.append(encode_line(Complete()), is_synced=False)
 
     def make(self, changes: Sequence[Change]) -> list[Changed]:

@@ -16,7 +16,7 @@ MONITOR, RUN = "monitor", "run"
 
 
 def parse_arguments(argv: Sequence[str]) -> Namespace:
-    """Parse the command line, with defaults from the options file. Raise UsageError."""
+    """Parse the command line, with defaults from the options file. Raise UsageError if either is invalid."""
     parser, commands = build_parsers()
     try:
         arguments, unknown = parser.parse_known_args(argv)

@@ -201,7 +201,10 @@ def _searched_folders() -> list[Path]:
 
 
 def _read_file(path: Path) -> _OptionsFile | None:
-    """Return the options file, or None for a pyproject.toml without a table for noisewatch. Raise UsageError."""
+    """Return the options file, or None for a pyproject.toml without a table for noisewatch.
+
+    Raise UsageError if the file is unreadable or not TOML.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:

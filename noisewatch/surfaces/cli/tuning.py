@@ -22,7 +22,10 @@ from noisewatch.surfaces.reports.tuning.text import text_of_restoring, text_of_t
 
 
 def plan_of(arguments: Namespace) -> tuple[TuningPlan, bool]:
-    """Return the plan for the given options of preflight, and whether the machine is this host. Raise UsageError."""
+    """Return the plan for the given options of preflight, and whether the machine is this host.
+
+    Raise UsageError if an option is invalid.
+    """
     options = preflight_options(parse_arguments(["preflight", *preflight_words(arguments)]))
     machine = open_machine(options.machine)
     return read_plan(machine, options, SilentListener(), vars(arguments).get("set", ())), machine.is_live
@@ -54,9 +57,9 @@ def require_root(what: str, words: Sequence[str]) -> None:
 
 @contextmanager
 def tuned_for_command(plan: TuningPlan, is_quiet: bool = False) -> Iterator[None]:
-    """Tune this host, and restore it at the end; both are reported on standard error. Raise UsageError.
+    """Tune this host, and restore it at the end; both are reported on standard error.
 
-    Standard output is the command's.
+    Standard output is the command's. Raise UsageError if the journal cannot be used, or the guardian cannot be started.
     """
     made: list[Changed] = []
 

@@ -83,7 +83,7 @@ Watch = Callable[[Progress], None]
 def calibrate(request: Calibrating, watch: Watch, look_s: float = _POLL_S) -> dict[str, Any]:
     """Run the calibration and return its results as JSON, times in ns.
 
-    Call `watch` now and then. Raise CannotMeasure.
+    Call `watch` now and then. Raise CannotMeasure if the calibration does not start, or fails.
     """
     plan = plan_of(request)
     capacities = plan["capacities"]
@@ -134,7 +134,10 @@ def plan_of(request: Calibrating) -> dict[str, Any]:
 
 
 def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]:
-    """Start the process that forks the spinners; they write to the memory behind `descriptor`. Raise CannotMeasure."""
+    """Start the process that forks the spinners; they write to the memory behind `descriptor`.
+
+    Raise CannotMeasure if it cannot be started.
+    """
     try:
         host = subprocess.Popen(
             bare_interpreter("noisewatch.machine.spinning.calibration.host", str(descriptor)),
@@ -154,7 +157,10 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
 
 
 def _begin(host: subprocess.Popen[bytes], buffers: dict[int, CalibrationBuffer]) -> int:
-    """Wait until each spinner is ready or has failed; set and return their common start. Raise CannotMeasure."""
+    """Wait until each spinner is ready or has failed; set and return their common start.
+
+    Raise CannotMeasure if the process ends, or the spinners are not ready in time.
+    """
     given_up = time.monotonic() + _READY_DEADLINE_S
     while any(buffer.header[STATE] == STARTING for buffer in buffers.values()):
         if host.poll() is not None:

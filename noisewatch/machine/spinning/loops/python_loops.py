@@ -137,14 +137,17 @@ def interpret(samples: Words, count: Words, until_ns: int, rounds: int) -> None:
 
 
 def dense(samples: Words, count: Words, until_ns: int, rounds: int) -> None:
-    """Repeat work with as many instructions per cycle as the core can execute: byte lookups. Ends like `interpret`."""
+    """Repeat work with as many instructions per cycle as the core can execute: byte lookups.
+
+    Ends under the same conditions as `interpret`.
+    """
     _repeat(samples, count, until_ns, partial(_translate, bytearray(range(256)) * 16, rounds))
 
 
 def chain(samples: Words, count: Words, until_ns: int, length: int) -> None:
-    """Repeat work of dependent steps: a checksum, one step per byte. Ends like `interpret`.
+    """Repeat work of dependent steps: a checksum, one step per byte.
 
-    The compiled core multiplies instead.
+    Ends under the same conditions as `interpret`. The compiled core multiplies instead.
     """
     _repeat(samples, count, until_ns, partial(crc_hqx, b"\1" * length, 0))
 

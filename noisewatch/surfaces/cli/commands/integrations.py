@@ -66,7 +66,10 @@ def _differs(target: Path, text: str) -> bool:
 
 
 def _write_file(target: Path, text: str) -> None:
-    """Write the file, and make scripts executable for everyone who may read them. Raise UsageError."""
+    """Write the file, and make scripts executable for everyone who may read them.
+
+    Raise UsageError if the folder cannot be created, or the file cannot be written.
+    """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -122,7 +122,7 @@ def preflight_options(arguments: Namespace) -> PreflightOptions:
 def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOptions:
     """Return the options of the monitor's preflight: the monitor's machine and CPUs, and the options file's rules.
 
-    Each preflight reads the file again, as a new command would. Raise UsageError.
+    Each preflight reads the file again, as a new command would. Raise UsageError if it is invalid.
     """
     options = preflight_options(parse_arguments(["preflight"]))
     return replace(options, machine=machine, allowed=allowed, starts_benchmark=False)
@@ -144,7 +144,7 @@ class _Script(Struct, frozen=True):
 
 @contextmanager
 def _open_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
-    """Yield the requested scripts, opened before the measurement. Raise UsageError."""
+    """Yield the requested scripts, opened before the measurement. Raise UsageError if one cannot be written."""
     scripts = [(arguments.fix_script, "fix_script"), (arguments.undo_script, "undo_script")]
     requested = [(path, name) for path, name in scripts if path is not None]
     paths = [path for path in (arguments.output, arguments.record) if path is not None]

@@ -256,7 +256,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _tuning(arguments: Namespace) -> AbstractContextManager[None]:
-    """Return the context of a tuned host if --tune was given. Raise UsageError."""
+    """Return the context of a tuned host if --tune was given. Raise UsageError without root."""
     if not arguments.tune:
         return nullcontext()
     from noisewatch.surfaces.cli.tuning import plan_of, require_root, tuned_for_command  # imports the judgement

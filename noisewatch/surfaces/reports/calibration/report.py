@@ -131,7 +131,7 @@ def load_remark(loaded: CalibratedUnderLoad) -> str:
     """Return a sentence on the load: its processes, their CPUs, and the share of a CPU that each process got."""
     load = loaded.load
     if load.processes == 1:
-        return f"The load: 1 busy process on {name_cpus(load.cpus)}, with {load.busy_share:.0%} of its CPU."
+        return f"The load: 1 busy process on {name_cpus(load.cpus)}, which got {load.busy_share:.0%} of its CPU."
     cpus = name_cpus(load.cpus)
     return f"The load: {load.processes} busy processes on {cpus}, each with {load.busy_share:.0%} of its CPU."
 

@@ -80,7 +80,7 @@ _FASTER = {
 _CPU1 = f"{CPUS}/cpu1/cpufreq"
 _SLOW, _ASKED_SLOW = {f"{_CPU1}/scaling_cur_freq": "1200000\n"}, {f"{_CPU1}/cpuinfo_cur_freq": "1200000\n"}
 _BY_CLOCK = {f"{_CPU1}/scaling_driver": "cpufreq-dt\n"}
-_ONE = frozenset({1})  # which the calibration does not measure
+_ONE = frozenset({1})  # a CPU that the calibration does not measure
 _HELD = [
     Example(
         *("clock-capped", "fail", _INTEL | _FASTER, "CPUs 2-3 run at 3 GHz, 50% of the 6 GHz that cpufreq promises"),
