@@ -22,7 +22,7 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure
 from noisewatch.kernel.trace.buffers import TraceBuffers
 from noisewatch.kernel.trace.events import BIRTHS
-from noisewatch.kernel.trace.own_threads import OwnPlaces, OwnStates, OwnThreads, is_end
+from noisewatch.kernel.trace.own_threads import OwnPlaces, OwnStates, OwnThreads, is_end, is_ready
 from noisewatch.kernel.trace.runs import (
     Parent,
     Thread,
@@ -65,6 +65,8 @@ class CommandTimes:
         self.states = OwnStates()
         self.began_ns = began_ns
         self._ended_ns: dict[int, int] = {}  # when each ended thread of the command's first process ended
+        self._ran_until_ns: dict[int, int] = {}  # end of each such thread's last run before the process was reaped
+        self._last_leaves: dict[int, tuple[int, bool]] = {}  # when each left a CPU, and whether it could have continued
         self._busy_until_ns: dict[int, int] = {}  # end of the last run, by CPU
         self.cut_cpus: frozenset[int] = frozenset()  # CPUs with more events than could be kept
         self._functions = functions
@@ -83,14 +85,39 @@ class CommandTimes:
         """When (ns) the last thread of the first process left its CPU for good; None if a thread may still run."""
         return max(self._ended_ns.values()) if self.own.group <= self._ended_ns.keys() else None
 
-    def find_ends(self, trace: CpuTrace) -> None:
-        """Note which threads of the first process ended on the CPU. Call it for all CPUs before any `add_events`."""
+    @property
+    def is_ending(self) -> bool:
+        """Whether a thread of the first process, which has been reaped, may still have to leave its CPU for good.
+
+        The kernel may preempt an ending thread after it has reported its end.
+        """
+        return any(is_ready and tid not in self._ended_ns for tid, (_, is_ready) in self._last_leaves.items())
+
+    def find_ends(self, trace: CpuTrace, reaped_ns: int | None) -> None:
+        """Note which threads of the first process ended on the CPU. Call it for all CPUs before any `add_events`.
+
+        `reaped_ns` is when the process was reaped, or None while it runs. A thread that ran last before this had ended
+        by then, even if it leaves its CPU later.
+        """
+        self._note_last_runs(trace, reaped_ns)
         for at_ns, tid, state in trace.leaves:
             if tid in self.own.group and at_ns >= self.began_ns and self.own.is_own(tid, at_ns):
+                self._last_leaves[tid] = max((at_ns, is_ready(state)), self._last_leaves.get(tid, (0, False)))
                 if is_end(state):
-                    self._ended_ns[tid] = at_ns
+                    is_late = reaped_ns is not None and at_ns > reaped_ns
+                    self._ended_ns[tid] = self._ran_until_ns.get(tid, at_ns) if is_late else at_ns
                 elif at_ns > self._ended_ns.get(tid, at_ns):  # another thread has called execve
                     del self._ended_ns[tid]
+
+    def _note_last_runs(self, trace: CpuTrace, reaped_ns: int | None) -> None:
+        if reaped_ns is None:
+            return
+        pieces = trace.pieces
+        for start_ns, end_ns, number in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+            source = trace.sources[number]
+            if source.kind == Kind.THREAD and source.number in self.own.group and start_ns < reaped_ns:
+                until_ns = max(min(end_ns, reaped_ns), self._ran_until_ns.get(source.number, 0))
+                self._ran_until_ns[source.number] = until_ns
 
     def add_events(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
         """Add a CPU's new events up to `until_ns` (None: all). Earlier births must have been added to `own`."""
@@ -272,6 +299,12 @@ class TraceFollower:
         Traced CPUs' pages are fetched first, then the senders' pages. So the senders' pages contain the cause, which is
         recorded earlier, of each event on a traced CPU: a call, or the start of a thread.
         """
+        self._fetch()
+        if sum(map(len, self._pending.values())) > _MOST_PENDING:
+            self._parse_pending(None)
+            self._count_parsed(None)
+
+    def _fetch(self) -> None:
         self._known_until_ns = time.monotonic_ns()
         for cpu, pages in self._pending.items():
             pages.extend(self._buffers.target.pages(cpu))
@@ -280,23 +313,24 @@ class TraceFollower:
             for page in self._buffers.senders.pages(cpu):
                 self._sends.feed(page)
         self._sends.sort()
-        if sum(map(len, self._pending.values())) > _MOST_PENDING:
-            self._parse_pending(None)
 
     def look(self) -> None:
         """Fetch and parse the new pages, while the threads still exist and have names."""
         self.drain()
         self._parse_pending(None)
+        self._count_parsed(None)
         self._lose_if_off()
 
     def end(self, end_ns: int) -> TraceWindow | str:
         """Return the trace of the command, which ended by `end_ns`, or the reason why there is none."""
-        self.drain()
+        self._fetch()
         self._parse_pending(end_ns)
         times = self._times
+        unended = self._wait_for_ends(times, end_ns) if times is not None else []
+        self._count_parsed(end_ns)
         if times is None:
             return _NOT_FOLLOWED
-        trouble = _SWITCHED_OFF if self._lose_if_off() else self._trouble(times) or self._missing_end(times.own, end_ns)
+        trouble = _SWITCHED_OFF if self._lose_if_off() else self._trouble(times) or self._missing_end(unended)
         self._times = None
         self._sends.is_damaged = False
         if trouble is not None:
@@ -311,13 +345,19 @@ class TraceFollower:
                 trace.lose()
         return is_off
 
-    def _missing_end(self, own: OwnThreads, end_ns: int) -> str | None:
-        """Return a message if the trace still shows an ended thread of the command on a CPU, or None."""
+    def _wait_for_ends(self, times: CommandTimes, end_ns: int) -> list[CpuTrace]:
+        """Wait until ended threads have left their CPUs; return the CPUs on which the trace still shows one."""
         until_ns = time.monotonic_ns() + _END_DEADLINE_NS
-        while (unended := self._find_unended(own, end_ns)) and time.monotonic_ns() < until_ns:
+        while (unended := self._find_unended(times.own, end_ns)) or times.is_ending:
+            if time.monotonic_ns() >= until_ns:
+                break
             time.sleep(0.001)
-            self.drain()
-            self._parse_pending(end_ns)
+            self._fetch()
+            self._parse_pending(end_ns, adds_births=False)
+        return unended
+
+    def _missing_end(self, unended: list[CpuTrace]) -> str | None:
+        """Return a message if the trace still shows ended threads of the command on CPUs, or None."""
         for trace in unended:
             trace.lose()
         return _END_MISSING.format(name_cpus([trace.cpu for trace in unended])) if unended else None
@@ -329,10 +369,12 @@ class TraceFollower:
             if own.is_own(trace.tid, end_ns) and not os.path.exists(f"/proc/{trace.tid}")
         ]
 
-    def _parse_pending(self, end_ns: int | None) -> None:
-        births = self._births_until(self._read_ns)
-        if self._times is not None:
-            self._times.own.add_births(births)
+    def _parse_pending(self, end_ns: int | None, adds_births: bool = True) -> None:
+        """Parse the fetched pages. Between two counts, births may be added only once."""
+        if adds_births:
+            births = self._births_until(self._read_ns)
+            if self._times is not None:
+                self._times.own.add_births(births)
         for cpu, trace in self._traces.items():
             for page in self._pending[cpu]:
                 trace.feed(page)
@@ -340,7 +382,10 @@ class TraceFollower:
             if end_ns is not None:
                 trace.settle(end_ns)
             if self._times is not None:
-                self._times.find_ends(trace)
+                self._times.find_ends(trace, end_ns)
+
+    def _count_parsed(self, end_ns: int | None) -> None:
+        """Add the parsed events to the command's sums, and forget them."""
         left_ns = self._times.left_ns if self._times is not None else None
         if left_ns is not None and end_ns is not None:
             left_ns = min(left_ns, end_ns)

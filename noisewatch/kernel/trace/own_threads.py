@@ -84,6 +84,11 @@ def is_end(state: int) -> bool:
     return bool(state & _END)
 
 
+def is_ready(state: int) -> bool:
+    """Return whether a thread that leaves its CPU in this state could have continued."""
+    return not state & _ANY
+
+
 class OwnStates:
     """The states of a command's threads. Events are added CPU by CPU, in order of time for each CPU."""
 

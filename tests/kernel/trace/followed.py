@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, Self
@@ -29,6 +29,7 @@ class _WrittenInstance(Instance):
     def __init__(self) -> None:
         super().__init__(Path("/nowhere"), "target", (1,), 256)
         self.written: dict[int, list[bytes]] = {}
+        self.later: list[Callable[[], None]] = []  # each writes pages once the earlier ones have been read
         self.is_on = True
 
     @property
@@ -36,6 +37,8 @@ class _WrittenInstance(Instance):
         return self.is_on
 
     def pages(self, cpu: int) -> Iterable[bytes]:
+        if self.later and not self.written.get(cpu):
+            self.later.pop(0)()
         return self.written.pop(cpu, [])
 
     def enable(self, event: str, condition: str | None = None) -> bool:

@@ -206,6 +206,40 @@ def test_command_ends_when_its_first_process_leaves_the_cpu_for_good() -> None:
     assert ((window.end_ns - window.begin_ns) // US, own_us(window), times_of_others(window)) == (600, 600, {})
 
 
+def test_command_that_is_preempted_at_its_end_has_ended_before() -> None:
+    """The kernel has reported the end to noisewatch; the command leaves its CPU for good only later."""
+    window = _window(
+        (600, switch("hog", HOG, COMMAND, state=READY)),
+        (1200, switch("run", COMMAND, HOG)),
+        (1205, switch("hog", HOG, COMMAND, state=EXITED)),
+    )
+    assert window.has_seen_end
+    assert ((window.end_ns - window.begin_ns) // US, own_us(window), times_of_others(window)) == (500, 500, {})
+
+
+def test_end_of_a_preempted_command_may_be_traced_after_it_was_noticed() -> None:
+    with followed_trace() as followed:
+        followed.on_others((10, birth(COMMAND, BEFORE)))
+        followed.on_target((20, switch("run", COMMAND)), (600, switch("hog", HOG, COMMAND, state=READY)))
+        last = [(1200, switch("run", COMMAND, HOG)), (1205, switch("hog", HOG, COMMAND, state=EXITED))]
+        followed.buffers.happened.later.append(lambda: followed.on_target(*last))
+        followed.begin(100)
+        window = followed.end(1000)
+    assert isinstance(window, TraceWindow)
+    assert window.has_seen_end
+    assert ((window.end_ns - window.begin_ns) // US, times_of_others(window)) == (500, {})
+
+
+def test_command_that_runs_until_it_is_reaped_ends_then() -> None:
+    window = _window((1005, switch("hog", HOG, COMMAND, state=EXITED)))
+    assert (window.has_seen_end, (window.end_ns - window.begin_ns) // US, own_us(window)) == (True, 900, 900)
+
+
+def test_end_of_a_command_that_left_the_traced_cpus_is_missing() -> None:
+    window = _window((600, switch("migration", HOG, COMMAND, state=READY)), (610, switch("idle", 0, HOG)))
+    assert (window.has_seen_end, (window.end_ns - window.begin_ns) // US) == (False, 900)
+
+
 def test_command_has_not_ended_while_a_thread_of_its_first_process_lives() -> None:
     with followed_trace() as followed:
         thread = record("task/task_newtask", COMMAND, pid=CHILD, clone_flags=0x10000)
