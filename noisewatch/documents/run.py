@@ -156,11 +156,13 @@ class RunCalibrationPart(DocumentPart, frozen=True, kw_only=True):
 class ReasonPart(DocumentPart, frozen=True, kw_only=True):
     """A disturbance of a repetition.
 
-    kind: For example foreign, sibling, interruptions, steal, throttled or swapped; more may be added.
+    kind: For example foreign, sibling, interruptions, steal, throttled or left-target; more may be added.
     noise: The kind of the source of noise, such as irq or thread; null if there is none.
-    share: `ns` as a share of the repetition's length.
+    ns: For left-target, the CPU time that the command used on CPUs that are not target CPUs.
+    share: `ns` as a share of the repetition's length; for left-target, of the command's CPU time.
     begin_ns: The start of the disturbance, counted from the start of the repetition.
     end_ns: The end of the disturbance, counted from the start of the repetition.
+    cpus: For left-target, the CPUs on which the command ran, as far as they are known.
     """
 
     kind: str
@@ -174,6 +176,7 @@ class ReasonPart(DocumentPart, frozen=True, kw_only=True):
     begin_ns: int | None
     end_ns: int | None
     is_estimate: bool
+    cpus: Cpus | UnsetType = UNSET
 
 
 class AllowancePart(DocumentPart, frozen=True, kw_only=True):

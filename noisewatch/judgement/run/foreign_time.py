@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.run.allowance import Allowance, OwnWork
+from noisewatch.judgement.run.left_target import traced_outside_ns
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason, above_allowance
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.tasks.task import descendants_in, parents_in
@@ -386,6 +387,8 @@ def unusable_trace_reason(repetition: Repetition, allowance: Allowance) -> str |
     untraced = (repetition.target if None in online else repetition.target & listed) - window.traced
     if untraced:
         return _NOT_ALL.format(name_cpus(untraced))
+    if traced_outside_ns(repetition) > allowance.ns(repetition.length_ns):
+        return None  # it may have waited for a CPU that is not traced
     use = repetition.use
     waited_ns = use.waited_ns if use.ran_alone else None
     others_ns = sum(time.ns for time in window.times if time.cpu in repetition.target)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.kinds import THREADS, Kind
+from noisewatch.program import NAME
 from noisewatch.text import printable
 from noisewatch.units import describe_names, describe_ns, describe_share, share_text, short_duration
 
@@ -39,14 +40,16 @@ class ReasonKind(StrEnum):
     DEBUGGED = "debugged"  # a debugger, or a tracer of system calls, was attached
     NODE_CHANGED = "node-changed"  # a thread of the command moved to another memory node
     CORES_CHANGED = "cores-changed"  # a thread of the command moved to another kind of core
+    LEFT_TARGET = "left-target"  # the command ran on CPUs other than the target CPUs
     STACKED = "stacked"  # threads of the command shared a target CPU while another one was free
 
 
 class RunReason(Struct, frozen=True, kw_only=True):
     """A disturbance. Times are ns since the start of the repetition; None means unknown, or the whole repetition.
 
-    `ns` is the time taken from the repetition, `share` its share of the repetition's length. `is_estimate`: the time is
-    from counts and typical costs, or from a look that covers more than this repetition.
+    `ns` is the time taken from the repetition, `share` its share of the repetition's length; for LEFT_TARGET, they are
+    the command's CPU time on other CPUs, and its share of all CPU time. `is_estimate`: the time is from counts and
+    typical costs, or from a look that covers more than this repetition.
     """
 
     kind: ReasonKind
@@ -60,6 +63,7 @@ class RunReason(Struct, frozen=True, kw_only=True):
     begin_ns: int | None = None
     end_ns: int | None = None
     is_estimate: bool = False
+    cpus: CpuSet = frozenset()  # LEFT_TARGET: where the command ran, as far as known
 
 
 def above_allowance(reasons: Iterable[RunReason], allowed_ns: float) -> list[RunReason]:
@@ -121,6 +125,7 @@ _MARKS = {
     RunStanding.DISTURBED: ("!", "!"),
 }
 MOST_NAMED = 3
+ALL_OUTSIDE = 0.95  # share of a command's CPU time outside the target CPUs from which on it counts as all of it
 _SUMMED = frozenset({ReasonKind.FOREIGN, ReasonKind.INTERRUPTIONS, ReasonKind.STEAL})
 _VERBS = {
     ReasonKind.DEBUGGED: " stopped it, as a debugger does",
@@ -146,6 +151,8 @@ def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
 
     The times are left out if they cover the whole length.
     """
+    if reason.kind == ReasonKind.LEFT_TARGET:
+        return f"{printable(reason.name)}{_outside_words(reason)}: it sets its own affinity"
     who = printable(reason.name) + (f" (pid {reason.pid})" if reason.pid is not None else "")
     who, verb = name_with_kind(reason.noise, who), _VERBS.get(reason.kind, "")
     where = f" on {_place(reason)}" if reason.cpu is not None and reason.kind != ReasonKind.OFFLINE else ""
@@ -154,6 +161,19 @@ def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
 
 def _place(reason: RunReason) -> str:
     return f"sibling CPU {reason.cpu}" if reason.kind == ReasonKind.SIBLING else f"CPU {reason.cpu}"
+
+
+def left_target_advice(cpus: CpuSet) -> str:
+    """Return advice to judge the CPUs where the command ran; `cpus` may be empty (unknown)."""
+    listed = cpu_list_argument(cpus) if cpus else "LIST"
+    return f"to judge the CPUs where it runs: {NAME} run --cpus {listed} -- COMMAND"
+
+
+def _outside_words(reason: RunReason) -> str:
+    if reason.ns is None or reason.share is None or reason.share >= ALL_OUTSIDE:
+        return ""
+    about = "~" if reason.is_estimate else ""
+    return f", for {about}{describe_ns(reason.ns)} ({describe_share(reason.share, 0)} of its CPU time)"
 
 
 def _cost(reason: RunReason) -> str:

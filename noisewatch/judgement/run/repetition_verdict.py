@@ -24,6 +24,7 @@ from noisewatch.judgement.run.foreign_time import (
 )
 from noisewatch.judgement.run.hard_events import hard_reasons, unknown_end_reason, unknown_events_reason, unused_ns
 from noisewatch.judgement.run.interruptions import interruption_reasons, unknown_interruptions_reason
+from noisewatch.judgement.run.left_target import LeftTarget
 from noisewatch.judgement.run.placement import placement_reasons, unknown_placement_reason
 from noisewatch.judgement.run.reasons import (
     ReasonKind,
@@ -74,11 +75,16 @@ _BLIND = (
 
 
 def judge_repetition(
-    repetition: Repetition, siblings: CpuSet, allowance: Allowance, khz_by_cpu: Mapping[int, float] | None = None
+    repetition: Repetition,
+    siblings: CpuSet,
+    allowance: Allowance,
+    khz_by_cpu: Mapping[int, float] | None = None,
+    left: LeftTarget | None = None,
 ) -> RepetitionVerdict:
     """Return the verdict: disturbed by a known cause, else unknown if something was not observed, else undisturbed.
 
-    `khz_by_cpu` are the clocks of the opening calibration.
+    `khz_by_cpu` are the clocks of the opening calibration. `left` is the command's time outside the target CPUs, during
+    which noise of the target CPUs did not disturb it.
     """
     own_work = OwnWork.of(repetition)
     foreign_time = find_foreign_time(repetition, allowance, own_work)
@@ -91,6 +97,9 @@ def judge_repetition(
         *sibling_reasons(repetition, siblings, allowance),
         *_together_above_allowance(repetition, allowance, foreign_time, [*interruptions, *steal_reasons(repetition)]),
     ]
+    if left is not None:
+        kept = left.keep(reasons, repetition, allowance)
+        reasons = kept if left.reason is None else [left.reason, *kept]
     questions = (
         foreign_time.unknown,
         unknown_siblings_reason(repetition, siblings, allowance),

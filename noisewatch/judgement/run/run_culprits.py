@@ -14,7 +14,7 @@ from noisewatch.judgement.fixes.actions import Move, MoveProcesses
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.remedies import Remedy, common_remedy, keep_away, to_housekeeping
 from noisewatch.judgement.run.foreign_time import LEFT_RUNNING
-from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunReason
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunReason, left_target_advice
 from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance
@@ -91,11 +91,15 @@ def _culprit(key: _Key, numbered: Sequence[tuple[int, RunReason]]) -> RunCulprit
         name=name,
         irq=irq,
         pids=tuple(sorted(ns_by_pid, key=lambda pid: (-ns_by_pid[pid], pid))),
-        cpus=frozenset(reason.cpu for _, reason in numbered if reason.cpu is not None),
+        cpus=frozenset().union(*(_cpus_of(reason) for _, reason in numbered)),
         ns=sum(times_ns) if times_ns else None,
         is_estimate=any(reason.is_estimate for _, reason in numbered),
         numbers=tuple(dict.fromkeys(number for number, _ in numbered)),
     )
+
+
+def _cpus_of(reason: RunReason) -> CpuSet:
+    return reason.cpus or (frozenset() if reason.cpu is None else frozenset({reason.cpu}))
 
 
 _MAX_MOVED = 4  # the most processes that one command moves, because users should read it before they run it
@@ -127,6 +131,8 @@ def remedy_of_run(culprit: RunCulprit, then: Tasks | None, case: Case) -> Remedy
     `then` are the tasks at the end of a repetition that it disturbed. The case is from the end of the series. A process
     is moved only if it is the same process as then, because its pid may have been reused.
     """
+    if culprit.kind == ReasonKind.LEFT_TARGET:
+        return Remedy(f"The command sets its own affinity; {left_target_advice(culprit.cpus)}")
     if culprit.kind in _OF_EVENTS:
         return Remedy(_OF_EVENTS[culprit.kind])
     noise = Kind.QUOTA if culprit.kind == ReasonKind.QUOTA else culprit.noise

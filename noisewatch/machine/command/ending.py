@@ -68,6 +68,17 @@ _PR_SET_DUMPABLE = 4
 _BY_SIGNAL = 128  # what a shell adds to the signal's number
 
 
+class AffinitySpan(Struct):
+    """Consecutive polls of a command's first thread with the same allowed CPUs.
+
+    The texts are its /proc/PID/schedstat at the first and the last of these polls.
+    """
+
+    allowed: CpuSet
+    first_scheduling: str
+    last_scheduling: str
+
+
 class EndedCommand(Struct, frozen=True, kw_only=True):
     """How a command ended, and the resources used by it and by the descendants that it waited for.
 
@@ -91,6 +102,7 @@ class EndedCommand(Struct, frozen=True, kw_only=True):
     adopted_usage: ResourceUsage | None
     allowed: CpuSet | None  # allowed CPUs of its first thread at the end; None means unknown
     scheduling: str  # its first thread's /proc/PID/schedstat at the end; empty if missing
+    affinities: tuple[AffinitySpan, ...] = ()  # of its first thread, in order
 
 
 def end_as(outcome: EndedCommand) -> NoReturn:

@@ -29,7 +29,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.errors import CannotStart, system_reason
 from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.adopted import AdoptedProcesses, with_descendants
-from noisewatch.machine.command.ending import EndedCommand, ResourceUsage
+from noisewatch.machine.command.ending import AffinitySpan, EndedCommand, ResourceUsage
 from noisewatch.machine.command.start import (
     CommandPlan,
     InheritedState,
@@ -222,6 +222,7 @@ def _send(pid: int, number: signal.Signals) -> None:
 _PR_SET_CHILD_SUBREAPER = 36
 _LONGEST_SCHEDULING = 100  # bytes: three numbers
 _PROMPTLY_S = 0.0002  # a snapshot takes some milliseconds; Python's own 5 ms would affect the time of a short command
+_MOST_SPANS = 1000  # of a command that keeps changing its affinity; later ones are not counted
 _KB = 1024
 _INEXACT_KB = 1024  # the kernel's counting error of a process's memory
 
@@ -370,6 +371,7 @@ class StartedCommand:
         self.scheduling_at_begin = scheduling_of(self.pid)
         self._scheduling = self.scheduling_at_begin
         self._allowed: CpuSet | None = None
+        self._affinities: list[AffinitySpan] = []
         self._launch = launched.launch
         self._commands = commands
         self._own_rss_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -426,6 +428,7 @@ class StartedCommand:
         while self._ended is None:
             self._scheduling = scheduling_of(self.pid) or self._scheduling
             self._allowed = _allowed_cpus_of(self.pid) or self._allowed
+            self._note_affinity()
             pid, status, used = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             now_ns = monotonic_ns()
             polled_ns, self._polled_ns = self._polled_ns, now_ns
@@ -439,6 +442,15 @@ class StartedCommand:
             else:
                 self._end_stop(now_ns, None)
                 self._end(status, used, now_ns)
+
+    def _note_affinity(self) -> None:
+        last = self._affinities[-1] if self._affinities else None
+        if self._allowed is None:
+            return
+        if last is not None and last.allowed == self._allowed:
+            last.last_scheduling = self._scheduling
+        elif len(self._affinities) < _MOST_SPANS:
+            self._affinities.append(AffinitySpan(self._allowed, self._scheduling, self._scheduling))
 
     def _end_stop(self, now_ns: int, stopped_since_ns: int | None) -> None:
         if self._stopped_since_ns is None and stopped_since_ns is not None:
@@ -466,6 +478,7 @@ class StartedCommand:
             adopted_usage=adopted,
             allowed=self._allowed,
             scheduling=self._scheduling,
+            affinities=tuple(self._affinities),
         )
 
 

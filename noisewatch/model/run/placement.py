@@ -147,6 +147,7 @@ class Placement(Struct, frozen=True, kw_only=True):
     spread: SpreadThreads | None = None  # None without --spread
     traced_share: float | None = None
     debuggers: frozenset[tuple[int, str]] = frozenset()
+    outside_ns_by_cpu: Mapping[int, float] = {}  # time between two looks that both show a thread outside the target
 
     @property
     def is_traced(self) -> bool:

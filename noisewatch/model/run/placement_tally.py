@@ -66,6 +66,7 @@ class PlacementTally:
         self._groups = CpuGroups(topology)
         self._begun = begun or {}
         self._hidden_ns = self._uncounted_ns = 0
+        self._outside_ns_by_cpu: dict[int, float] = {}
         self._looks = 0
         self._threads: dict[int, _Thread] = {}
         self._ended: list[_Thread] = []
@@ -83,16 +84,20 @@ class PlacementTally:
 
     def add(self, look: CommandLook) -> None:
         """Add another look, in order of time."""
-        for tid in self._threads.keys() - look.threads.keys():
-            self._end(self._threads.pop(tid))
-        for tid, now in look.threads.items():
-            if tid not in look.without_turn:
-                self._add_thread(now)
+        self.add_places(look)
         self._add_stacks(look)
         self._add_stop(look)
         self._debuggers |= look.debuggers
         self._looks += 1
         self._reason = self._reason or look.reason
+
+    def add_places(self, look: CommandLook) -> None:
+        """Add where threads ran until another look, which is not one of the regular looks."""
+        for tid in self._threads.keys() - look.threads.keys():
+            self._end(self._threads.pop(tid))
+        for tid, now in look.threads.items():
+            if tid not in look.without_turn:
+                self._add_thread(now)
 
     def _add_thread(self, now: ThreadLook) -> None:
         thread = self._threads.get(now.tid)
@@ -112,6 +117,8 @@ class PlacementTally:
         ns = max(now.ran_ns - last.ran_ns, 0)
         for cpu in (last.cpu, now.cpu):
             thread.add(cpu, ns / 2)
+            if not {last.cpu, now.cpu} & self._target:
+                self._outside_ns_by_cpu[cpu] = self._outside_ns_by_cpu.get(cpu, 0.0) + ns / 2
         self._add_unsure(ns, last.migrations, now.migrations, observed_moves=1)
         if last.cpu != now.cpu:
             thread.moves += 1
@@ -188,6 +195,7 @@ class PlacementTally:
             uncounted_ns=self._uncounted_ns,
             reason=self._reason,
             debuggers=self._debuggers,
+            outside_ns_by_cpu=dict(self._outside_ns_by_cpu),
         )
 
     def _thread_placement(self, thread: _Thread) -> ThreadPlacement:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.machine.command.counting import UNCOUNTED, CommandCounts
 from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
+from noisewatch.model.run.leaving import NEVER_OUTSIDE, TimeOutside
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
@@ -76,6 +77,7 @@ class Repetition(Struct, frozen=True, kw_only=True):
     own_cpu_ns: int  # CPU time of noisewatch itself within `span`
     windows: tuple[Interval, ...]
     allowed: CpuSet | None  # allowed CPUs of the command's first thread at the end; None means unknown
+    first_outside: TimeOutside = NEVER_OUTSIDE  # of the first thread, by its affinity
     name_by_left_pid: Mapping[int, str | None] | None = None  # processes left running; None means unknown
     held_up_ns: int = 0  # how late the kernel woke noisewatch although its CPU was free
     seen_late_ns: int | None = 0  # the maximum delay in noticing the command's end; None means unknown

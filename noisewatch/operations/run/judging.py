@@ -14,6 +14,7 @@ from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.foreign_time import insufficient_trace_reason, unusable_trace_reason
+from noisewatch.judgement.run.left_target import find_left_target
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunStanding
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
 from noisewatch.kernel.tasks.files import parse_schedstat
@@ -25,6 +26,7 @@ from noisewatch.model.interval.clock_shift import shift_between
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.run.books import balance
 from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
+from noisewatch.model.run.leaving import time_outside
 from noisewatch.model.run.placement import Placement, idle_shares
 from noisewatch.model.run.repetition import CommandUse, Repetition
 from noisewatch.operations.run.placement_watch import PlacementWatch
@@ -125,6 +127,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         books=balance(before, after, before.target.cpus, pending.use.cpu_ns, pending.use.unsure_ns),
         windows=tuple(pending.windows),
         allowed=pending.end.allowed,
+        first_outside=time_outside(pending.end.affinities, before.target.cpus),
         name_by_left_pid=None if pending.end.left_pids is None else _names_of(pending.end.left_pids, pending.windows),
         thread_waits=tuple(
             (thread.ran_ns, thread.waited_ns) for thread in pending.placement.threads if thread.waited_ns is not None
@@ -147,7 +150,8 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
     unsettled = insufficient_trace_reason(repetition, siblings, allowance)
     if unsettled is not None:
         repetition = replace(repetition, trace=unsettled)
-    verdict = judge_repetition(repetition, siblings, allowance, calibrated_khz(opening))
+    left = find_left_target(repetition, placement, allowance)
+    verdict = judge_repetition(repetition, siblings, allowance, calibrated_khz(opening), left)
     placed = with_placement(verdict, placement, repetition.length_ns)
     return JudgedRepetition(repetition, allowance, placed, placement)
 

@@ -190,6 +190,11 @@ class PlacementWatch:
             self._spreader.spread(look)
         return look
 
+    def sample_early(self) -> None:
+        """Look where the threads run; ahead of the regular looks, which also show stops and shared CPUs."""
+        if self._threads is not None:
+            self._tally.add_places(self._threads.look(counts_migrations=True))
+
     def end(
         self,
         used_ns: int | None = None,

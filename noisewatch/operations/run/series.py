@@ -94,6 +94,9 @@ class RunListener(ProgressListener, Protocol):
 _KEPT = 50  # repetitions that keep their snapshots
 _QUIET_CHECK_NS = NS_PER_S // 4
 _MOST_NAMED = 3
+# Before the first regular look: the first thread's affinity is polled, and threads are looked at once they may matter.
+_FIRST_POLLS_NS = (3_000_000, 6_000_000, 12_000_000, 25_000_000, 50_000_000)
+_FIRST_LOOK_NS = 12_000_000
 
 
 class RunSeries(Struct, frozen=True, kw_only=True):
@@ -326,6 +329,13 @@ class _Series:
         Do neither while the command uses up the CPU quota that it shares with noisewatch.
         """
         began_ns, sampled_ns = pending.started.began_ns, pending.started.began_ns
+        for poll_ns in _FIRST_POLLS_NS:
+            end = pending.wakeups.wait(pending.started, began_ns + poll_ns)
+            if end is not None:
+                return end
+            if poll_ns >= _FIRST_LOOK_NS:
+                with pending.wakeups.working(pending.started):
+                    self._placement.sample_early()
         while True:
             snapshot_ns = self.watch.next_snapshot_ns(began_ns, self.options.has_frequent_snapshots)
             until_ns = min(snapshot_ns, sampled_ns + SAMPLE_EVERY_NS) if self._room.reason is None else None

@@ -27,6 +27,26 @@ def _conclusion(*reasons: RunReason) -> str:
     return conclude_repetition(RepetitionVerdict(RunOutcome.DISTURBED, reasons), 100 * MS)
 
 
+@pytest.mark.parametrize(
+    ("share", "is_estimate", "time"),
+    [
+        (0.97, True, ""),
+        (0.3, False, ", for 30 ms (30% of its CPU time)"),
+        (0.3, True, ", for ~30 ms (30% of its CPU time)"),
+    ],
+)
+def test_a_command_that_left_its_target_says_where_it_ran(share: float, is_estimate: bool, time: str) -> None:
+    reason = RunReason(
+        kind=ReasonKind.LEFT_TARGET,
+        name="the command ran on CPU 0, not on the target",
+        cpu=0,
+        ns=30 * MS,
+        share=share,
+        is_estimate=is_estimate,
+    )
+    assert _conclusion(reason) == f"disturbed, 100 ms: {reason.name}{time}: it sets its own affinity"
+
+
 def test_a_conclusion_has_the_sum_and_each_culprit_once_sorted_by_time() -> None:
     several = (
         _reason("a", 1, 9),

@@ -154,3 +154,13 @@ def test_an_ended_kernel_worker_has_the_remedy_for_unbound_work() -> None:
 def test_a_process_left_running_by_the_command_has_advice_for_the_command() -> None:
     remedy = _remedy(_culprit(900, name=f"hog{LEFT_RUNNING}"), _machine_with(_task(900)))
     assert (remedy.fix, "let the command wait" in remedy.said) == (None, True)
+
+
+def test_a_command_that_left_its_target_is_judged_where_it_ran() -> None:
+    reason = RunReason(kind=ReasonKind.LEFT_TARGET, name="the command ran on CPUs 0,3", cpus=frozenset({0, 3}), ns=9)
+    verdict = RepetitionVerdict(RunOutcome.DISTURBED, (reason,))
+    (culprit,) = rank_culprits([(1, verdict)])
+    remedy = remedy_of_run(culprit, None, Case(quiet_snapshot()))
+    assert remedy is not None
+    assert remedy.advice.endswith("to judge the CPUs where it runs: noisewatch run --cpus 0,3 -- COMMAND")
+    assert remedy.fix is None

@@ -230,4 +230,6 @@ def test_allowed_cpus_at_the_end_are_those_that_the_command_chose(core: str) -> 
     chosen = min(own)
     script = f"import os; os.sched_setaffinity(0, {{{chosen}}})"
     assert _run(core, "true")[1].allowed == own
-    assert _run(core, "python3", "-I", "-S", "-c", script)[1].allowed == frozenset({chosen})
+    ended = _run(core, "python3", "-I", "-S", "-c", script)[1]
+    assert ended.allowed == frozenset({chosen})
+    assert ended.affinities[-1].allowed == frozenset({chosen})

@@ -17,12 +17,12 @@ from tests.written.quiet_machine import quiet_files, stat_file
 from tests.written.repetitions import repeat
 
 
-def _looks(*moments: list[ThreadLook]) -> list[CommandLook]:
+def looks_of(*moments: list[ThreadLook]) -> list[CommandLook]:
     return [CommandLook(at * 100_000_000, by_tid(*threads)) for at, threads in enumerate(moments)]
 
 
 def _placement_of(*moments: list[ThreadLook]) -> Placement:
-    return placement_of(_looks(*moments), ALL, TWO_NODES, NOWHERE_ELSE)
+    return placement_of(looks_of(*moments), ALL, TWO_NODES, NOWHERE_ELSE)
 
 
 def _only(placement: Placement) -> ThreadPlacement:
@@ -49,14 +49,14 @@ def test_move_to_another_node_is_distinguished_from_one_within() -> None:
 
 
 def test_move_to_another_kind_of_core_is_counted() -> None:
-    looks = _looks([thread_look(9, 1)], [thread_look(9, 2, 10)])
+    looks = looks_of([thread_look(9, 1)], [thread_look(9, 2, 10)])
     thread = _only(placement_of(looks, ALL, TWO_KINDS, NOWHERE_ELSE))
     assert (thread.node_moves, thread.kind_moves) == (0, 1)
     assert thread.ns_by_kind == {"performance": 5, "efficiency": 5}
 
 
 def test_unknown_nodes_have_no_moves_between_them() -> None:
-    looks = _looks([thread_look(9, 1)], [thread_look(9, 2, 10)])
+    looks = looks_of([thread_look(9, 1)], [thread_look(9, 2, 10)])
     placement = placement_of(looks, ALL, {}, NOWHERE_ELSE)
     assert (_only(placement).moves, _only(placement).node_moves) == (1, 0)
     assert placement.nodes == {None}
@@ -64,7 +64,7 @@ def test_unknown_nodes_have_no_moves_between_them() -> None:
 
 def test_siblings_are_one_core() -> None:
     places = {0: place(0, node=0, core=0), 1: place(1, node=0, core=0)}
-    thread = _only(placement_of(_looks([thread_look(9, 0, 4)], [thread_look(9, 1, 8)]), ALL, places, NOWHERE_ELSE))
+    thread = _only(placement_of(looks_of([thread_look(9, 0, 4)], [thread_look(9, 1, 8)]), ALL, places, NOWHERE_ELSE))
     assert thread.ns_by_core == {0: 8}
 
 
@@ -102,7 +102,7 @@ def test_many_short_threads_are_summed() -> None:
 
 def test_seen_share_is_of_all_cpu_time() -> None:
     tally = PlacementTally(ALL, TWO_NODES)
-    tally.add(_looks([thread_look(9, ran_ns=25)])[0])
+    tally.add(looks_of([thread_look(9, ran_ns=25)])[0])
     assert tally.placement(NOWHERE_ELSE, used_ns=100).seen_share == 0.25
     assert tally.placement(NOWHERE_ELSE).seen_share is None
 
@@ -145,7 +145,7 @@ def test_cpu_that_a_thread_without_a_turn_may_need_is_not_free() -> None:
 
 def test_cpu_that_other_processes_used_is_not_free() -> None:
     tally = PlacementTally(frozenset({2, 3}), ONE_NODE)
-    for look in _looks(*[[_ready(8, 2), _ready(9, 2)]] * 4):
+    for look in looks_of(*[[_ready(8, 2), _ready(9, 2)]] * 4):
         tally.add(look)
     shares = [
         None if stacking is None else stacking.share
@@ -221,3 +221,9 @@ def test_look_at_a_stopped_thread_counts_half_of_the_time_on_both_sides() -> Non
     assert _placement_of(*moments).stopped_ns == 200_000_000
     assert _placement_of([ran], [ran], [ran]).stopped_ns == 0
     assert _placement_of([stopped]).stopped_ns == 50_000_000
+
+
+def test_time_between_two_looks_outside_the_target_counts_as_outside() -> None:
+    looks = looks_of([thread_look(9, 0, 10)], [thread_look(9, 0, 30)], [thread_look(9, 1, 50)], [thread_look(9, 2, 90)])
+    placement = placement_of(looks, frozenset({2, 3}), ONE_NODE, NOWHERE_ELSE)
+    assert placement.outside_ns_by_cpu == {0: 20 + 10, 1: 10}

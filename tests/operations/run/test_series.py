@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from noisewatch.errors import CannotStart, UsageError
 from noisewatch.judgement.run.foreign_time import UNSEEN
-from noisewatch.judgement.run.reasons import ReasonKind
+from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.trace.own_threads import StateTimes, TracedThread
 from noisewatch.kernel.trace.runs import TracedSource, TracedTime, TraceWindow
@@ -88,14 +88,38 @@ def test_the_command_runs_on_the_target_cpus_and_its_own_time_balances_there() -
     assert books.reason is None
 
 
-def test_a_command_that_leaves_its_cpus_is_not_undisturbed() -> None:
-    """The command's CPU time is missing from the accounting of the target CPUs."""
-    others = sorted(os.sched_getaffinity(0) - {_CPU})
-    if not others:
-        pytest.skip("there is no other CPU")
-    code = f"import os\nos.sched_setaffinity(0, {others})\nfor _ in range(6_000_000): pass"
+_OTHERS = sorted(os.sched_getaffinity(0) - {_CPU})
+_LEAVES = {
+    "process": f"import os; os.sched_setaffinity(0, {_OTHERS}); sum(range(6_000_000))",
+    "child": f"import os\nif os.fork(): os.wait()\nelse: os.sched_setaffinity(0, {_OTHERS}); sum(range(6_000_000))",
+    "thread": f"""import os, threading
+def work(): os.sched_setaffinity(0, {_OTHERS}); sum(range(12_000_000))
+thread = threading.Thread(target=work); thread.start(); thread.join()""",
+}
+_STAYS = {
+    "forks": "import os\nfor _ in range(100): os.fork() and os.wait() or os._exit(0)",
+    "threads": """import threading
+threads = [threading.Thread(target=sum, args=(range(2_000_000),)) for _ in range(4)]
+for thread in threads: thread.start()""",
+}
+
+
+def _left(code: str) -> list[RunReason]:
     judged = _run(RunOptions(argv=tuple(_python(code)), machine=_MACHINE)).repetitions[0]
-    assert judged.verdict.outcome != "undisturbed"
+    return [reason for reason in judged.verdict.reasons if reason.kind == ReasonKind.LEFT_TARGET]
+
+
+@pytest.mark.skipif(not _OTHERS, reason="there is no other CPU")
+@pytest.mark.parametrize("who", _LEAVES)
+def test_a_command_that_leaves_its_cpus_is_judged_as_such(who: str) -> None:
+    (reason,) = _left(_LEAVES[who])
+    assert reason.cpus
+    assert reason.cpus <= {*_OTHERS}
+
+
+@pytest.mark.parametrize("how", _STAYS)
+def test_a_command_that_stays_has_not_left(how: str) -> None:
+    assert _left(_STAYS[how]) == []
 
 
 def test_a_stop_of_a_child_of_the_command_disturbs() -> None:

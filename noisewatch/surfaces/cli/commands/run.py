@@ -16,7 +16,15 @@ from msgspec import Struct
 from noisewatch.errors import CannotStart, NoisewatchError, NothingUndisturbed, UsageError
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
-from noisewatch.judgement.run.reasons import RunOutcome, Unwatched, conclude_repetition, left_words, own_quota_words
+from noisewatch.judgement.run.reasons import (
+    ReasonKind,
+    RunOutcome,
+    Unwatched,
+    conclude_repetition,
+    left_target_advice,
+    left_words,
+    own_quota_words,
+)
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.command.ending import end_as
@@ -149,6 +157,9 @@ class SingleRunReport(TerminalListener):
         trace = judged.repetition.trace
         attribution = f" (attribution: counters, because {printable(trace)})" if isinstance(trace, str) else _BY_TRACE
         self.on_remark(conclusion if self._tracer == Tracer.NONE else conclusion + attribution)
+        for reason in judged.verdict.reasons:
+            if reason.kind == ReasonKind.LEFT_TARGET:
+                self.on_remark(left_target_advice(reason.cpus))
         for words in (own_quota_words([judged.repetition]), left_words(judged.repetition)):
             if words is not None:
                 self.on_remark(words)

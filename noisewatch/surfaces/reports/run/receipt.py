@@ -237,7 +237,8 @@ def _verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
 
 
 def _reason(reason: RunReason) -> parts.ReasonPart:
-    return fill_part(parts.ReasonPart, reason, name=printable(reason.name))
+    cpus = sorted(reason.cpus) or UNSET
+    return fill_part(parts.ReasonPart, reason, name=printable(reason.name), cpus=cpus)
 
 
 def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:

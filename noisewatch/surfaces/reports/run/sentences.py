@@ -21,7 +21,7 @@ from noisewatch.judgement.run.placement import (
     unknown_placement_reason,
     weighty_threads,
 )
-from noisewatch.judgement.run.reasons import Unwatched, left_words, name_with_kind, own_quota_words
+from noisewatch.judgement.run.reasons import ReasonKind, Unwatched, left_words, name_with_kind, own_quota_words
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.model.distributions import POWER, SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
@@ -295,7 +295,10 @@ def headline_of(conclusion: RunConclusion) -> str:
         return counts
     first = conclusion.culprits[0]
     took = "" if first.ns is None else f"{time_of_culprit(first)} "
-    return f"{counts}; mostly by {name_of_culprit(first)}, {took}in {describe_count(len(first.numbers), 'run')}"
+    where = f"{took}in {describe_count(len(first.numbers), 'run')}"
+    if first.kind == ReasonKind.LEFT_TARGET:
+        return f"{counts}; {name_of_culprit(first)}, for {where}"
+    return f"{counts}; mostly by {name_of_culprit(first)}, {where}"
 
 
 def command_sentences(command: CommandConclusion, is_alone: bool = False) -> list[str]:

@@ -1,0 +1,125 @@
+"""Commands that run outside their target CPUs: for how long, on which CPUs, and which noise cannot have hit them.
+
+The trace is exact. Without it there are lower bounds: the first thread's time while its affinity excluded the target
+CPUs, threads that two consecutive looks found on other CPUs, and CPU time that the target CPUs did not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.run.allowance import Allowance
+from noisewatch.judgement.run.reasons import ReasonKind, RunReason, above_allowance
+from noisewatch.model.run.placement import Placement
+from noisewatch.model.run.repetition import Repetition
+
+_COUNT_ERROR = 0.01  # share of the command's CPU time by which the kernel's two counts may differ
+_WHERE = 0.01  # share of the time outside: CPUs with less are not named
+_MAIN = 0.1  # share of the CPU time: noise next to a thread with less is not noise in the command's work
+_MOSTLY = 0.5
+_NEARLY_ALL = 0.8  # of the CPU time: the rest is mostly a shell's, or spent before the affinity was set
+_NOISE = frozenset(
+    {
+        ReasonKind.FOREIGN,
+        ReasonKind.SIBLING,
+        ReasonKind.INTERRUPTIONS,
+        ReasonKind.STEAL,
+        ReasonKind.CLOCK_LOWERED,
+    }
+)
+
+
+class LeftTarget(Struct, frozen=True):
+    """A command's time outside the target CPUs; `reason` is None if it may be within the allowance.
+
+    `away_share`: the share of the repetition in which the command was not, or may not have been, on the target CPUs.
+    """
+
+    reason: RunReason | None
+    away_share: float
+
+    def keep(self, reasons: Iterable[RunReason], repetition: Repetition, allowance: Allowance) -> list[RunReason]:
+        """Return the reasons without noise that may have occurred while the command was elsewhere.
+
+        If no main thread was mostly on the target CPUs, their noise explains little.
+        """
+        listed, allowed_ns = list(reasons), allowance.ns(repetition.length_ns)
+        noise = [reason for reason in listed if reason.kind in _NOISE]
+        away_ns = self.away_share * repetition.length_ns
+        kept = [] if self.away_share >= _MOSTLY else above_allowance(noise, away_ns + allowed_ns)
+        return [reason for reason in listed if reason.kind not in _NOISE or reason in kept]
+
+
+def find_left_target(repetition: Repetition, placement: Placement, allowance: Allowance) -> LeftTarget | None:
+    """Return the command's time outside the target CPUs, or None if it is within the allowance."""
+    used_ns, online = repetition.use.cpu_ns, repetition.span.after.online.online
+    if online is None or not repetition.target <= online:
+        return None  # the kernel itself moves threads away from a CPU that goes offline
+    is_traced = not isinstance(repetition.trace, str)
+    ns = traced_outside_ns(repetition) if is_traced else _counted_outside_ns(repetition, placement)
+    if ns <= allowance.ns(repetition.length_ns):
+        may_be_away = not is_traced and not (repetition.allowed or repetition.target) & repetition.target
+        return LeftTarget(None, repetition.first_outside.max_ns / max(used_ns, 1)) if may_be_away else None
+    observed = {cpu: cpu_ns for cpu, cpu_ns in placement.ns_by_cpu().items() if cpu not in repetition.target}
+    if not is_traced:
+        ns = min(max(ns, round(sum(observed.values()))), used_ns)
+    cpus = frozenset(cpu for cpu, cpu_ns in observed.items() if cpu_ns > _WHERE * ns) or repetition.first_outside.cpus
+    others = online - repetition.target
+    if not cpus and len(others) == 1:
+        cpus = others
+    share = min(ns / max(used_ns, 1), 1.0)
+    where = name_cpus(cpus) if cpus else "other CPUs"
+    reason = RunReason(
+        kind=ReasonKind.LEFT_TARGET,
+        name=f"the command ran on {where}, not on the target",
+        cpu=min(cpus) if len(cpus) == 1 else None,
+        cpus=cpus,
+        ns=ns,
+        share=share,
+        is_estimate=not is_traced,
+    )
+    return LeftTarget(reason, _away_share(share, repetition, placement))
+
+
+def traced_outside_ns(repetition: Repetition) -> int:
+    """Return a lower bound of the command's time outside the target CPUs by the trace; 0 without a trace.
+
+    Time of tasks that the trace lacks, or that may be the command's, counts as time on the target CPUs.
+    """
+    window, books = repetition.trace, repetition.books
+    if isinstance(window, str):
+        return 0
+    on_target = [time for time in window.times if time.cpu in repetition.target]
+    traced_ns = window.own_ns(repetition.target) + sum(time.ns for time in on_target)
+    around_ns = books.doubt_ns + repetition.slack_ns * len(repetition.target)
+    missing_ns = max((books.tasks_ns or 0) - traced_ns - around_ns, 0)
+    doubt_ns = missing_ns + sum(time.doubt_ns for time in on_target)
+    return max(window.elsewhere_ns(repetition.use.cpu_ns, repetition.target) - doubt_ns, 0)
+
+
+def _counted_outside_ns(repetition: Repetition, placement: Placement) -> int:
+    """Return the largest of the lower bounds without a trace."""
+    books, used_ns = repetition.books, repetition.use.cpu_ns
+    uncounted_ns = 0.0
+    if books.is_exact and books.tasks_ns is not None:
+        uncounted_ns = used_ns * (1 - _COUNT_ERROR) - books.tasks_ns - books.doubt_ns
+    looked_ns = sum(placement.outside_ns_by_cpu.values())
+    return min(max(repetition.first_outside.ns, round(looked_ns), round(uncounted_ns), 0), used_ns)
+
+
+def _away_share(share: float, repetition: Repetition, placement: Placement) -> float:
+    """Return the share of the repetition in which no main thread was on the target CPUs, as a lower bound."""
+    if share >= _NEARLY_ALL or repetition.use.ran_alone:
+        return share
+    if placement.is_traced:  # without the untraced CPUs
+        return 0.0
+    main_threads = [thread for thread in placement.threads if thread.ran_ns >= _MAIN * placement.ran_ns]
+    return min((_share_outside(thread.ns_by_cpu, repetition.target) for thread in main_threads), default=0.0)
+
+
+def _share_outside(ns_by_cpu: Mapping[int, float], target: CpuSet) -> float:
+    all_ns = sum(ns_by_cpu.values())
+    return sum(ns for cpu, ns in ns_by_cpu.items() if cpu not in target) / all_ns if all_ns else 0.0

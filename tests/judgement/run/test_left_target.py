@@ -1,0 +1,157 @@
+"""Commands that run outside their target CPUs, CPUs 2 and 3, and the noise that cannot have hit them there."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from noisewatch.judgement.run.foreign_time import unusable_trace_reason
+from noisewatch.judgement.run.left_target import find_left_target
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, summarize_reasons
+from noisewatch.judgement.run.repetition_verdict import judge_repetition
+from noisewatch.kernel.tasks.command_threads import ThreadLook
+from noisewatch.model.run.leaving import TimeOutside
+from noisewatch.model.run.placement import NOWHERE_ELSE, Placement
+from noisewatch.model.run.repetition import Repetition
+from tests.kernel.tasks.commands import thread_look
+from tests.model.run.places import ONE_NODE, placement_of
+from tests.model.run.test_placement import looks_of
+from tests.written.quiet_machine import process
+from tests.written.repetitions import ALLOWED, ALONE, MS, THREADED, ran, repeat
+from tests.written.trace_windows import thread_time, traced
+
+_TARGET = frozenset({2, 3})
+_HOG = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, 800)]
+_LENGTH_NS = 1000 * MS
+
+
+def _placement(*moments: list[ThreadLook]) -> Placement:
+    return placement_of(looks_of(*moments), _TARGET, ONE_NODE, NOWHERE_ELSE)
+
+
+def _judge(repetition: Repetition, placement: Placement | None = None) -> RepetitionVerdict:
+    left = find_left_target(repetition, placement or _placement(), ALLOWED)
+    return judge_repetition(repetition, frozenset(), ALLOWED, left=left)
+
+
+def _text(verdict: RepetitionVerdict) -> str:
+    return summarize_reasons(verdict, _LENGTH_NS)
+
+
+def _next_to_a_hog(own_ms: float = 900, *, use: object = ALONE) -> Repetition:
+    """Return a second in which a hog had 800 ms of CPU 2."""
+    moments = (ran() | _HOG[0], ran({2: 800}, 1.0) | _HOG[1])
+    return repeat(*moments, own_ms=own_ms, use=use)  # type: ignore[arg-type]  # a CommandUse
+
+
+def test_trace_without_the_command_shows_that_it_left() -> None:
+    verdict = _judge(traced(_next_to_a_hog(), thread_time("hog", 900, 800), own_ms=1))
+    (reason,) = verdict.reasons
+    assert (verdict.outcome, reason.kind, reason.is_estimate) == (RunOutcome.DISTURBED, ReasonKind.LEFT_TARGET, False)
+    assert 895 * MS < (reason.ns or 0) < 900 * MS
+    assert _text(verdict) == "the command ran on other CPUs, not on the target: it sets its own affinity"
+
+
+def test_affinity_names_the_cpus() -> None:
+    repetition = traced(_next_to_a_hog(), thread_time("hog", 900, 800), own_ms=1)
+    outside = TimeOutside(850 * MS, 900 * MS, frozenset({0}))
+    (reason,) = _judge(replace(repetition, first_outside=outside, allowed=frozenset({0}))).reasons
+    assert (reason.cpu, reason.cpus) == (0, frozenset({0}))
+    assert reason.name == "the command ran on CPU 0, not on the target"
+
+
+def test_trace_that_the_counters_contradict_does_not_show_it() -> None:
+    """CPU 2 ran tasks for 900 ms, of which the trace contains only 1 ms."""
+    repetition = traced(repeat(ran(), ran({2: 900}, 1.0), own_ms=900), own_ms=1)
+    assert find_left_target(repetition, _placement(), ALLOWED) is None
+
+
+def test_doubtful_switches_do_not_show_it() -> None:
+    repetition = traced(_next_to_a_hog(), thread_time("hog", 900, 899, doubt_ms=899), own_ms=1)
+    assert find_left_target(repetition, _placement(), ALLOWED) is None
+
+
+def test_trace_is_usable_although_the_command_waited_elsewhere() -> None:
+    use = replace(ALONE, waited_ns=90 * MS)
+    stayed = traced(_next_to_a_hog(use=use), own_ms=900)
+    assert "waited" in (unusable_trace_reason(stayed, ALLOWED) or "")
+    left = traced(_next_to_a_hog(use=use), thread_time("hog", 900, 8), own_ms=0)
+    assert unusable_trace_reason(replace(left, books=replace(left.books, tasks_ns=8 * MS)), ALLOWED) is None
+
+
+def test_part_of_the_time_elsewhere_is_shown_with_its_share() -> None:
+    """A hog had 800 ms of CPU 2: more than the 300 ms in which the command may have been elsewhere."""
+    repetition = traced(_next_to_a_hog(1000), thread_time("hog", 900, 800), own_ms=700)
+    verdict = _judge(repetition)
+    assert [reason.kind for reason in verdict.reasons] == [ReasonKind.FOREIGN, ReasonKind.LEFT_TARGET]
+    assert "not on the target, for 299 ms (30% of its CPU time): it sets its own affinity" in _text(verdict)
+
+
+def test_noise_that_fits_into_the_time_elsewhere_is_no_reason() -> None:
+    repetition = traced(_next_to_a_hog(1000), thread_time("hog", 900, 290), own_ms=700)
+    repetition = replace(repetition, books=replace(repetition.books, tasks_ns=990 * MS))
+    assert [reason.kind for reason in _judge(repetition).reasons] == [ReasonKind.LEFT_TARGET]
+
+
+@pytest.mark.parametrize(("outside_ms", "outcome"), [(4, RunOutcome.UNDISTURBED), (400, RunOutcome.DISTURBED)])
+def test_a_short_look_outside_is_no_reason(outside_ms: int, outcome: RunOutcome) -> None:
+    outside = TimeOutside(outside_ms * MS, outside_ms * MS, frozenset({0}))
+    repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=THREADED)
+    assert _judge(replace(repetition, first_outside=outside)).outcome == outcome
+
+
+def test_affinity_decides_although_a_hog_balances_the_books() -> None:
+    repetition = replace(_next_to_a_hog(800), first_outside=TimeOutside(780 * MS, 800 * MS, frozenset({0})))
+    verdict = _judge(replace(repetition, allowed=frozenset({0})))
+    assert _text(verdict) == "the command ran on CPU 0, not on the target: it sets its own affinity"
+
+
+def test_books_decide_for_a_short_child() -> None:
+    """The target CPUs counted 100 ms less than the command used."""
+    verdict = _judge(repeat(ran(), ran({2: 20}, 1.0), own_ms=120, use=THREADED))
+    (reason,) = verdict.reasons
+    assert reason.kind == ReasonKind.LEFT_TARGET
+    assert 95 * MS < (reason.ns or 0) < 100 * MS
+
+
+def test_books_in_ticks_do_not_show_it() -> None:
+    repetition = repeat(ran(), ran({2: 600}, 1.0), own_ms=900)
+    books = replace(repetition.books, is_exact=False)
+    assert find_left_target(replace(repetition, books=books), _placement(), ALLOWED) is None
+
+
+def test_two_looks_at_a_thread_elsewhere_show_it() -> None:
+    placement = _placement([thread_look(9, 0, 10 * MS)], [thread_look(9, 0, 110 * MS)], [thread_look(9, 0, 210 * MS)])
+    (reason,) = _judge(_next_to_a_hog(210, use=THREADED), placement).reasons
+    assert (reason.kind, reason.cpu, reason.ns) == (ReasonKind.LEFT_TARGET, 0, 210 * MS)
+
+
+def test_one_look_at_a_thread_elsewhere_does_not() -> None:
+    placement = _placement([thread_look(9, 2, 10 * MS)], [thread_look(9, 0, 110 * MS)], [thread_look(9, 2, 210 * MS)])
+    repetition = repeat(ran(), ran({2: 210}, 1.0), own_ms=210, use=THREADED)
+    assert find_left_target(repetition, placement, ALLOWED) is None
+
+
+def test_noise_next_to_a_thread_that_stays_is_a_reason() -> None:
+    placement = _placement(
+        [thread_look(8, 2, 0), thread_look(9, 0, 0)], [thread_look(8, 2, 100 * MS), thread_look(9, 0, 100 * MS)]
+    )
+    verdict = _judge(_next_to_a_hog(200, use=THREADED), placement)
+    assert {reason.kind for reason in verdict.reasons} == {ReasonKind.FOREIGN, ReasonKind.LEFT_TARGET}
+
+
+def test_a_command_that_ended_elsewhere_after_an_unknown_time_is_unknown() -> None:
+    """Noise of the target CPUs may have occurred after it had left them."""
+    repetition = replace(_next_to_a_hog(100), first_outside=TimeOutside(0, 90 * MS, frozenset({0})))
+    verdict = _judge(replace(repetition, allowed=frozenset({0})))
+    assert (verdict.outcome, verdict.reasons) == (RunOutcome.UNKNOWN, ())
+    assert "cannot tell how long it ran" in verdict.unknowns[0]
+
+
+def test_the_kernel_moves_threads_away_from_an_offline_cpu() -> None:
+    repetition = _next_to_a_hog()
+    online = replace(repetition.span.after.online, online=frozenset({0, 1, 2}))
+    after = replace(repetition.span.after, online=online)
+    span = replace(repetition.span, after=after)
+    outside = TimeOutside(500 * MS, 500 * MS, frozenset({0}))
+    assert find_left_target(replace(repetition, span=span, first_outside=outside), _placement(), ALLOWED) is None
