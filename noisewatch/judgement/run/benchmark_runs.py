@@ -12,13 +12,14 @@ from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, OwnWork, allowance_for
 from noisewatch.judgement.run.foreign_time import find_foreign_time
 from noisewatch.judgement.run.placement import unknown_placement_reason, weighty_threads
-from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
+from noisewatch.judgement.run.reasons import ALL_OUTSIDE, ReasonKind, RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.judgement.run.repetition_verdict import judge_repetition
 from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
 from noisewatch.model.run.part import part_of
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import printable
+from noisewatch.units import describe_share
 
 _CLOCKS_NS = 1_000_000  # after a larger step of the clock, a time of day cannot be converted to CLOCK_MONOTONIC
 _CLOCKS_DRIFT_NS = 10_000_000  # slewing changes the offset between clocks by at most 0.5 ms per second
@@ -28,19 +29,23 @@ _NOT_WATCHED = "this run did not take place while the command was watched"
 _CLOCKS_MOVED = "the clock was set or the machine was suspended meanwhile: cannot tell when this run took place"
 _NO_LOOKS = "the machine was not read before or after this run"
 _MOVED = "{} moved to another memory node or kind of core: cannot tell whether it did so during this run"
+_LEFT = "{}, for {} of its CPU time: cannot tell whether it did so during this run"
+_MOSTLY_OUTSIDE = 0.5  # of the command's CPU time
 _MATTERS = 0.1  # share of a run's length; a thread that ran for longer may have been measured by the run
 
 
 class WatchedCommand(Struct, frozen=True, kw_only=True):
     """The observations while a command wrote its result file: its repetitions, and the placement of their threads.
 
-    `floors` (of interruptions alone) and `khz_by_cpu` come from the opening calibration.
+    `floors` (of interruptions alone) and `khz_by_cpu` come from the opening calibration. `left_by_number` has, by
+    repetition, the reason LEFT_TARGET if the command ran outside the target CPUs.
     """
 
     repetitions: Sequence[tuple[Repetition, Placement]]
     siblings: CpuSet = frozenset()
     floors: Sequence[NoiseFloor] = ()
     khz_by_cpu: Mapping[int, float] | None = None
+    left_by_number: Mapping[int, RunReason] = {}
 
 
 class MarkedRun(Struct, frozen=True):
@@ -67,6 +72,8 @@ def mark_run(run: BenchmarkRun, watched: WatchedCommand) -> MarkedRun:
             began_ns = ended_ns - run.length_ns
             if repetition.began_ns <= began_ns and ended_ns <= repetition.ended_ns:
                 marked = _mark(run, repetition, began_ns, ended_ns, watched)
+                left = watched.left_by_number.get(repetition.number)
+                marked = marked if left is None else _judge_leaving(marked, left)
                 return _judge_placement(marked, placement, run.length_ns)
     return _unknown(run, _NOT_WATCHED)
 
@@ -88,6 +95,20 @@ def _mark(
     if hooked is not None:
         verdict = _apply_own_waits(verdict, hooked, part, allowance)
     return MarkedRun(run, verdict, began_ns, ended_ns)
+
+
+def _judge_leaving(marked: MarkedRun, left: RunReason) -> MarkedRun:
+    """Return the run judged by the time of the whole command outside the target CPUs.
+
+    If the command was mostly elsewhere, noise of the target CPUs did not, or may not have, disturbed the run.
+    """
+    share, verdict = left.share or 0.0, marked.verdict
+    if share >= ALL_OUTSIDE:
+        return replace(marked, verdict=replace(verdict, outcome=RunOutcome.DISTURBED, reasons=(left,)))
+    reasons = () if share >= _MOSTLY_OUTSIDE else verdict.reasons
+    outcome = RunOutcome.DISTURBED if reasons else RunOutcome.UNKNOWN
+    unknowns = (_LEFT.format(printable(left.name), describe_share(share, 0)), *verdict.unknowns)
+    return replace(marked, verdict=replace(verdict, outcome=outcome, reasons=reasons, unknowns=unknowns))
 
 
 def _judge_placement(marked: MarkedRun, placement: Placement, length_ns: int) -> MarkedRun:

@@ -24,6 +24,7 @@ from noisewatch.model.interval.disturbance import name_of_run
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.interval.task_runs import TaskRun
 from noisewatch.model.run.books import ran_between
+from noisewatch.model.run.part import NOT_OF_PARTS
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.trace.culprits import TracedCulprit, threads_in
 from noisewatch.units import describe_ns
@@ -33,8 +34,9 @@ _WAITED = "a task for which the command had to wait"
 _TOO_COARSE = "this kernel counts the time of CPUs in ticks, which miss tasks that run between two ticks"
 _UNSETTLED = (
     "other tasks used {} on the target CPUs by the kernel's counts, which may be off by {}: too much for so short a "
-    "repetition (the kernel's trace is exact)"
+    "repetition{}"
 )
+_TRACE_IS_EXACT = " (the kernel's trace is exact)"
 _WAS_ELSEWHERE = "the command ran on CPUs other than the target CPUs for {}"
 _MAY_HAVE_LEFT = "the command set its affinity to {}: cannot tell how long it ran on CPUs other than the target CPUs"
 _NO_AFFINITY = "cannot tell whether the command changed its affinity and ran on CPUs other than the target CPUs"
@@ -174,7 +176,8 @@ def _unknown_time_reason(repetition: Repetition, allowed_ns: float, known_ns: in
     if waited_ns_of(repetition) is not None or books.foreign_ns - known_ns <= allowed_ns:
         return None
     doubt_ns = books.doubt_ns + _slack_ns(repetition)
-    return _UNSETTLED.format(describe_ns(books.foreign_ns), describe_ns(doubt_ns))
+    hint = "" if repetition.trace == NOT_OF_PARTS else _TRACE_IS_EXACT
+    return _UNSETTLED.format(describe_ns(books.foreign_ns), describe_ns(doubt_ns), hint)
 
 
 def _anonymous(repetition: Repetition, name: str, ns: int) -> RunReason:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.tasks.task import Task
 
 _ROUNDED_NS = 2 * TICK_NS  # ended children's user time and system time are both in ticks
-_NOT_OF_PARTS = "a part of a repetition is judged by the counters"
+NOT_OF_PARTS = "a part of a repetition is judged by the counters"
 _NOT_READ = "the command's own CPU time is unknown: not all threads were read"
 _NOT_WAITED_FOR = "the command's own CPU time is unknown: a process with {} of CPU time has ended"
 
@@ -43,7 +43,7 @@ def part_of(repetition: Repetition, began_ns: int, end_ns: int) -> Repetition | 
         span=windows[0] if len(windows) == 1 else interval_between(before, after),
         books=books_between(before, after, repetition.target, repetition.earlier_pids),
         windows=tuple(windows),
-        trace=_NOT_OF_PARTS,
+        trace=NOT_OF_PARTS,
     )
 
 

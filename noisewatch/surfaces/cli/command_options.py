@@ -231,7 +231,7 @@ def _fill_run(parser: ArgumentParser) -> None:
         "instructions, cache misses and branch misses; none",
         "auto",
     )
-    add_tracer(parser, None, "events; for a single run none, because starting the trace takes 0.2 s")
+    add_tracer(parser, None, "events; for a single run without --results none, because starting the trace takes 0.2 s")
     add_record(parser)
     _add_report_of_run(parser)
     status = option_group(parser, "exit status")

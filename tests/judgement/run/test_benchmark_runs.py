@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.judgement.run.benchmark_runs import MarkedRun, WatchedCommand, mark_run
+from noisewatch.judgement.run.reasons import ReasonKind, RunOutcome, RunReason
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.clock_shift import ClockShift
@@ -262,3 +263,23 @@ def test_a_process_left_running_by_an_earlier_repetition_is_not_the_tools() -> N
     )
     assert _mark(_run(1010, 1490), repetition).verdict.outcome == "disturbed"
     assert _mark(_run(100, 900), repetition).verdict.outcome == "undisturbed"
+
+
+@pytest.mark.parametrize(
+    ("share", "when", "outcome", "kinds"),
+    [
+        (0.99, (0, 1000), RunOutcome.DISTURBED, [ReasonKind.LEFT_TARGET]),
+        (0.6, (1000, 1500), RunOutcome.UNKNOWN, []),  # the hog may not have disturbed it
+        (0.1, (0, 1000), RunOutcome.UNKNOWN, []),
+        (0.1, (1000, 1500), RunOutcome.DISTURBED, [ReasonKind.FOREIGN]),
+    ],
+)
+def test_a_run_of_a_command_that_left_its_target_is_not_undisturbed(
+    share: float, when: tuple[int, int], outcome: RunOutcome, kinds: list[ReasonKind]
+) -> None:
+    name = "the command ran on CPU 0, not on the target"
+    left = RunReason(kind=ReasonKind.LEFT_TARGET, name=name, cpus=frozenset({0}), ns=900 * MS, share=share)
+    watched = WatchedCommand(repetitions=[(_with_hog(), _PLACED)], khz_by_cpu=_KHZ, left_by_number={1: left})
+    verdict = mark_run(_run(*when), watched).verdict
+    assert (verdict.outcome, [reason.kind for reason in verdict.reasons]) == (outcome, kinds)
+    assert bool(verdict.unknowns and name in verdict.unknowns[0]) == (share < 0.9)

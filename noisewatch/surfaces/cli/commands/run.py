@@ -231,9 +231,11 @@ def run(arguments: Namespace) -> int:
         refuse_same_file(arguments.results, arguments.filtered)
     runs = arguments.runs or default_runs(arguments.aa, arguments.against is not None)
     is_series = runs > 1 or arguments.against is not None or arguments.aa
-    # By default a single run is neither calibrated nor traced, so noisewatch does not affect it.
+    # By default a single run is neither calibrated nor traced, so noisewatch does not affect it. A run that writes
+    # results is traced: it is a series of the tool's own runs.
     calibration_s = (CALIBRATION_S if is_series else 0.0) if arguments.calibration is None else arguments.calibration
-    tracer = (Tracer.EVENTS if is_series else Tracer.NONE) if arguments.tracer is None else Tracer(arguments.tracer)
+    is_traced = is_series or arguments.results is not None
+    tracer = (Tracer.EVENTS if is_traced else Tracer.NONE) if arguments.tracer is None else Tracer(arguments.tracer)
     options = RunOptions(
         argv=argv,
         machine=machine_options(arguments),

@@ -174,3 +174,15 @@ def test_a_comparison_has_enough_pairs_by_default(tmp_path: Path, options: list[
     ran(*options, "--tracer", "none", "--output", tmp_path / "receipt.jsonl", "--", "true")
     header, *rest = lines_of(tmp_path / "receipt.jsonl")
     assert (header["options"]["runs"], len(rest)) == (runs, 2 * runs + 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_traced"),
+    [([], False), (["--results", "none.json"], True), (["--results", "x", "--tracer", "none"], False)],
+)
+def test_a_single_run_is_traced_by_default_if_it_writes_results(
+    tmp_path: Path, options: list[str], is_traced: bool
+) -> None:
+    ran(*options, "--output", tmp_path / "receipt.jsonl", "--", "true")
+    attribution = lines_of(tmp_path / "receipt.jsonl")[0]["attribution"]
+    assert (attribution["no_trace_reason"] != "nothing was traced") == is_traced
