@@ -124,9 +124,14 @@ def describe_mhz(khz: float | None) -> str:
     return "?" if khz is None else f"{khz / 1000:.0f}"
 
 
-def describe_count(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 run`, `25 runs`, `0 runs`."""
-    return f"{count} {noun}{'s' * (count != 1)}"
+def describe_count(count: int, noun: str, plural: str | None = None) -> str:
+    """Return a count with its noun: `1 run`, `25 runs`, `0 runs`; `plural` is needed if it is not the noun and an s."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def describe_busy_processes(count: int) -> str:
+    """Return `1 busy process` or `2 busy processes`."""
+    return describe_count(count, "busy process", "busy processes")
 
 
 def describe_names(names: Sequence[str], most: int) -> str:

@@ -45,6 +45,7 @@ from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_
 from noisewatch.operations.pinning import pin_with_remark, read_allowed_cpus
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.quota_room import is_tight
+from noisewatch.units import describe_busy_processes
 
 _TIGHT_S = 5.0  # of a calibration that cannot end early
 _NO_CPUS = "there is no target CPU to calibrate"
@@ -377,9 +378,11 @@ class LoadBeside:
         places = list(islice(cycle(cpus), count or len(cpus)))
         self._busy = stack.enter_context(busy_processes(places))
         where = name_cpus(frozenset(self._busy.cpus))
-        listener.on_remark(f"calibrating again, alongside {_processes(len(self._busy.cpus))} on {where}")
+        listener.on_remark(f"calibrating again, alongside {describe_busy_processes(len(self._busy.cpus))} on {where}")
         if len(self._busy.cpus) < len(places):
-            listener.on_remark(f"{_processes(len(places) - len(self._busy.cpus))} could not be pinned to their CPUs")
+            listener.on_remark(
+                f"{describe_busy_processes(len(places) - len(self._busy.cpus))} could not be pinned to their CPUs"
+            )
 
     def end(self) -> BusyLoad:
         """End the load at the first call, and return it. Raise CannotMeasure if it ended early or was not recorded."""
@@ -394,7 +397,3 @@ class LoadBeside:
         assert self._busy is not None
         cpus, share = self._busy.cpus, self._busy.end()
         return describe_load(BusyLoad(frozenset(cpus), len(cpus), share))
-
-
-def _processes(count: int) -> str:
-    return f"{count} busy process{'' if count == 1 else 'es'}"

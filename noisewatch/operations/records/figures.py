@@ -32,6 +32,7 @@ from noisewatch.kinds import Work
 from noisewatch.model.estimate import Estimate
 from noisewatch.model.history.figures import GAPS_NS, NOISE_NS, TRAITS, Figure, gap_rates, mean_of
 from noisewatch.operations.records.files import cpus_of, mappings_of, number_of, positive_number_of, text_of
+from noisewatch.units import describe_busy_processes
 
 _BY_SPREAD = "Welch's t-test, by the spread of blocks within each calibration"
 _BY_DRIFT = "Welch's t-test, by the drift between calibrations"
@@ -100,7 +101,7 @@ def load_of(document: Mapping[str, Any]) -> str | None:
     processes, cpus = number_of(under_load.processes), cpus_of(under_load.cpus)
     if processes is None or not cpus:
         return None
-    return f"{processes:.0f} busy process{'' if processes == 1 else 'es'} on {name_cpus(cpus)}"
+    return f"{describe_busy_processes(round(processes))} on {name_cpus(cpus)}"
 
 
 def _parts(measured: CalibrationDocument) -> Iterator[_Part]:

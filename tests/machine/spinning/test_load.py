@@ -26,7 +26,7 @@ with busy_processes([{_CPU}, {_CPU}]):
 """
 
 
-def _load_below(pid: int) -> list[int]:
+def load_below(pid: int) -> list[int]:
     """Return the host, and then the processes that it forked."""
     return [descendant for descendant in descendants_of(pid) if _name_of(descendant) == NAME]
 
@@ -40,7 +40,7 @@ def _name_of(pid: int) -> str | None:
 
 def test_busy_processes_are_pinned_and_end_with_the_context() -> None:
     with busy_processes([_CPU, _CPU]) as busy:
-        host = _load_below(os.getpid())[0]
+        host = load_below(os.getpid())[0]
         spinners = children_of(host)
         assert busy.cpus == (_CPU, _CPU)
         assert [os.sched_getaffinity(pid) for pid in spinners] == [{_CPU}, {_CPU}]
@@ -50,7 +50,7 @@ def test_busy_processes_are_pinned_and_end_with_the_context() -> None:
 
 def test_end_returns_the_busy_share() -> None:
     with busy_processes([_CPU, _CPU]) as busy:
-        host = _load_below(os.getpid())[0]
+        host = load_below(os.getpid())[0]
         ticks = [_cpu_ticks(pid) for pid in children_of(host)]
         wait_until(lambda: all(_cpu_ticks(pid) > before for pid, before in zip(children_of(host), ticks, strict=True)))
         assert 0 < busy.end() <= 1
@@ -72,12 +72,12 @@ def test_cpu_that_cannot_be_pinned_to_is_left_out() -> None:
 @pytest.mark.parametrize("killed", ["host", "spinner"])
 def test_load_that_ended_early_is_an_error(killed: str) -> None:
     with busy_processes([_CPU, _CPU]) as busy:
-        host = _load_below(os.getpid())[0]
+        host = load_below(os.getpid())[0]
         spinners = children_of(host)
         os.kill(host if killed == "host" else spinners[0], signal.SIGKILL)
         dying = [host, *spinners] if killed == "host" else spinners[:1]
         wait_until(lambda: not any(map(is_alive, dying)))
-        with pytest.raises(CannotMeasure, match="the load ended before the calibration did"):
+        with pytest.raises(CannotMeasure, match="the load ended before the measurement did"):
             busy.end()
     assert not any(map(is_alive, spinners))
 
@@ -88,7 +88,7 @@ def test_load_ends_with_its_parent(number: signal.Signals) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"busy\n"
-        load = _load_below(parent.pid)
+        load = load_below(parent.pid)
         parent.send_signal(number)
         assert len(load) == 3
         wait_until(lambda: not any(map(is_alive, load)))

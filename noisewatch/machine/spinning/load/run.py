@@ -12,6 +12,7 @@ from noisewatch.errors import CannotMeasure, system_reason
 from noisewatch.machine import wait_readable
 from noisewatch.machine.bare_interpreter import bare_interpreter, end_host
 
+_ENDED_EARLY = "the load ended before the measurement did"
 _DEADLINE_S = 10.0  # time until all processes are ready, and again until all have ended
 
 
@@ -34,7 +35,7 @@ class BusyProcesses:
         Raise CannotMeasure if a process ended early, because the load's duration is then unknown.
         """
         if self._host.poll() is not None:
-            raise CannotMeasure("the load ended before the calibration did")
+            raise CannotMeasure(_ENDED_EARLY)
         if self._host.stdin is not None:
             self._host.stdin.close()
         replies = self._wait_for(dict.fromkeys(self._ready, ("had",)))
@@ -47,7 +48,7 @@ class BusyProcesses:
         while expected.keys() - replies.keys():
             number, state, value = self._next_line(given_up).split()
             if int(number) not in expected or state not in expected[int(number)]:
-                raise CannotMeasure("the load ended before the calibration did")
+                raise CannotMeasure(_ENDED_EARLY)
             replies[int(number)] = state, value
         return replies
 
@@ -61,7 +62,7 @@ class BusyProcesses:
                 raise CannotMeasure(f"the busy processes did not answer within {_DEADLINE_S:g} s")
             piece = os.read(descriptor, 4096)
             if not piece:
-                raise CannotMeasure("the load ended before the calibration did")
+                raise CannotMeasure(_ENDED_EARLY)
             self._received += piece
         line, _, self._received = self._received.partition(b"\n")
         return line.decode()
