@@ -9,13 +9,14 @@ from types import TracebackType
 
 from noisewatch.errors import CannotMeasure, CannotStart, NoisewatchError, UsageErrors
 from noisewatch.faults import describe_fault
+from noisewatch.machine.threads import signal_of_interrupt
 from noisewatch.surfaces.cli.arguments import RUN, command_named_in, command_of, parse_arguments
 from noisewatch.surfaces.output import drop_unwritable, print_answer, print_message
 from noisewatch.surfaces.reports.verdict.formats import Format, format_named_in
 
 _USAGE_ERROR = _INTERNAL_ERROR = 2
 _NOT_MEASURED = 3
-_INTERRUPTED = 130
+_BY_SIGNAL = 128  # plus the signal's number, as a shell reports it
 _MEASURING = ("preflight", "calibrate", "trace", "screenshot")
 _BROKEN_PIPE_STATUS = 141  # as a shell reports SIGPIPE; 0 would mean a stable machine
 
@@ -42,21 +43,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             return CannotStart.OURS
         status = _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR
         return _report_trouble(message, status, format_named_in(words))
-    except KeyboardInterrupt:
-        return _report_interrupt(command)
+    except KeyboardInterrupt as error:
+        return _report_interrupt(command, error)
     except RuntimeError as error:  # Python 3.11 wraps an exception that interrupts the creation of a class
         if not isinstance(error.__cause__, KeyboardInterrupt):
             raise
-        return _report_interrupt(command)
+        return _report_interrupt(command, error.__cause__)
     except BrokenPipeError:
         drop_unwritable(sys.stdout)
         return _BROKEN_PIPE_STATUS
 
 
-def _report_interrupt(command: str | None) -> int:
+def _report_interrupt(command: str | None, error: KeyboardInterrupt) -> int:
     if command in _MEASURING:
         print_message("noisewatch: interrupted, so there is no result")
-    return _INTERRUPTED
+    return _BY_SIGNAL + signal_of_interrupt(error)
 
 
 def report_internal_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
