@@ -28,6 +28,13 @@ class CountersPart(DocumentPart, frozen=True, kw_only=True):
     is_user_only: bool
 
 
+class FactorRatioPart(DocumentPart, frozen=True, kw_only=True):
+    """A factor of a run's time, divided by the mean of the same factor of other runs."""
+
+    factor: Factor
+    ratio: Amount
+
+
 class FactorSharePart(DocumentPart, frozen=True, kw_only=True):
     """A factor of the time, and its part of a spread or of a difference, as a share of the mean time."""
 

@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from noisewatch.documents.calibration import Core, FloorPart, SpreadPart
-from noisewatch.documents.counters import CountersPart, DecompositionPart
+from noisewatch.documents.counters import CountersPart, DecompositionPart, FactorRatioPart
 from noisewatch.documents.document import Amount, Count, Cpus, DocumentPart, SchemaNumber
 from noisewatch.documents.machine import FactsPart, MachinePart
 from noisewatch.documents.placement import PlacementPart
 from noisewatch.judgement.run.placement import PlacementFault
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kinds import Tracer
+from noisewatch.model.run.decomposition import Factor
 
 CommandName = Literal["a", "b"]
 Interval = tuple[float | None, float | None]
@@ -43,9 +44,13 @@ class DonePart(_EndPart, frozen=True, kw_only=True, tag="done"):
 
 
 class ByFailurePart(_EndPart, frozen=True, kw_only=True, tag="failure"):
-    """A series that ended because a repetition failed."""
+    """A series that ended because a repetition failed.
+
+    side_command: The option whose command failed, before or after the repetition.
+    """
 
     repetition: _FromOne
+    side_command: Literal["--prepare", "--conclude"] | UnsetType = UNSET
 
 
 class RunCgroupPart(DocumentPart, frozen=True, kw_only=True):
@@ -103,12 +108,20 @@ class RunOptionsPart(DocumentPart, frozen=True, kw_only=True):
     """The options of the run.
 
     runs: The number of runs of each command.
+    warmup: The number of warm-ups of each command, which are in no statistics.
+    prepare: The command before each run: its program and, with --identify, its arguments; null if there is none.
+    conclude: The command after each run, in the same form.
+    load: The number of busy processes that were requested for other CPUs.
     spread: Whether each busy thread was to get its own target CPU.
     tracer: The requested tracer; `attribution` contains the actual one.
     """
 
     runs: _FromOne
     retry: Count
+    warmup: Count | UnsetType = UNSET
+    prepare: list[str] | UnsetType | None = UNSET
+    conclude: list[str] | UnsetType | None = UNSET
+    load: Count | UnsetType = UNSET
     against: bool
     aa: bool
     wait_s: Amount
@@ -121,6 +134,37 @@ class RunOptionsPart(DocumentPart, frozen=True, kw_only=True):
     calibration_s: Amount
     tracer: Tracer | UnsetType = UNSET
     counters: Literal["auto", "none"] | UnsetType = UNSET
+
+
+class LoadPart(DocumentPart, frozen=True, kw_only=True):
+    """Busy processes on other CPUs during the series and its calibrations.
+
+    cpus: The CPUs that the processes were pinned to, in turn.
+    busy_share: The mean share that each process had of its CPU; only in the footer.
+    trouble: Why the load may not have lasted; "none" if it did. Only in the footer.
+    """
+
+    processes: Count
+    cpus: Cpus
+    busy_share: Amount | UnsetType | None = UNSET
+    trouble: str | UnsetType = UNSET
+
+
+class SideCommandPart(DocumentPart, frozen=True, kw_only=True):
+    """A --prepare or --conclude command that failed or left processes running.
+
+    repetition: The number of the run or warm-up before or after which it ran.
+    trouble: Why it failed; "none" if it succeeded.
+    left_processes: The pids of the processes that it left running.
+    left_names: The names of `left_processes`, in the same order; null if not observed.
+    """
+
+    option: Literal["--prepare", "--conclude"]
+    repetition: _FromOne
+    is_warm_up: bool
+    trouble: str
+    left_processes: list[Count]
+    left_names: list[str | None]
 
 
 class RunCpuPart(DocumentPart, frozen=True, kw_only=True):
@@ -234,6 +278,8 @@ class BooksPart(DocumentPart, frozen=True, kw_only=True):
 class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
     """One repetition. Start and end are given in ns of CLOCK_MONOTONIC and in UTC.
 
+    kind: "warm-up" for a repetition that is in no statistics and not among `counts`.
+    number: Warm-ups have numbers of their own.
     is_cut_short: Whether the series was asked to end during this repetition, which is then in no statistics.
     reasons: The costliest first.
     own: Effects of the command itself, which do not affect the verdict.
@@ -255,7 +301,7 @@ class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
     left_names: The names of `left_processes`, in the same order; null if not observed.
     """
 
-    kind: Literal["repetition"]
+    kind: Literal["repetition", "warm-up"]
     number: _FromOne
     command: CommandName
     began_ns: Count
@@ -354,6 +400,23 @@ class PlacementAdvicePart(DocumentPart, frozen=True, kw_only=True):
     before: list[str]
 
 
+class OutlierPart(DocumentPart, frozen=True, kw_only=True):
+    """An undisturbed run whose time is far from the times of the others.
+
+    repetition: The number of the run.
+    ratio: Its time, divided by the geometric mean of the others' times.
+    factors: The factors of its time, divided by the geometric means of the others; their product is the ratio.
+    main: The factor that causes more than half of the ratio; null if there is none.
+    no_counters_reason: Why hardware events were not counted; "none" if they were.
+    """
+
+    repetition: _FromOne
+    ratio: Amount
+    factors: list[FactorRatioPart]
+    main: Factor | None
+    no_counters_reason: str
+
+
 class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
     """The result of one command.
 
@@ -361,6 +424,9 @@ class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
     is_refused: Whether too few runs were undisturbed to represent the command.
     decomposition: Why its runs take different times; null if they do not.
     placement_advice: How to place the threads better, as observed in the longest run.
+    outliers: Runs that are far from the others, although no disturbance was seen.
+    advises_warm_up: Whether the first run took longer than all others without a visible cause, and there was no
+        warm-up.
     """
 
     command: CommandName
@@ -371,6 +437,8 @@ class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
     variances: VariancesPart
     decomposition: DecompositionPart | UnsetType | None = UNSET
     placement_advice: list[PlacementAdvicePart]
+    outliers: list[OutlierPart] | UnsetType = UNSET
+    advises_warm_up: bool | UnsetType = UNSET
 
 
 class RunCulpritPart(DocumentPart, frozen=True, kw_only=True):
@@ -459,6 +527,7 @@ class FooterPart(DocumentPart, frozen=True, kw_only=True):
     no_speed_change_reason: Why the speed change of a CPU is unknown; "none" if all are known, or if no calibration was
         requested.
     own_cpu_s: CPU time of noisewatch itself between the calibrations.
+    load: null if no load was requested.
     results: null if no file was given, or if it could not be read.
     """
 
@@ -476,6 +545,8 @@ class FooterPart(DocumentPart, frozen=True, kw_only=True):
     speed_change: SpeedChangePart | None
     no_speed_change_reason: str | UnsetType = UNSET
     own_cpu_s: Amount
+    load: LoadPart | UnsetType | None = UNSET
+    side_commands: list[SideCommandPart] | UnsetType = UNSET
     results: ResultsPart | None
 
 
@@ -490,6 +561,8 @@ class RunDocument(DocumentPart, frozen=True, kw_only=True):
     memory_nodes: The only nodes that the command's memory could come from.
     seed: The random seed for the order in which two commands alternate.
     opening: The calibration before the first repetition.
+    load: null if no load was requested.
+    warm_ups: Runs before the repetitions, in no statistics; in a receipt of lines, lines of the kind "warm-up".
     """
 
     schema: SchemaNumber
@@ -508,5 +581,7 @@ class RunDocument(DocumentPart, frozen=True, kw_only=True):
     options: RunOptionsPart
     seed: Count
     opening: RunCalibrationPart | None
+    load: LoadPart | UnsetType | None = UNSET
+    warm_ups: list[RepetitionPart] | UnsetType = UNSET
     repetitions: list[RepetitionPart] | UnsetType = UNSET
     footer: FooterPart | UnsetType = UNSET

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -202,6 +202,8 @@ def describe_reasons(verdict: RepetitionVerdict, most: int = MOST_NAMED) -> str:
 
 def unmeasured_words(repetition: Repetition) -> str | None:
     """Return why the repetition's time is left out of statistics, or None if it counts."""
+    if repetition.is_warm_up:
+        return "warm-up, so not counted"
     if repetition.is_cut_short:
         return "cut short, so not counted"
     return f"{failure_words(repetition.status)}, so not counted" if repetition.status else None
@@ -229,11 +231,13 @@ def own_quota_words(repetitions: Iterable[Repetition]) -> str | None:
 
 def left_words(repetition: Repetition) -> str | None:
     """Return `run 3 left running: sleep (pid 812)`, or None if it left no known process."""
-    if not repetition.name_by_left_pid:
-        return None
-    left = repetition.name_by_left_pid.items()
-    names = [f"{printable(name or 'a process')} (pid {pid})" for pid, name in left]
-    return f"run {repetition.number} left running: {describe_names(names, MOST_NAMED)}"
+    return describe_left(repetition.name, repetition.name_by_left_pid) if repetition.name_by_left_pid else None
+
+
+def describe_left(starter: str, name_by_pid: Mapping[int, str | None]) -> str:
+    """Return `run 3 left running: sleep (pid 812)`."""
+    names = [f"{printable(name or 'a process')} (pid {pid})" for pid, name in name_by_pid.items()]
+    return f"{starter} left running: {describe_names(names, MOST_NAMED)}"
 
 
 def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = MOST_NAMED) -> str:

@@ -45,8 +45,11 @@ class RunStage(StrEnum):
     """The current stage of a run."""
 
     CALIBRATING = "calibrating"
+    WARMING_UP = "warming up"
+    PREPARING = "preparing"  # the side command before a repetition
     WAITING = "waiting"  # the target CPUs are not quiet yet
     RUNNING = "running"
+    CONCLUDING = "concluding"  # the side command after a repetition
     ENDED = "ended"
 
 

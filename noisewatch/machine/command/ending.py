@@ -104,6 +104,11 @@ class EndedCommand(Struct, frozen=True, kw_only=True):
     scheduling: str  # its first thread's /proc/PID/schedstat at the end; empty if missing
     affinities: tuple[AffinitySpan, ...] = ()  # of its first thread, in order
 
+    @property
+    def shell_status(self) -> int:
+        """The exit status, or 128 plus the signal, as a shell reports it."""
+        return self.exit_status if self.exit_status is not None else _BY_SIGNAL + (self.signal_number or 0)
+
 
 def end_as(outcome: EndedCommand) -> NoReturn:
     """End this process with the command's exit status, or by the same signal; no code after the call runs.

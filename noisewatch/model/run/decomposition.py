@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from noisewatch.model.run.repetition import Repetition
 
 SAME_WORK = 0.001  # a larger spread of the instructions means that the program did different work
+_LARGE = math.log(1.1)  # logarithm of an outlier's ratio; runs of a steady series may be far from the others by less
 _MAIN = 0.5  # a larger share of the total makes a factor the main one
 
 
@@ -92,6 +93,38 @@ def difference_of_factors(a: Sequence[Repetition], b: Sequence[Repetition], shar
     if not total or not share:
         return None
     return Decomposition(share, {factor: mean / total * share for factor, mean in means.items()}, None, unknown)
+
+
+class Outlier(Struct, frozen=True):
+    """A run whose time is far from the times of the others, although no disturbance was seen.
+
+    `ratio` is its time, and `factors` are its factors, divided by the geometric means of the others; the product of the
+    factors is the ratio. `unknown` is the reason why hardware events are missing, or None.
+    """
+
+    number: int
+    ratio: float
+    factors: Mapping[Factor, float]
+    unknown: str | None
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the difference is large enough to be explained in a sentence, and not only listed."""
+        return abs(math.log(self.ratio)) >= _LARGE
+
+    @property
+    def main(self) -> Factor | None:
+        """The factor that causes more than half of the ratio, if there is one."""
+        total = math.log(self.ratio)
+        parts = {factor: math.log(ratio) / total for factor, ratio in self.factors.items()} if total else {}
+        return next((factor for factor, part in parts.items() if part == max(parts.values()) > _MAIN), None)
+
+
+def outlier_of(run: Repetition, others: Sequence[Repetition]) -> Outlier:
+    """Return how the run differs from one or more others, none of which takes as long."""
+    factors, unknown = _factors([run, *others])
+    ratios = {factor: math.exp(values[0] - statistics.fmean(values[1:])) for factor, values in factors.items()}
+    return Outlier(run.number, math.prod(ratios.values()), ratios, unknown)
 
 
 def _factors(runs: Sequence[Repetition]) -> tuple[dict[Factor, list[float]], str | None]:

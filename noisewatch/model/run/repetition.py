@@ -90,11 +90,17 @@ class Repetition(Struct, frozen=True, kw_only=True):
     served: str | None = None  # file system type of the command's files, if it may be on a server
     no_looks_reason: str | None = None  # why noisewatch stopped looking at the machine before its end
     is_cut_short: bool = False  # the series was aborted during this repetition
+    is_warm_up: bool = False  # warm-ups have numbers of their own
+
+    @property
+    def name(self) -> str:
+        """The repetition's name in reports: `run 3`, or `warm-up 1`."""
+        return f"{'warm-up' if self.is_warm_up else 'run'} {self.number}"
 
     @property
     def is_measurement(self) -> bool:
-        """Whether the repetition's time is a measurement: the command succeeded and was not cut short."""
-        return self.status == 0 and not self.is_cut_short
+        """Whether the repetition's time counts: it is not a warm-up, it succeeded, and it was not cut short."""
+        return self.status == 0 and not self.is_cut_short and not self.is_warm_up
 
     @property
     def length_ns(self) -> int:

@@ -22,6 +22,8 @@ from noisewatch.model.distributions import chi_square_quantile, t_quantile
 CONFIDENCE = 0.95
 FEWEST_FOR_ORDER = 10  # runs; for fewer, the tests of the order are poor approximations
 _DOUBT_ALPHA = 0.01  # one in a hundred series without drift is reported as drifting
+_FEWEST_FOR_OUTLIER = 3
+_SAME = 1e-12  # a relative deviation of equal values, by rounding
 _FAR_MADS = 7.0  # scaled MADs; 1% of normal series of ten runs contain a run beyond this, longer series less often
 _MAD_OF_NORMAL = 1.4826  # a normal distribution's standard deviation, in multiples of its MAD
 
@@ -52,8 +54,8 @@ class SeriesStatistics(Struct, frozen=True):
 
     `doubt` is how runs depended on their order; None if the tests show no dependence, or if `is_order_tested` is false.
     `later_share` is how much longer the second half took than the first, as a share of the first; None for one run.
-    `far_runs` are the positions (from 0) of runs more than seven scaled MADs from the median; empty for fewer than ten
-    runs.
+    `far_runs` are the positions (from 0) of runs more than seven scaled MADs from the median; of three to nine runs,
+    of the one that Grubbs' test shows to be an outlier, if any.
     """
 
     count: int
@@ -180,12 +182,32 @@ def _later_share(values: Sequence[float]) -> float | None:
 
 
 def _far_runs(values: Sequence[float]) -> tuple[int, ...]:
-    """Return the positions of values far from the median; none for few values, or if more than half are equal."""
+    """Return the positions of values far from the median; none for too few values, or if more than half are equal."""
+    if len(values) < FEWEST_FOR_ORDER:
+        return _outlier_of_few(values)
     spread = mad(values)
-    if not spread or len(values) < FEWEST_FOR_ORDER:
+    if not spread:
         return ()
     middle, limit = statistics.median(values), _FAR_MADS * _MAD_OF_NORMAL * spread
     return tuple(at for at, value in enumerate(values) if abs(value - middle) > limit)
+
+
+def _outlier_of_few(values: Sequence[float]) -> tuple[int, ...]:
+    """Return the position of the outlier among three or more times, if Grubbs' test shows one, at 1% false alarms.
+
+    It tests the logarithms, because times are skewed. The farthest time is compared with the mean and the standard
+    deviation of the others, by Student's t: https://www.itl.nist.gov/div898/handbook/eda/section3/eda35h1.htm
+    """
+    if len(values) < _FEWEST_FOR_OUTLIER:
+        return ()
+    logs = [math.log(value) for value in values]
+    mean = statistics.fmean(logs)
+    far = max(range(len(logs)), key=lambda at: abs(logs[at] - mean))
+    others = logs[:far] + logs[far + 1 :]
+    deviation = statistics.stdev(others) * math.sqrt(1 + 1 / len(others))
+    least_t = t_quantile(1 - _DOUBT_ALPHA / (2 * len(logs)), len(others) - 1)
+    is_far = deviation > _SAME * abs(mean) and abs(logs[far] - statistics.fmean(others)) > least_t * deviation
+    return (far,) if is_far else ()
 
 
 class SelectedByCause(Struct, frozen=True):

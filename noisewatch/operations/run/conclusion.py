@@ -7,7 +7,7 @@ the machine, of the series, and of the runs in a benchmark tool's file.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from noisewatch.judgement.remedies import Remedy
 from noisewatch.judgement.run.placement import PlacementAdvice, placement_advice
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits, remedy_of_run
-from noisewatch.model.run.decomposition import Decomposition, difference_of_factors, spread_of
+from noisewatch.model.run.decomposition import Decomposition, Outlier, difference_of_factors, outlier_of, spread_of
 from noisewatch.model.run.mean_difference import MeanDifference, RunPair, difference_of
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
@@ -41,6 +41,8 @@ class CommandConclusion(Struct, frozen=True):
     decomposition: Decomposition | None  # of the CV of the counted runs; None if they do not vary
     placement: Placement  # of its longest run, whose threads were looked at most often
     advice: tuple[PlacementAdvice, ...]  # how to place its threads better
+    outliers: tuple[Outlier, ...] = ()  # undisturbed runs far from the others
+    advises_warm_up: bool = False  # its first run took longer than all others without a cause, and there was no warm-up
 
 
 class RunConclusion(Struct, frozen=True):
@@ -140,7 +142,22 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
         decomposition=spread_of([one.repetition for one in counted]),
         placement=longest.placement,
         advice=tuple(advice),
+        outliers=(outliers := tuple(_outliers(counted, () if statistics is None else statistics.far_runs))),
+        advises_warm_up=not series.options.warm_ups and _is_slowest(judged[0].repetition.number, outliers),
     )
+
+
+def _is_slowest(number: int, outliers: Sequence[Outlier]) -> bool:
+    slowest = max(outliers, key=lambda outlier: outlier.ratio, default=None)
+    return slowest is not None and slowest.number == number and slowest.ratio > 1
+
+
+def _outliers(counted: Sequence[JudgedRepetition], far: Sequence[int]) -> Iterator[Outlier]:
+    """Yield the undisturbed runs at the positions `far`, compared with all runs at other positions."""
+    others = [one.repetition for at, one in enumerate(counted) if at not in far]
+    for at in far:
+        if counted[at].is_undisturbed:
+            yield outlier_of(counted[at].repetition, others)
 
 
 def _machine_cv(opening: Calibrated | None, seconds: float) -> Bounds | None:
@@ -217,11 +234,15 @@ def gate_of_series(series: RunSeries) -> RunOutcome:
 def gate_of_machine(series: RunSeries) -> RunOutcome:
     """Return `disturbed` if the machine's speed changed too much during the series, `unknown` if the change is unknown.
 
+    Also return `unknown` if a requested load may not have lasted.
+
     Return `undisturbed` otherwise, also if the speed change was not requested.
     """
     change = speed_change_in(series)
     if change is not None and change.is_too_much:
         return RunOutcome.DISTURBED
+    if series.load is not None and series.load.trouble is not None:
+        return RunOutcome.UNKNOWN
     return RunOutcome.UNDISTURBED if unknown_speed_reason(series) is None else RunOutcome.UNKNOWN
 
 

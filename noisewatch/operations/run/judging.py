@@ -66,6 +66,7 @@ class PendingRepetition:
     began: RepetitionEdge
     started: StartedCommand
     wakeups: WakeUps
+    is_warm_up: bool = False
     windows: list[Interval] = field(default_factory=list)
     left_ns: int = 0
     is_cut_short: bool = False
@@ -138,6 +139,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         served=pending.served,
         no_looks_reason=pending.no_looks_reason,
         is_cut_short=pending.is_cut_short,
+        is_warm_up=pending.is_warm_up,
         freezing=pending.freezing,
         quota=pending.quota,
         counts=pending.counts,

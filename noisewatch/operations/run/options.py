@@ -14,6 +14,7 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import Tracer
 from noisewatch.machine.command.start import CommandPlan, CommandUser
 from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.pinning import read_allowed_cpus
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
@@ -32,6 +33,11 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     spreads: bool = False  # pin each busy thread of the command to its own target CPU
     is_as_user: bool = False  # run the command as the user who called sudo
     most_retries: int = 0  # maximum number of repetitions that replace disturbed ones
+    warm_ups: int = 0  # repetitions of each command before the others, in no statistics
+    prepare: tuple[str, ...] | None = None  # a side command before each repetition
+    conclude: tuple[str, ...] | None = None  # a side command after each repetition
+    shows_side_output: bool = False  # of the side commands
+    load: int = 0  # busy processes on other CPUs during the series and its calibrations
     min_undisturbed: float = 0.5  # the minimum share of runs for a result
     shows_output: bool = True
     stops_at_failure: bool = True  # an exit status other than 0 ends a series
@@ -42,8 +48,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def is_series(self) -> bool:
-        """Whether more than one repetition is requested."""
-        return self.runs > 1 or len(self.commands) > 1
+        """Whether more than one repetition is requested, warm-ups included."""
+        return self.runs > 1 or self.warm_ups > 0 or len(self.commands) > 1
 
     @property
     def may_repeat(self) -> bool:
@@ -59,6 +65,11 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
 
 AUTO, NONE = "auto", "none"
+
+
+def side_command_plan(options: RunOptions, argv: tuple[str, ...]) -> CommandPlan:
+    """Return the plan of a side command, which runs on noisewatch's own CPUs and with its user."""
+    return CommandPlan(argv=argv, cpus=read_allowed_cpus(), is_quiet=not options.shows_side_output)
 
 
 def command_plan(options: RunOptions, argv: tuple[str, ...], snapshot: Snapshot) -> CommandPlan:

@@ -29,7 +29,7 @@ _MOST_REASONS = 3
 VERDICT, VALUES, REASONS = "noisewatch_verdict", "noisewatch_values", "noisewatch_reasons"
 DISTURBED_VALUES, VERSION = "noisewatch_disturbed_values", "noisewatch_version"
 BEGAN, ENDED = "noisewatch_began_ns", "noisewatch_ended_ns"  # on CLOCK_MONOTONIC
-NOT_WATCHED = "noisewatch_not_watched"  # metadata of a whole file; written by `run --format pyperf`
+NOT_WATCHED, LOAD = "noisewatch_not_watched", "noisewatch_load"  # metadata of a file of `run --format pyperf`
 _ALL = (VERDICT, VALUES, REASONS, DISTURBED_VALUES, VERSION, BEGAN, ENDED)
 
 

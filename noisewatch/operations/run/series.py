@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from noisewatch.errors import CannotMeasure, NoisewatchError, UsageError
+from noisewatch.errors import CannotMeasure, CannotStart, NoisewatchError, UsageError
 from noisewatch.judgement.case import Calibrated, Case, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.run.reasons import failure_words
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.cgroup.freezing import quotas_of
 from noisewatch.kernel.reader import Reader
@@ -48,9 +49,17 @@ from noisewatch.operations.run.judging import (
     status_of,
     without_snapshots,
 )
-from noisewatch.operations.run.options import RunOptions, command_plan, usual_paths
+from noisewatch.operations.run.load import RunningLoad, SeriesLoad, running_load
+from noisewatch.operations.run.options import RunOptions, command_plan, side_command_plan, usual_paths
 from noisewatch.operations.run.placement_watch import LOOK_EVERY_NS as SAMPLE_EVERY_NS
 from noisewatch.operations.run.placement_watch import PlacementWatch
+from noisewatch.operations.run.side_commands import (
+    CONCLUDE,
+    PREPARE,
+    SideCommandResult,
+    SideOption,
+    run_side_command,
+)
 from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.operations.run.tracing import UNTRACED, RunTrace, TraceLevel
 from noisewatch.operations.run.watch import FreezeWatch, RunWatch, WakeUps
@@ -79,6 +88,7 @@ class RunBeginning(Struct, frozen=True, kw_only=True):
     opening: Calibrated | None
     level: TraceLevel
     own_cost: WatchingCost
+    load: SeriesLoad | None = None
 
 
 class RunListener(ProgressListener, Protocol):
@@ -88,7 +98,7 @@ class RunListener(ProgressListener, Protocol):
         """Show that the first repetition is about to begin."""
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
-        """Show one more repetition, with its verdict."""
+        """Show one more repetition, or a warm-up, with its verdict."""
 
 
 _KEPT = 50  # repetitions that keep their snapshots
@@ -98,14 +108,16 @@ _MOST_NAMED = 3
 # This takes some 2 ms of CPU time for a command that runs for 50 ms or longer.
 _FIRST_POLLS_NS = (5_000_000, 12_000_000, 25_000_000, 50_000_000)
 _FIRST_LOOK_NS = 12_000_000
+FAILURE_HINT = "--show-output shows its output, and --ignore-failure continues"
 
 
 class RunSeries(Struct, frozen=True, kw_only=True):
     """All repetitions, in order; two commands are repeated in pairs, whose order is drawn with `seed`.
 
     `machine` is the first snapshot. The last 50 repetitions keep their snapshots; with the option
-    `has_frequent_snapshots`, all do. `failed` is the repetition whose exit status ended the series; `ended_by` is the
-    signal that ended it.
+    `has_frequent_snapshots`, all do. `failed` is the repetition whose exit status ended the series, or at which
+    `failed_side_command` did; `ended_by` is the signal that ended it. `side_commands` are those that failed or left
+    processes running.
     """
 
     options: RunOptions
@@ -121,6 +133,10 @@ class RunSeries(Struct, frozen=True, kw_only=True):
     level: TraceLevel = UNTRACED  # at the start
     failed: int | None = None
     ended_by: int | None = None
+    warm_ups: tuple[JudgedRepetition, ...] = ()  # in no statistics
+    side_commands: tuple[SideCommandResult, ...] = ()
+    failed_side_command: SideCommandResult | None = None
+    load: SeriesLoad | None = None
 
     @property
     def has_ended_early(self) -> bool:
@@ -154,7 +170,9 @@ def run_series(
     if recorder is not None:
         watch.record_status(status.texts)
     try:
-        return _run_calibrated_series(watch, recorder or machine, options, listener, inherited, status)
+        with running_load(options.load, first, listener) as load:
+            series = _run_calibrated_series(watch, recorder or machine, options, listener, inherited, status, load)
+            return series if load is None else replace(series, load=load.end())
     finally:
         status.end()
         if recorder is not None:
@@ -169,6 +187,7 @@ def _run_calibrated_series(
     listener: RunListener,
     inherited: InheritedState,
     status: RunStatusWriter,
+    load: RunningLoad | None,
 ) -> RunSeries:
     """Run the series between two calibrations of the machine."""
     status.enter(RunStage.CALIBRATING)
@@ -180,7 +199,8 @@ def _run_calibrated_series(
             Commands(inherited) as commands,
             CommandCounter(options.counts_events) as counter,
         ):
-            series = _Series(watch, options, listener, commands, status, opening, trace, counter).run()
+            begun_load = None if load is None else load.begun
+            series = _Series(watch, options, listener, commands, status, opening, trace, counter, begun_load).run()
         series = replace(series, ended_by=series.ended_by or commands.ended_by)  # a signal after the last repetition
         if trouble is not None:
             series = replace(series, not_calibrated=f"before the series: {trouble}")
@@ -222,11 +242,15 @@ class _Series:
     opening: Calibrated | None
     trace: RunTrace
     counter: CommandCounter
+    load: SeriesLoad | None
     seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # for the order of pairs
     _pending: list[PendingRepetition] = field(default_factory=list)
     _judged: list[JudgedRepetition] = field(default_factory=list)
     _dropped_count: int = 0
+    _warm_ups: list[JudgedRepetition] = field(default_factory=list)
+    _side_commands: list[SideCommandResult] = field(default_factory=list)
     _failed: int | None = None
+    _failed_side_command: SideCommandResult | None = None
     _placement: PlacementWatch = field(init=False)
     _freezes: FreezeWatch = field(init=False)
     _quotas: FreezeWatch = field(init=False)
@@ -254,17 +278,15 @@ class _Series:
             opening=self.opening,
             level=self.trace.level,
             own_cost=WatchingCost(time.process_time(), read_allowed_cpus()),
+            load=self.load,
         )
         self.listener.on_begin(begun)
-        for number, command in enumerate(turns(self.options, self.seed, self._all_judged), start=1):
-            self._wait_for_quiet()
-            if not self._has_ended:
-                self._run_once(number, command)
-            if self._has_ended:
-                break
+        warm_ups = list(range(len(self.options.commands))) * self.options.warm_ups
+        self._run_in_turn(warm_ups, is_warm_up=True)
+        self._run_in_turn(turns(self.options, self.seed, self._all_judged))
         self._close_window()
         if not self._judged:
-            raise KeyboardInterrupt(self.commands.asked_to_end)
+            self._raise_without_result()
         self.listener.on_done()
         return RunSeries(
             options=self.options,
@@ -278,9 +300,49 @@ class _Series:
             level=begun.level,
             failed=self._failed,
             ended_by=self.commands.asked_to_end,
+            warm_ups=tuple(self._warm_ups),
+            side_commands=tuple(self._side_commands),
+            failed_side_command=self._failed_side_command,
         )
 
-    @property
+    def _run_in_turn(self, commands: Iterable[int], is_warm_up: bool = False) -> None:
+        """Run the commands one after the other, until the series has to end."""
+        for number, command in enumerate(commands, start=1):
+            if self._has_ended():
+                return
+            self._run_side_command(PREPARE, number, is_warm_up)
+            if not (self._has_ended() or is_warm_up):
+                self._wait_for_quiet()
+            if not self._has_ended():
+                self._run_once(number, command, is_warm_up)
+                self._run_side_command(CONCLUDE, number, is_warm_up)
+
+    def _run_side_command(self, option: SideOption, number: int, is_warm_up: bool) -> None:
+        argv = self.options.prepare if option == PREPARE else self.options.conclude
+        if argv is None:
+            return
+        self._close_window()
+        self.status.enter(RunStage.PREPARING if option == PREPARE else RunStage.CONCLUDING)
+        plan = side_command_plan(self.options, argv)
+        result = run_side_command(option, plan, number, is_warm_up, self.watch, self.commands)
+        if result is None:
+            return
+        is_first = not any(earlier.trouble for earlier in self._side_commands)
+        self._side_commands.append(result)
+        if result.trouble is not None and self.options.stops_at_failure and self._failed is None:
+            self._failed, self._failed_side_command = number, result
+        elif result.trouble is not None and is_first:  # the report has the others
+            self.listener.on_remark(f"{result.name}: {result.trouble}")
+
+    def _raise_without_result(self) -> NoReturn:
+        """Raise the reason for which no repetition was made: a failure before the first one, or a signal."""
+        if self.commands.asked_to_end is not None or self._failed is None:
+            raise KeyboardInterrupt(self.commands.asked_to_end)
+        if (side := self._failed_side_command) is not None:
+            raise CannotStart(side.status, f"{side.name}: {side.trouble}; {FAILURE_HINT}")
+        words = failure_words(status_of(self._end))
+        raise CannotStart(self._end.shell_status, f"warm-up {self._failed} {words}; {FAILURE_HINT}")
+
     def _has_ended(self) -> bool:
         return self._failed is not None or self.commands.asked_to_end is not None
 
@@ -294,9 +356,12 @@ class _Series:
             self.status.enter(RunStage.WAITING)
             wait_for_quiet(self.watch, self.commands, self.options.wait_s, self.listener)
 
-    def _run_once(self, number: int, command: int) -> None:
+    def _run_once(self, number: int, command: int, is_warm_up: bool) -> None:
         plan = command_plan(self.options, self.options.commands[command], self.watch.last_snapshot)
-        self.status.begin(number, command)
+        if is_warm_up:
+            self.status.enter(RunStage.WARMING_UP)
+        else:
+            self.status.begin(number, command)
         self.trace.prepare()
         self._freezes.prepare(plan.cgroup)
         self._quotas.prepare()
@@ -306,7 +371,7 @@ class _Series:
         started = self.commands.start(plan)
         self.trace.begin(started)
         self._placement.begin(started.pid, self.options.spreads)
-        pending = PendingRepetition(number, command, began, started, wakeups)
+        pending = PendingRepetition(number, command, began, started, wakeups, is_warm_up)
         end = self._watch_to_the_end(pending)
         self._end = end
         pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
@@ -370,8 +435,12 @@ class _Series:
     def _judge_pending(self) -> None:
         for pending in self._pending:
             judged = judge_pending(pending, self.opening)
-            self._judged.append(judged)
-            self.status.add(judged)
+            if pending.is_warm_up:
+                first = self._warm_ups[0] if self._warm_ups else judged
+                self._warm_ups.append(without_snapshots(judged, first.repetition.span))
+            else:
+                self._judged.append(judged)
+                self.status.add(judged)
             self.listener.on_repetition(judged)
         self._pending.clear()
         if not self.options.has_frequent_snapshots:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -282,6 +282,17 @@ class RunWatch:
         elapsed_ns = time.monotonic_ns() - began_ns
         last_ns = max(self._snapshot.taken_at_ns, began_ns)
         return last_ns + min(max(elapsed_ns // _PATIENCE, _SOONEST_NS), _SOONEST_NS if is_often else _LATEST_NS)
+
+    def set_apart(self, pids: Iterable[int]) -> dict[int, str | None]:
+        """Take a snapshot in which these processes, and what they start, are not the command's; return their names.
+
+        The next window begins with it. A name is None if the snapshot does not contain the process.
+        """
+        snapshot = self._read(self._snapshot)
+        tasks = snapshot.tasks.by_tid if snapshot.tasks is not None else {}
+        self._bystanders = {**self._bystanders, **{pid: tasks[pid].started_ticks for pid in pids if pid in tasks}}
+        self._snapshot = self._with_own_pids(snapshot)
+        return {pid: tasks[pid].name if pid in tasks else None for pid in sorted(pids)}
 
     def _read(self, previous: Snapshot | None) -> Snapshot:
         snapshot = read_snapshot(self._machine, self._options, self._task_reader, previous)

@@ -231,6 +231,13 @@ def _fill_run(parser: ArgumentParser) -> None:
         "instructions, cache misses and branch misses; none",
         "auto",
     )
+    option_group(parser, MEASUREMENT).value(
+        "--load N",
+        "keep N processes busy on the other CPUs during the series and its calibrations, but not on siblings of target "
+        "CPUs (default 0)",
+        whole_number(0, _MAX_PROCESSES, " of processes"),
+        0,
+    )
     add_tracer(parser, None, "events; for a single run without --results none, because starting the trace takes 0.2 s")
     add_record(parser)
     _add_report_of_run(parser)
@@ -259,10 +266,10 @@ def _add_command_of_run(parser: ArgumentParser) -> None:
     command.flag("--as-user", what="with sudo: run the command as the user who invoked sudo, not as root")
     command.flag(
         "--show-output",
-        what="in a series, let the command use noisewatch's standard input, output and error, as in a single run "
+        what="in a series, let the command, --prepare and --conclude use noisewatch's standard input, output and error "
         "(default: /dev/null)",
     )
-    command.flag("--ignore-failure", what="continue a series if the command fails")
+    command.flag("--ignore-failure", what="continue a series if the command, --prepare or --conclude fails")
 
 
 def _add_repetitions(parser: ArgumentParser) -> None:
@@ -272,6 +279,19 @@ def _add_repetitions(parser: ArgumentParser) -> None:
         "number of repetitions, each in a new process (default 1; 25 with --against, 30 with --aa)",
         whole_number(1, _MAX_RUNS),
     )
+    repetitions.value(
+        "--warmup N",
+        "run each command N times before the --runs repetitions, in no statistics (default 0)",
+        whole_number(0, _MAX_RUNS),
+        0,
+    )
+    repetitions.value(
+        "--prepare COMMAND",
+        "run COMMAND before each repetition, warm-ups included, on noisewatch's CPUs and outside of the measured time; "
+        "no shell runs it (sh -c)",
+        words,
+    )
+    repetitions.value("--conclude COMMAND", "run COMMAND after each repetition, like --prepare", words)
     repetitions.value(
         "--retry N",
         "make up to N further repetitions, until --runs repetitions have been undisturbed (default 0)",

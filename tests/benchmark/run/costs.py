@@ -20,11 +20,15 @@ _CONFIDENCE = 0.95
 
 def print_costs(options: Sequence[str]) -> None:
     """Print the cost of a repetition for each tool, measured in turn."""
+    fixed = [*NOISEWATCH, *options, "--calibration", "0"]
     ways: dict[str, Callable[[int], Sequence[str]]] = {
-        "noisewatch run": lambda runs: [*NOISEWATCH, *options, "--calibration", "0", "--runs", str(runs), "--", "true"],
+        "noisewatch run": lambda runs: [*fixed, "--runs", str(runs), "--", "true"],
+        "noisewatch run --prepare true": lambda runs: [*fixed, "--prepare", "true", "--runs", str(runs), "--", "true"],
     }
     if shutil.which("hyperfine"):
-        ways["hyperfine"] = lambda runs: [*PINNED, "hyperfine", "-N", "--style", "none", "--runs", str(runs), "true"]
+        plain = [*PINNED, "hyperfine", "-N", "--style", "none"]
+        ways["hyperfine"] = lambda runs: [*plain, "--runs", str(runs), "true"]
+        ways["hyperfine --prepare true"] = lambda runs: [*plain, "--prepare", "true", "--runs", str(runs), "true"]
     costs: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(_ROUNDS):
         for way, command in ways.items():

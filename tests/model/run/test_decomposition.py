@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from noisewatch.machine.command.counting import CommandCounts, Event, EventCount
-from noisewatch.model.run.decomposition import Decomposition, Factor, difference_of_factors, spread_of
+from noisewatch.model.run.decomposition import Decomposition, Factor, difference_of_factors, outlier_of, spread_of
 from noisewatch.model.run.repetition import Repetition
 from tests.written.repetitions import ran, repeat
 
@@ -134,3 +134,32 @@ def test_runs_that_do_not_vary_have_no_parts(runs: list[Repetition]) -> None:
 
 def test_no_factor_is_the_main_one_if_two_are_alike() -> None:
     assert Decomposition(0.02, {Factor.CLOCK: 0.01, Factor.OFF_CPU: 0.01}, None, None).main is None
+
+
+_USUAL = [counted_run(cpi=_CPI * (1 + at / 1000)) for at in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("run", "main"),
+    [
+        (counted_run(instructions=3 * _INSTRUCTIONS), Factor.INSTRUCTIONS),
+        (counted_run(cpi=3 * _CPI), Factor.CYCLES_PER_INSTRUCTION),
+        (counted_run(ghz=_GHZ / 3), Factor.CLOCK),
+        (counted_run(off_s=3.0), Factor.OFF_CPU),
+        (counted_run(cpi=1.5 * _CPI, instructions=1.5 * _INSTRUCTIONS, ghz=_GHZ / 1.5), None),
+    ],
+)
+def test_an_outlier_is_compared_with_the_others(run: Repetition, main: Factor | None) -> None:
+    outlier = outlier_of(run, _USUAL)
+    assert (outlier.number, outlier.main, outlier.unknown) == (run.number, main, None)
+    mean_s = math.exp(sum(math.log(usual.seconds) for usual in _USUAL) / len(_USUAL))
+    assert outlier.ratio == pytest.approx(run.seconds / mean_s)
+    assert math.prod(outlier.factors.values()) == pytest.approx(outlier.ratio)
+    if main is not None:
+        assert outlier.factors[main] > 2
+
+
+def test_an_outlier_without_counters_is_divided_by_cpu_time() -> None:
+    outlier = outlier_of(counted_run(off_s=3.0, unknown="no PMU"), _USUAL)
+    assert (set(outlier.factors), outlier.main) == ({Factor.CPU_TIME, Factor.OFF_CPU}, Factor.OFF_CPU)
+    assert outlier.unknown == "no PMU"

@@ -165,9 +165,23 @@ def test_far_runs_are_named_by_position() -> None:
     assert statistics_of(times).far_runs == (4, 17)
 
 
-def test_few_or_mostly_equal_runs_have_no_far_run() -> None:
-    assert statistics_of([1.0, 1.001, 1.002, 1.003, 9.0]).far_runs == ()
-    assert statistics_of([1.0] * 19 + [9.0]).far_runs == ()
+def test_mostly_equal_runs_have_no_far_run() -> None:
+    for times in ([1.0] * 19 + [9.0], [1.0, 1.0, 9.0], [0.9, 0.9, 0.9, 0.9, 1.0], [1.0, 2.0], [1.0]):
+        assert statistics_of(times).far_runs == ()
+
+
+def test_outlier_of_few_runs_is_found() -> None:
+    assert statistics_of([9.0, 1.0, 1.001, 1.002, 1.003]).far_runs == (0,)
+    assert statistics_of([1.0, 1.001, 1.002, 0.5, 1.003]).far_runs == (3,)
+    assert statistics_of([9.0, 1.0, 3.0]).far_runs == ()
+
+
+@pytest.mark.parametrize("count", [4, 5, 9])
+@pytest.mark.parametrize("is_lognormal", [True, False])
+def test_one_in_a_hundred_short_series_has_a_false_outlier(count: int, is_lognormal: bool) -> None:
+    rng = np.random.default_rng(count)
+    logs = rng.normal(0, 0.5, (4000, count)) if is_lognormal else np.log(rng.normal(1, 0.05, (4000, count)))
+    assert 20 <= sum(statistics_of(times).far_runs != () for times in np.exp(logs).tolist()) <= 64
 
 
 def test_both_statistics_are_kept_and_the_undisturbed_one_is_the_headline() -> None:

@@ -32,9 +32,9 @@ from noisewatch.operations.machines import open_machine
 from noisewatch.operations.run.conclusion import gate_of_run
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.results import MarkedResults, mark_results, refuse_same_file
-from noisewatch.operations.run.series import RunSeries, run_series
+from noisewatch.operations.run.series import FAILURE_HINT, RunSeries, run_series
 from noisewatch.surfaces.cli.command_options import CALIBRATION_S, default_runs
-from noisewatch.surfaces.cli.common import BY_SIGNAL, machine_options, recording_to, report_interrupt
+from noisewatch.surfaces.cli.common import machine_options, recording_to, report_interrupt
 from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.drawing.colours import paint_row
@@ -71,17 +71,21 @@ class RunProgress(TerminalListener):
         self._progress: SeriesProgress | None = None
         self._drawn_ns: int | None = None  # the end of the run that was drawn last
         self._is_calibrating = False
+        self._warm_ups = 0
 
     def on_begin(self, beginning: RunBeginning) -> None:
         if self._shows and not beginning.options.shows_output:
             from noisewatch.surfaces.reports.run.picture import SeriesProgress  # only a terminal needs it
 
             self._progress = SeriesProgress(self._expected)
-            self._draw()
+            self._warm_ups = beginning.options.warm_ups * len(beginning.options.commands)
+            self._draw_warming_up(0)
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         repetition, verdict = judged.repetition, judged.verdict
-        if self._progress is not None:
+        if repetition.is_warm_up:
+            self._draw_warming_up(repetition.number)
+        elif self._progress is not None:
             self._progress.add(judged)
             if self._drawn_ns is None or repetition.ended_ns - self._drawn_ns >= _REDRAW_NS:
                 self._drawn_ns = repetition.ended_ns
@@ -98,7 +102,7 @@ class RunProgress(TerminalListener):
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
         if self._progress is not None:
-            self._draw(f"{reasons} ({left_s:.0f} s at most)")
+            self._draw(f"waiting for {reasons} ({left_s:.0f} s at most)")
         else:
             super().on_waiting(reasons, left_s)
 
@@ -111,10 +115,13 @@ class RunProgress(TerminalListener):
         self._clear()
         self._progress, self._is_calibrating = None, False
 
-    def _draw(self, waits_for: str = "") -> None:
+    def _draw_warming_up(self, done: int) -> None:
+        self._draw(f"warming up ({done}/{self._warm_ups})" if self._warm_ups else "")
+
+    def _draw(self, doing: str = "") -> None:
         if self._progress is not None:
             in_unicode = is_utf8(sys.stderr)
-            row = self._progress.row(max(_columns() - _MARGIN, 1), in_unicode, waits_for)
+            row = self._progress.row(max(_columns() - _MARGIN, 1), in_unicode, doing)
             line = paint_row(row, in_colour(sys.stderr, self._color))
             print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
@@ -230,7 +237,7 @@ def run(arguments: Namespace) -> int:
             raise UsageError("--filtered needs --results FILE")
         refuse_same_file(arguments.results, arguments.filtered)
     runs = arguments.runs or default_runs(arguments.aa, arguments.against is not None)
-    is_series = runs > 1 or arguments.against is not None or arguments.aa
+    is_series = runs > 1 or arguments.warmup > 0 or arguments.against is not None or arguments.aa
     # By default a single run is neither calibrated nor traced, so noisewatch does not affect it. A run that writes
     # results is traced: it is a series of the tool's own runs.
     calibration_s = (CALIBRATION_S if is_series else 0.0) if arguments.calibration is None else arguments.calibration
@@ -247,6 +254,11 @@ def run(arguments: Namespace) -> int:
         spreads=arguments.spread,
         is_as_user=arguments.as_user,
         most_retries=arguments.retry,
+        warm_ups=arguments.warmup,
+        prepare=arguments.prepare,
+        conclude=arguments.conclude,
+        shows_side_output=arguments.show_output,
+        load=arguments.load,
         min_undisturbed=arguments.min_undisturbed,
         shows_output=arguments.show_output or not is_series,
         calibration_s=calibration_s,
@@ -261,6 +273,8 @@ def run(arguments: Namespace) -> int:
         return _report_early_end(result.series)
     if not is_series and result.series.end.exit_status != 0:
         return end_as(result.series.end)
+    if result.series.failed_side_command is not None:
+        return _report_early_end(result.series)
     status = 0
     if arguments.gate or result.is_empty:
         gate = _GATE | {RunOutcome.UNKNOWN: _ON_UNKNOWN[arguments.on_unknown]}
@@ -341,7 +355,8 @@ def _report_early_end(series: RunSeries) -> int:
     if series.failed is None or series.ended_by is not None:  # the signal made the run fail
         number = series.ended_by or signal.SIGINT
         return report_interrupt(number, _PROGRAM)
-    status = series.end.exit_status
+    side, status = series.failed_side_command, series.end.exit_status
     end = f"with status {status}" if status is not None else f"by signal {series.end.signal_number}"
-    _print(f"run {series.failed} ended {end}; --show-output shows its output, and --ignore-failure continues")
-    return status if status is not None else BY_SIGNAL + (series.end.signal_number or 0)
+    what = f"run {series.failed} ended {end}" if side is None else f"{side.name}: {side.trouble}"
+    _print(f"{what}; {FAILURE_HINT}")
+    return series.end.shell_status if side is None else side.status

@@ -24,6 +24,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     advice_parts_of,
     command_sentences,
     command_words,
+    condition_sentences,
     counts_of,
     difference_sentences,
     ending_sentences,
@@ -66,14 +67,22 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
     target = series.machine.target
     count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
     repeated = f" ({requested} requested, {count - requested} repeated)" if count > requested else ""
-    about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {describe_count(count, 'run')}{repeated}"
+    warm_up_count = len(series.warm_ups)
+    after = f" after {describe_count(warm_up_count, 'warm-up')}" if warm_up_count else ""
+    runs = f"{describe_count(count, 'run')}{repeated}{after}"
+    about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {runs}"
     first, *more = wrap(headline_of(conclusion), width)
     first = paint(first, _meaning_of(series, conclusion)) if in_colour else first
     return [*wrap(about, width), first, *more, *wrap_all(_series_sentences(series, conclusion), width)]
 
 
 def _series_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:
-    return [*machine_sentences(conclusion), *ending_sentences(series), *level_sentences(series)]
+    return [
+        *machine_sentences(conclusion),
+        *ending_sentences(series),
+        *condition_sentences(series),
+        *level_sentences(series),
+    ]
 
 
 def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from noisewatch.machine.command.counting import NOT_COUNTED
-from noisewatch.model.run.decomposition import Decomposition, Factor
+from noisewatch.model.run.decomposition import Decomposition, Factor, Outlier
 from noisewatch.text import printable
 from noisewatch.units import share_text
 
@@ -26,6 +26,14 @@ _CONCLUSIONS = {
     Factor.OFF_CPU: "the command waited longer (for a CPU, a device, a lock or a timer), or used fewer CPUs at once",
 }
 _NO_MAIN = "no single cause"
+_COLD = "its caches were cold, or it did more work"
+_RATIO_NAMES = {
+    **_NAMES,
+    Factor.CLOCK: "CPU time per cycle",
+    Factor.CLOCK_AND_KERNEL: "CPU time per cycle of user code",
+    Factor.OFF_CPU: "time per CPU time",
+}
+_AS_FACTOR, _WHOLE = 2, 100  # from these ratios on: as a factor, and without decimals
 
 
 def spread_words(spread: Decomposition) -> str:
@@ -41,6 +49,26 @@ def difference_parts_words(difference: Decomposition) -> str:
     """Return how much each factor contributes to the difference between two commands."""
     parts = ", ".join(f"{_signed(share, difference)} by {name}" for name, share in _ranked(difference))
     return "; ".join([f"of the difference, {parts}", *_doubts(difference)])
+
+
+def outlier_words(outlier: Outlier) -> str:
+    """Return how long the run took, that no disturbance was seen, and which factor differs from the other runs."""
+    factors = ", ".join(f"{_RATIO_NAMES[factor]} ×{_ratio(ratio)}" for factor, ratio in outlier.factors.items())
+    main = outlier.main if outlier.ratio > 1 else None
+    conclusion = _COLD if main == Factor.CPU_TIME else _NO_MAIN if main is None else _CONCLUSIONS[main]
+    took = f"run {outlier.number} took {_times_as_long(outlier.ratio)} the others: no disturbance was seen"
+    answer = f"{factors}: {conclusion}" if outlier.ratio > 1 else factors
+    return f"{took}; {answer}"
+
+
+def _times_as_long(ratio: float) -> str:
+    if ratio >= _AS_FACTOR:
+        return f"{_ratio(ratio)} times as long as"
+    return f"{share_text(abs(ratio - 1))} {'longer' if ratio > 1 else 'less'} than"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.{0 if ratio >= _WHOLE else 1 if ratio >= _AS_FACTOR else 2}f}"
 
 
 def _parts(spread: Decomposition) -> str:

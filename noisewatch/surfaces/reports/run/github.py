@@ -12,6 +12,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     advice_parts_of,
     command_sentences,
     command_words,
+    condition_sentences,
     counts_of,
     difference_sentences,
     ending_sentences,
@@ -32,7 +33,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     """
     conclusion = conclude(series)
     texts = [_command_text(series, options, command) for command in conclusion.commands]
-    texts += [*difference_sentences(series, conclusion), *not_watched_sentences(series)]
+    texts += [*difference_sentences(series, conclusion), *condition_sentences(series), *not_watched_sentences(series)]
     lines = [workflow_command("notice", f"noisewatch: {counts_of(series)}", "\n".join(texts))]
     wrong = [*machine_sentences(conclusion), *ending_sentences(series)]
     wrong += [

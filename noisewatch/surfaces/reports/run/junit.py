@@ -24,6 +24,7 @@ from noisewatch.surfaces.reports.run.sentences import (
     COMMANDS,
     command_words,
     ending_sentences,
+    load_words,
     machine_sentences,
     not_watched_clauses,
 )
@@ -58,6 +59,7 @@ def _properties(series: RunSeries, command: str) -> dict[str, str]:
         "machine": describe_host(series.machine),
         "target": format_cpu_list(series.machine.target.cpus),
         "command": command,
+        **({"load": load_words(series.load)} if series.load is not None else {}),
         **({"not watched": "; ".join(unwatched)} if unwatched else {}),
     }
 

@@ -360,18 +360,16 @@ class SeriesProgress:
             return None
         return (self._ended_ns - self._began_ns) * (self._expected - done) // done
 
-    def row(self, width: int, in_unicode: bool = True, waits_for: str = "") -> Row:
+    def row(self, width: int, in_unicode: bool = True, doing: str = "") -> Row:
         """Return the row, at most `width` columns wide; the least important parts are left out first.
 
-        It shows what the series `waits_for`, or else the reason for the last disturbed or unknown verdict.
+        It shows what the series is `doing` between runs, or else the reason for the last disturbed or unknown verdict.
         """
         count: Row = [(f"{self._counts.total()}/{self._expected}", "strong")]
         left = self.left_ns
         rest: Row = [] if left is None else [(f"{_left_words(left)} left", "plain")]
         who: Row = (
-            [(f"waiting for {printable(waits_for)}", "notable")]
-            if waits_for
-            else [(self._last_reason, "plain")] * bool(self._last_reason)
+            [(printable(doing), "notable")] if doing else [(self._last_reason, "plain")] * bool(self._last_reason)
         )
         whole = [[count, self._marks(marks, times, in_unicode), rest, self._count_pieces()] for marks, times in _SHAPES]
         short = [[count, self._marks(marks, 0, in_unicode), rest] for marks in (5, 1)]

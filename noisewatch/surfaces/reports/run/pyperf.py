@@ -1,6 +1,6 @@
 """A series as a pyperf file: the wall times of undisturbed runs, and all runs with their verdicts.
 
-Runs with another verdict contain only a warm-up: pyperf leaves runs without values out of its statistics.
+Warm-ups, and runs with another verdict, have no values but a warm-up: pyperf leaves them out of its statistics.
 https://pyperf.readthedocs.io/en/latest/api.html#run-class
 """
 
@@ -16,11 +16,17 @@ from noisewatch.errors import NothingUndisturbed
 from noisewatch.judgement.run.reasons import describe_run
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
-from noisewatch.operations.run.pyperf_hook import BEGAN, ENDED, NOT_WATCHED, REASONS, VERDICT, VERSION
+from noisewatch.operations.run.pyperf_hook import BEGAN, ENDED, LOAD, NOT_WATCHED, REASONS, VERDICT, VERSION
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.calibration.json import FORMAT_VERSION
 from noisewatch.surfaces.reports.run.options import SeriesOptions
-from noisewatch.surfaces.reports.run.sentences import COMMANDS, command_words, headline_of, not_watched_clauses
+from noisewatch.surfaces.reports.run.sentences import (
+    COMMANDS,
+    command_words,
+    headline_of,
+    load_words,
+    not_watched_clauses,
+)
 from noisewatch.text import printable
 
 
@@ -32,16 +38,19 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     benchmarks = []
     for number, argv in enumerate(series.options.commands):
         judged = series.of_command(number)
+        warm_ups = [warm_up for warm_up in series.warm_ups if warm_up.repetition.command == number]
         if any(judged_run.is_undisturbed for judged_run in judged):
             letter = f" ({COMMANDS[number]})" if len(series.options.commands) > 1 else ""
             name = command_words(argv, options.identifies) + letter
-            benchmarks.append({"metadata": {"name": name}, "runs": [_run(judged_run) for judged_run in judged]})
+            benchmarks.append({"metadata": {"name": name}, "runs": list(map(_run, [*warm_ups, *judged]))})
     if not benchmarks:
         raise NothingUndisturbed(
             f"pyperf: {headline_of(conclude(series))}; no file was written, because pyperf reads no file without values"
         )
     cpus = format_cpu_list(series.machine.target.cpus)
     metadata: dict[str, Any] = {"unit": "second", "loops": 1, "cpu_affinity": cpus, VERSION: __version__}
+    if series.load is not None:
+        metadata[LOAD] = load_words(series.load)
     clauses = not_watched_clauses(series)
     if clauses:
         metadata[NOT_WATCHED] = printable("; ".join(clauses))

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from noisewatch import __version__
 from noisewatch.documents import placement as placing
 from noisewatch.documents import run as parts
-from noisewatch.documents.counters import CountersPart, DecompositionPart, FactorSharePart
+from noisewatch.documents.counters import CountersPart, DecompositionPart, FactorRatioPart, FactorSharePart
 from noisewatch.documents.document import SCHEMA, DocumentPart, fill_part, to_json
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.case import Calibrated
@@ -28,13 +28,15 @@ from noisewatch.judgement.run.placement import THREADS_NOT_OBSERVED, unknown_pla
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.command.counting import CommandCounts, Event
-from noisewatch.model.run.decomposition import Decomposition
+from noisewatch.model.run.decomposition import Decomposition, Outlier
 from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads, Stacking, ThreadPlacement
 from noisewatch.model.run.series import SelectedByCause
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
 from noisewatch.operations.run.judging import JudgedRepetition
+from noisewatch.operations.run.load import SeriesLoad
 from noisewatch.operations.run.options import RunOptions, command_plan
 from noisewatch.operations.run.series import RunBeginning, RunListener, RunSeries
+from noisewatch.operations.run.side_commands import SideCommandResult
 from noisewatch.surfaces.reports.calibration.json import describe_floors
 from noisewatch.surfaces.reports.machine.json import describe_cgroup
 from noisewatch.surfaces.reports.parts.json import describe_facts, describe_machine
@@ -59,6 +61,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     document = replace(
         header_of(series, options.identifies),
         kind="series",
+        warm_ups=[repetition_of(judged) for judged in series.warm_ups],
         repetitions=[repetition_of(judged) for judged in series.repetitions],
         footer=footer_of(series, options),
     )
@@ -100,9 +103,12 @@ def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> parts.RunDoc
             )
             for number, argv in enumerate(options.commands)
         ],
-        options=_options(options),
+        options=_options(options, identifies),
         seed=begun.seed,
         opening=None if begun.opening is None else _calibration(begun.opening),
+        load=None
+        if begun.load is None
+        else parts.LoadPart(processes=begun.load.processes, cpus=sorted(begun.load.cpus)),
     )
 
 
@@ -118,11 +124,15 @@ def _counters(machine: Snapshot) -> Literal["ticks", "cpuacct", "schedstat"]:
     return "cpuacct" if any(time is not None and time.stays is None for time in times) else "schedstat"
 
 
-def _options(options: RunOptions) -> parts.RunOptionsPart:
+def _options(options: RunOptions, identifies: bool) -> parts.RunOptionsPart:
+    prepare, conclude = (_side_words(argv, identifies) for argv in (options.prepare, options.conclude))
     return fill_part(
         parts.RunOptionsPart,
         options,
         retry=options.most_retries,
+        warmup=options.warm_ups,
+        prepare=prepare,
+        conclude=conclude,
         against=options.against is not None,
         aa=options.is_aa,
         membind=printable(options.membind),
@@ -132,6 +142,12 @@ def _options(options: RunOptions) -> parts.RunOptionsPart:
         counters="auto" if options.counts_events else "none",
         ignore_failure=not options.stops_at_failure,
     )
+
+
+def _side_words(argv: tuple[str, ...] | None, identifies: bool) -> list[str] | None:
+    if argv is None:
+        return None
+    return [printable(word) for word in argv] if identifies else [program_of(argv)]
 
 
 def _calibration(calibrated: Calibrated) -> parts.RunCalibrationPart:
@@ -160,7 +176,7 @@ def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
     return fill_part(
         parts.RepetitionPart,
         repetition,
-        kind="repetition",
+        kind="warm-up" if repetition.is_warm_up else "repetition",
         command=COMMANDS[repetition.command],
         began_utc=utc(repetition.began_wall_ns),
         ended_utc=utc(repetition.began_wall_ns + repetition.length_ns),
@@ -263,6 +279,8 @@ def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
         closing=None if series.closing is None else _calibration(series.closing),
         no_speed_change_reason=_or_none(conclusion.change_unknown),
         own_cpu_s=series.own_cpu_s,
+        load=None if series.load is None else _load(series.load),
+        side_commands=[_side_command(side) for side in series.side_commands],
         results=None if options.results is None else _results(options.results, options.identifies),
     )
 
@@ -270,7 +288,26 @@ def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
 def _end_of(series: RunSeries) -> parts.DonePart | parts.ByFailurePart | parts.BySignalPart:
     if series.ended_by is not None:
         return _by_signal(series.ended_by)
-    return parts.DonePart() if series.failed is None else parts.ByFailurePart(repetition=series.failed)
+    if series.failed is None:
+        return parts.DonePart()
+    side = series.failed_side_command
+    return parts.ByFailurePart(repetition=series.failed, side_command=UNSET if side is None else side.option)
+
+
+def _load(load: SeriesLoad) -> parts.LoadPart:
+    return fill_part(parts.LoadPart, load, cpus=sorted(load.cpus), trouble=_or_none(load.trouble))
+
+
+def _side_command(side: SideCommandResult) -> parts.SideCommandPart:
+    left = side.name_by_left_pid
+    return fill_part(
+        parts.SideCommandPart,
+        side,
+        repetition=side.number,
+        trouble=_or_none(side.trouble),
+        left_processes=list(left),
+        left_names=[None if name is None else printable(name) for name in left.values()],
+    )
 
 
 def _conclusion(command: CommandConclusion) -> parts.ConclusionPart:
@@ -285,6 +322,17 @@ def _conclusion(command: CommandConclusion) -> parts.ConclusionPart:
         is_refused=selected.is_refused,
         decomposition=_decomposition(command.decomposition),
         placement_advice=[fill_part(parts.PlacementAdvicePart, advice) for advice in command.advice],
+        outliers=[_outlier(outlier) for outlier in command.outliers],
+    )
+
+
+def _outlier(outlier: Outlier) -> parts.OutlierPart:
+    return fill_part(
+        parts.OutlierPart,
+        outlier,
+        repetition=outlier.number,
+        factors=[FactorRatioPart(factor=factor, ratio=ratio) for factor, ratio in outlier.factors.items()],
+        no_counters_reason=_or_none(outlier.unknown),
     )
 
 

@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar
 
 from msgspec.structs import replace
@@ -21,9 +21,17 @@ from noisewatch.judgement.run.placement import (
     unknown_placement_reason,
     weighty_threads,
 )
-from noisewatch.judgement.run.reasons import ReasonKind, Unwatched, left_words, name_with_kind, own_quota_words
+from noisewatch.judgement.run.reasons import (
+    ReasonKind,
+    Unwatched,
+    describe_left,
+    left_words,
+    name_with_kind,
+    own_quota_words,
+)
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.model.distributions import POWER, SIGNIFICANCE
+from noisewatch.model.run.decomposition import Outlier
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
 from noisewatch.model.run.placement import Placement, ThreadPlacement
 from noisewatch.model.run.series import (
@@ -37,10 +45,18 @@ from noisewatch.model.run.series import (
     VarianceParts,
 )
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
+from noisewatch.operations.run.load import SeriesLoad
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.run.factors import difference_parts_words, spread_words
+from noisewatch.surfaces.reports.run.factors import difference_parts_words, outlier_words, spread_words
 from noisewatch.text import clean, printable
-from noisewatch.units import describe_count, describe_names, describe_ns, describe_share, share_text
+from noisewatch.units import (
+    describe_busy_processes,
+    describe_count,
+    describe_names,
+    describe_ns,
+    describe_share,
+    share_text,
+)
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 _MOST_DECIMALS = 6
@@ -75,8 +91,13 @@ def range_words(series: SeriesStatistics) -> str:
     return f"median {median}, runs from {times_text([series.min_s, series.max_s], series.sd_s, series.mean_s)}"
 
 
-def doubt_words(series: SeriesStatistics, numbers: Sequence[int]) -> list[str]:
-    """Return clauses on why the interval may be wrong; `numbers` are the numbers of the runs in the statistics."""
+def doubt_words(
+    series: SeriesStatistics, numbers: Sequence[int], explained: Collection[int] = frozenset()
+) -> list[str]:
+    """Return clauses on why the interval may be wrong; `numbers` are the numbers of the runs in the statistics.
+
+    Far runs that are `explained` have sentences of their own.
+    """
     clauses = []
     if series.doubt == OrderDoubt.SERIAL:
         clauses.append(f"each run resembles the one before, so {_TOO_NARROW}")
@@ -86,8 +107,8 @@ def doubt_words(series: SeriesStatistics, numbers: Sequence[int]) -> list[str]:
         clauses.append(f"later runs took {took} (the second half {later} than the first), so {_TOO_NARROW}")
     elif not series.is_order_tested:
         clauses.append(f"fewer than {FEWEST_FOR_ORDER} runs: cannot tell whether later runs take longer")
-    if series.far_runs:
-        names = [str(numbers[at]) for at in series.far_runs]
+    names = [str(numbers[at]) for at in series.far_runs if numbers[at] not in explained]
+    if names:
         clauses.append(f"far from the others: run{'s' * (len(names) > 1)} {', '.join(names)}")
     return clauses
 
@@ -260,6 +281,7 @@ _PLACEHOLDER = "COMMAND"
 _LIST_WIDTH = 24  # the most columns of a list of CPUs
 _MOST_THREADS = 8
 _MOST_LEFT = 3  # runs whose remaining processes are listed
+_MOST_OUTLIERS = 3
 _MOST_PLACES = 4
 _LEAST_SHARE = 0.005  # share of a thread's time; a smaller share would be shown as 0%
 _MB = 1_000_000
@@ -317,9 +339,22 @@ def command_sentences(command: CommandConclusion, is_alone: bool = False) -> lis
         variance_words(command.variances),
         *([] if command.decomposition is None else [spread_words(command.decomposition)]),
         range_words(statistics),
-        *doubt_words(statistics, command.counted),
+        *_outlier_sentences(command),
+        *doubt_words(statistics, command.counted, [outlier.number for outlier in _explained_outliers(command)]),
         *_placement_sentences(command),
     ]
+
+
+def _outlier_sentences(command: CommandConclusion) -> list[str]:
+    """Return sentences on runs far from the others without a cause, and the advice to add a warm-up."""
+    warm_up = "the first run took longer than all others: --warmup 1 runs the command once before, in no statistics"
+    return [*map(outlier_words, _explained_outliers(command)), *([warm_up] if command.advises_warm_up else [])]
+
+
+def _explained_outliers(command: CommandConclusion) -> list[Outlier]:
+    """Return the first large outliers, and the first run if a warm-up would change it; the others are only listed."""
+    first = command.numbers[0] if command.advises_warm_up else None
+    return [outlier for outlier in command.outliers if outlier.is_large or outlier.number == first][:_MOST_OUTLIERS]
 
 
 def _placement_sentences(command: CommandConclusion) -> list[str]:
@@ -356,10 +391,34 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
 
 
 def left_sentences(series: RunSeries) -> list[str]:
-    """Return clauses on the processes that runs left running, for the first such runs; others usually left the same."""
-    clauses = [words for judged in series.repetitions if (words := left_words(judged.repetition)) is not None]
+    """Return clauses on the processes that runs left running, for the first such runs; others usually left the same.
+
+    Clauses on side commands follow.
+    """
+    judged = (*series.warm_ups, *series.repetitions)
+    clauses = [words for one in judged if (words := left_words(one.repetition)) is not None]
+    by_side = [
+        describe_left(side.name, side.name_by_left_pid) for side in series.side_commands if side.name_by_left_pid
+    ]
+    return [*_first_of(clauses, "more run"), *_first_of(by_side, "more command")]
+
+
+def _first_of(clauses: Sequence[str], others: str) -> list[str]:
     left = len(clauses) - _MOST_LEFT
-    return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did so"] if left > 0 else [])]
+    return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, others)} did so"] if left > 0 else [])]
+
+
+def condition_sentences(series: RunSeries) -> list[str]:
+    """Return sentences on the load next to the series, and on side commands that failed without ending it."""
+    failed = [f"{side.name}: {printable(side.trouble)}" for side in series.side_commands if side.trouble is not None]
+    failed = failed if series.failed_side_command is None else failed[:-1]
+    return ([] if series.load is None else [load_words(series.load)]) + _first_of(failed, "more command")
+
+
+def load_words(load: SeriesLoad) -> str:
+    """Return `under a load of 2 busy processes on CPUs 0,3, each with 99% of its CPU`."""
+    share = "" if load.busy_share is None else f", each with {describe_share(load.busy_share, 0)} of its CPU"
+    return f"under a load of {describe_busy_processes(load.processes)} on {name_cpus(load.cpus)}{share}"
 
 
 def own_quota_sentences(series: RunSeries) -> list[str]:
@@ -414,9 +473,16 @@ def machine_sentences(conclusion: RunConclusion) -> list[str]:
 
 
 def ending_sentences(series: RunSeries) -> list[str]:
-    """Return a sentence if the series ended before all requested runs were made."""
+    """Return sentences if the series ended before all requested runs were made, or its load may have ended early."""
+    trouble = None if series.load is None else series.load.trouble
+    return _early_end(series) + ([] if trouble is None else [f"the load may not have lasted: {printable(trouble)}"])
+
+
+def _early_end(series: RunSeries) -> list[str]:
     if series.ended_by is not None:
         return [f"the series was ended by {signal.Signals(series.ended_by).name}"]
+    if (side := series.failed_side_command) is not None:
+        return [f"the series ended with {side.name}: {printable(side.trouble or '')}"]
     return [] if series.failed is None else [f"the series ended with run {series.failed}, which failed"]
 
 

@@ -17,7 +17,7 @@ from tests.surfaces.reports.run.running import ran, words
 from tests.surfaces.reports.run.written_series import UNDISTURBED, written_series
 
 
-def _at_a_terminal(arguments: Sequence[str], **environment: str) -> str:
+def at_a_terminal(arguments: Sequence[str], **environment: str) -> str:
     """Return what `noisewatch run` writes to a terminal on standard error."""
     terminal, its_end = pty.openpty()
     settings = os.environ | {"TERM": "xterm"} | environment
@@ -39,7 +39,7 @@ def _read(terminal: int) -> bytes:
 
 
 def test_a_terminal_shows_one_line_that_is_cleared_in_the_end() -> None:
-    text = _at_a_terminal(["--runs", "3", "--", "sleep", "0.15"])
+    text = at_a_terminal(["--runs", "3", "--", "sleep", "0.15"])
     assert "\n" not in text
     draws = text.split("\r\x1b[K")
     assert [line.replace("\x1b[1m", "").split("\x1b")[0] for line in draws if line] == ["0/3", "1/3", "2/3", "3/3"]
@@ -47,18 +47,18 @@ def test_a_terminal_shows_one_line_that_is_cleared_in_the_end() -> None:
 
 
 def test_no_color_applies_to_the_progress() -> None:
-    text = _at_a_terminal(["--runs", "2", "--", "sleep", "0.15"], NO_COLOR="1")
+    text = at_a_terminal(["--runs", "2", "--", "sleep", "0.15"], NO_COLOR="1")
     assert re.search(r"\x1b\[[\d;]*3\dm", text) is None
     assert "0/2" in text
 
 
 def test_the_progress_of_many_short_runs_is_throttled() -> None:
-    text = _at_a_terminal(["--runs", "60", "--", "true"])
+    text = at_a_terminal(["--runs", "60", "--", "true"])
     assert text.count("\r\x1b[K") < 45
 
 
 def test_an_error_has_its_own_line() -> None:
-    text = _at_a_terminal(["--runs", "3", "--", "/nonexistent"])
+    text = at_a_terminal(["--runs", "3", "--", "/nonexistent"])
     assert text.rpartition("\r\x1b[K")[2].startswith("noisewatch run: cannot run")
 
 
@@ -67,7 +67,7 @@ def test_there_is_no_progress_without_a_terminal() -> None:
 
 
 def test_output_of_the_command_is_not_overwritten() -> None:
-    text = _at_a_terminal(["--runs", "3", "--show-output", "--", "sh", "-c", "echo its own >&2"])
+    text = at_a_terminal(["--runs", "3", "--show-output", "--", "sh", "-c", "echo its own >&2"])
     assert text.count("its own\r\n") == 3
     assert "\x1b[K" not in text
 

@@ -62,5 +62,5 @@ def _whole() -> Draft202012Validator:
 @cache
 def _validator(kind: str) -> Draft202012Validator:
     """Return the validator for one kind of line; a choice of several kinds would not explain a mismatch."""
-    whole = schema()
+    whole, kind = schema(), "repetition" if kind == "warm-up" else kind
     return Draft202012Validator({"$schema": whole["$schema"], "$ref": f"#/$defs/{kind}", "$defs": whole["$defs"]})

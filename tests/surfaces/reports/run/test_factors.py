@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noisewatch.machine.command.counting import NOT_COUNTED
-from noisewatch.model.run.decomposition import Decomposition, Factor
-from noisewatch.surfaces.reports.run.factors import difference_parts_words, spread_words
+from noisewatch.model.run.decomposition import Decomposition, Factor, Outlier
+from noisewatch.surfaces.reports.run.factors import difference_parts_words, outlier_words, spread_words
 
 _PARTS = {
     Factor.CLOCK: 0.002,
@@ -40,3 +40,32 @@ def test_missing_counters_are_named() -> None:
 def test_difference_names_the_factors() -> None:
     words = difference_parts_words(Decomposition(-0.1, {Factor.CLOCK: -0.09, Factor.OFF_CPU: -0.01}, None, None))
     assert words == "of the difference, -9% by the clock, -1% by time off the CPU"
+
+
+def _outlier(ratio: float, **factors: float) -> str:
+    ratios = {Factor(name.replace("_", "-")): value for name, value in factors.items()}
+    return outlier_words(Outlier(7, ratio, ratios, None))
+
+
+def test_outlier_has_the_answer_of_the_counters() -> None:
+    assert _outlier(6.6, instructions=1.0, cycles_per_instruction=6.5, clock=1.01, off_cpu=1.005) == (
+        "run 7 took 6.6 times as long as the others: no disturbance was seen; instructions ×1.00, cycles per "
+        "instruction ×6.5, CPU time per cycle ×1.01, time per CPU time ×1.00: the same instructions took more cycles "
+        "(caches, memory, sibling CPU, layout)"
+    )
+    assert _outlier(1.33, instructions=1.1, clock=1.1, off_cpu=1.1).endswith("time per CPU time ×1.10: no single cause")
+    assert _outlier(1.21, instructions=1.2, clock=1.008).endswith("the program did different work")
+
+
+def test_outlier_without_counters_has_the_likely_causes() -> None:
+    assert _outlier(6.6, cpu_time=6.6, off_cpu=1.0) == (
+        "run 7 took 6.6 times as long as the others: no disturbance was seen; CPU time ×6.6, time per CPU time ×1.00: "
+        "its caches were cold, or it did more work"
+    )
+    assert "the command waited longer (for a CPU" in _outlier(150, cpu_time=1.0, off_cpu=150)
+
+
+def test_outlier_that_took_less_has_no_cause() -> None:
+    assert _outlier(0.8, cpu_time=0.8, off_cpu=1.0) == (
+        "run 7 took 20% less than the others: no disturbance was seen; CPU time ×0.80, time per CPU time ×1.00"
+    )

@@ -174,9 +174,9 @@ def test_narrow_progress_line_keeps_the_most_important_parts(width: int, line: s
     st.sampled_from(["", *HOSTILE_NAMES]),
 )
 def test_progress_fits_one_line(
-    runs: list[tuple[RepetitionVerdict, float]], width: int, in_unicode: bool, waits_for: str
+    runs: list[tuple[RepetitionVerdict, float]], width: int, in_unicode: bool, doing: str
 ) -> None:
-    row = _progress_after(*runs, count=20).row(width, in_unicode, waits_for)
+    row = _progress_after(*runs, count=20).row(width, in_unicode, doing)
     assert length(row) <= width
     line = plain_row(row)
     assert line.isprintable()
@@ -184,7 +184,7 @@ def test_progress_fits_one_line(
 
 
 def test_culprit_waited_for_replaces_the_last_culprit() -> None:
-    line = _progress_line(_progress_after((_HOG, 1.0)), waits_for="stress-ng on CPU 3")
+    line = _progress_line(_progress_after((_HOG, 1.0)), doing="waiting for stress-ng on CPU 3")
     assert "waiting for stress-ng on CPU 3" in line
     assert "hog" not in line
 

@@ -92,6 +92,7 @@ def test_doubts_about_a_series_are_listed() -> None:
         "fewer than 10 runs: cannot tell whether later runs take longer"
     ]
     assert doubt_words(_with_far_run(6), range(101, 121)) == ["far from the others: run 107"]
+    assert doubt_words(_with_far_run(6), range(101, 121), explained=[107]) == []
 
 
 def _difference(share: float, half: float) -> MeanDifference:

@@ -61,8 +61,12 @@ def written_series(
     has_two: bool = False,
     ended_by: int | None = None,
     failed: int | None = None,
+    warm_ups: int = 0,
 ) -> RunSeries:
-    """Return a series with a repetition for each verdict; two commands take turns, A first."""
+    """Return a series with a repetition for each verdict; two commands take turns, A first.
+
+    All warm-ups are of the first command.
+    """
     statuses = statuses or [0] * len(verdicts)
     judged = []
     for at, (verdict, status) in enumerate(zip(verdicts, statuses, strict=True)):
@@ -73,8 +77,9 @@ def written_series(
             JudgedRepetition(repetition, ALLOWED, verdict, placement_of([], frozenset({2}), {}, NOWHERE_ELSE))
         )
     against = ("/opt/secret/other",) if has_two else None
+    warm_up = replace(_one_second(), is_warm_up=True)
     return RunSeries(
-        options=RunOptions(argv=tuple(argv), runs=len(verdicts), against=against),
+        options=RunOptions(argv=tuple(argv), runs=len(verdicts), against=against, warm_ups=warm_ups),
         seed=1,
         machine=_one_second().span.before,
         repetitions=tuple(judged),
@@ -83,6 +88,9 @@ def written_series(
         own_cpu_s=0.1,
         ended_by=ended_by,
         failed=failed,
+        warm_ups=tuple(
+            replace(judged[0], repetition=replace(warm_up, number=number)) for number in range(1, warm_ups + 1)
+        ),
     )
 
 

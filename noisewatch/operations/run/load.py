@@ -1,0 +1,79 @@
+"""Keeps other CPUs busy during a series and its calibrations: the option --load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import cycle, islice
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.errors import CannotMeasure, UsageError
+from noisewatch.judgement.case import Case
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.machine.spinning.load.run import BusyProcesses, busy_processes
+from noisewatch.operations.pinning import read_allowed_cpus
+from noisewatch.operations.progress import ProgressListener
+from noisewatch.units import describe_busy_processes
+
+
+class SeriesLoad(Struct, frozen=True):
+    """Busy processes during a series, pinned to `cpus` in turn.
+
+    `busy_share` is the mean share that each had of its CPU, or None before the end and if `trouble` is the reason why
+    the load is not known to have lasted.
+    """
+
+    processes: int
+    cpus: CpuSet
+    busy_share: float | None = None
+    trouble: str | None = None
+
+
+class RunningLoad:
+    """The busy processes of a series until `end` is called."""
+
+    def __init__(self, busy: BusyProcesses) -> None:
+        self._busy = busy
+        self.begun = SeriesLoad(len(busy.cpus), frozenset(busy.cpus))
+
+    def end(self) -> SeriesLoad:
+        """End the busy processes; return the load with the share that they had of their CPUs."""
+        try:
+            return replace(self.begun, busy_share=self._busy.end())
+        except CannotMeasure as error:
+            return replace(self.begun, trouble=str(error))
+
+
+def cpus_for_load(snapshot: Snapshot) -> CpuSet:
+    """Return the CPUs for busy processes: neither target CPUs nor their siblings, if possible noisewatch's own CPUs.
+
+    Raise UsageError if there is none.
+    """
+    case = Case(snapshot)
+    cpus = case.online - case.target - case.siblings - case.doubtful_siblings
+    if not cpus:
+        raise UsageError(
+            "--load: expected an online CPU that is neither a target CPU nor a sibling of one, found none (targets: "
+            f"{name_cpus(case.target)}); choose fewer target CPUs with --cpus"
+        )
+    return cpus & read_allowed_cpus() or cpus
+
+
+@contextmanager
+def running_load(count: int, snapshot: Snapshot, listener: ProgressListener) -> Iterator[RunningLoad | None]:
+    """Run `count` busy processes (0: none) until the context is left or this process ends for any reason.
+
+    Raise UsageError if no CPU may be busy, and CannotMeasure if the processes cannot be started.
+    """
+    if not count:
+        yield None
+        return
+    places = list(islice(cycle(sorted(cpus_for_load(snapshot))), count))
+    with busy_processes(places) as busy:
+        missing = count - len(busy.cpus)
+        if missing:
+            listener.on_remark(f"--load: {describe_busy_processes(missing)} could not be pinned to another CPU")
+        yield RunningLoad(busy)
