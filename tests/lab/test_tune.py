@@ -135,6 +135,21 @@ def test_a_run_is_tuned_and_the_machine_restored_afterwards(noisy: Lab) -> None:
     assert differences(before, _state(noisy)[0]) == {}
 
 
+def test_reserved_cpus_are_given_back_also_after_a_kill(plain: Lab) -> None:
+    before, _ = _state(plain)
+    reserve = "noisewatch run --reserve --calibration 0 --cpus 2-3 --"
+    isolated = "/sys/fs/cgroup/cpuset.cpus.isolated"
+    result = plain.run(f"{reserve} cat /proc/self/cgroup {isolated}")
+    assert result.out.splitlines()[-2:] == ["0::/benchmark", "2-3"]
+    assert differences(before, _state(plain)[0]) == {}
+    pid = plain.start(f"{reserve} sleep 1000")
+    _wait_until(plain, isolated, "2-3")
+    plain.stop(pid)
+    _wait_until(plain, isolated, "")
+    assert plain.do("noisewatch tune --status") == _NOT_TUNED
+    assert differences(before, _state(plain)[0]) == {}
+
+
 def test_settings_of_an_offline_cpu_are_restored_when_it_is_online_again(noisy: Lab) -> None:
     before, _ = _state(noisy)
     online = f"{_CPU.format(3)}/online"

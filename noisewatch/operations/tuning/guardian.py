@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from noisewatch.operations.tuning.tune import JOURNAL, Restoring, restore_host, 
 from noisewatch.operations.tuning.tuner import Changed
 
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_MOST_ATTEMPTS, _PAUSE_S = 10, 0.5
 _SIGNALLED = 128  # exit status of a command ended by signal N, less N
 
 
@@ -97,7 +99,10 @@ def _guard(owner: int, is_ready: int, session: Session, settings: Settings | Non
         os.close(is_ready)
         select.select([owner], [], [])
         with suppress(NoisewatchError):
-            restore_host(settings=settings, path=path, only=session)
+            for _ in range(_MOST_ATTEMPTS):
+                if restore_host(settings=settings, path=path, only=session).is_complete:
+                    break
+                time.sleep(_PAUSE_S)  # the killed command may not have left its control group yet
             status = 0
     finally:
         os._exit(status)

@@ -259,9 +259,15 @@ def _add_command_of_run(parser: ArgumentParser) -> None:
         default="none",
     )
     command.flag("--spread", what="pin each busy thread of the command to a target CPU of its own")
-    command.flag(
+    preparation = command.exclusive()
+    preparation.flag(
         "--tune",
         what="tune the machine as `noisewatch tune --yes` does, and restore it when the command ends; needs root",
+    )
+    preparation.flag(
+        "--reserve",
+        what="only keep other processes, interrupts and kernel work off the target CPUs (of what --tune changes), "
+        "until the command ends; needs root",
     )
     command.flag("--as-user", what="with sudo: run the command as the user who invoked sudo, not as root")
     command.flag(

@@ -1,4 +1,4 @@
-"""What `tune` and `run --tune` share: plans from options of preflight, and the reports around a command."""
+"""What `tune`, `run --tune` and `run --reserve` share: plans from preflight's options, and reports around a command."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from noisewatch.errors import UsageError
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.tuning.guardian import tuned_host
 from noisewatch.operations.tuning.plan import TuningPlan, read_plan
+from noisewatch.operations.tuning.reserve import reserving_options, unreserved_reasons
 from noisewatch.operations.tuning.tune import Restoring, failed, new_session
 from noisewatch.operations.tuning.tuner import Changed, Outcome
 from noisewatch.program import as_root, is_root
@@ -21,12 +22,13 @@ from noisewatch.surfaces.cli.live import SilentListener
 from noisewatch.surfaces.reports.tuning.text import text_of_restoring, text_of_tuning
 
 
-def plan_of(arguments: Namespace) -> tuple[TuningPlan, bool]:
+def plan_of(arguments: Namespace, reserves_only: bool = False) -> tuple[TuningPlan, bool]:
     """Return the plan for the given options of preflight, and whether the machine is this host.
 
-    Raise UsageError if an option is invalid.
+    With `reserves_only`, the plan only keeps other work off the target CPUs. Raise UsageError if an option is invalid.
     """
     options = preflight_options(parse_arguments(["preflight", *preflight_words(arguments)]))
+    options = reserving_options(options) if reserves_only else options
     machine = open_machine(options.machine)
     return read_plan(machine, options, SilentListener(), vars(arguments).get("set", ())), machine.is_live
 
@@ -53,6 +55,16 @@ def require_root(what: str, words: Sequence[str]) -> None:
     """Raise UsageError, with the command to type, unless this process runs as root; `words` are its arguments."""
     if not is_root():
         raise UsageError(f"{what} needs root: {as_root(shlex.join(words), is_here=True)}")
+
+
+@contextmanager
+def reserved_for_command(plan: TuningPlan, is_quiet: bool = False) -> Iterator[None]:
+    """Keep other work off the target CPUs, and restore the host at the end, as `tuned_for_command` does."""
+    if not is_quiet:
+        for reason in unreserved_reasons(plan):
+            _print(f"noisewatch: {reason}\n")
+    with tuned_for_command(plan, is_quiet):
+        yield
 
 
 @contextmanager

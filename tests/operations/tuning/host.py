@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -100,8 +102,11 @@ class WrittenHost(Settings):
 
     def remove_group(self, path: str) -> None:
         self._step()
+        folder = self.root / path.lstrip("/")
+        if (folder / "process").exists():
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
         for name in ("cpuset.cpus", "cpuset.cpus.partition"):
-            (self.root / path.lstrip("/") / name).unlink()
+            (folder / name).unlink()
         super().remove_group(path)
 
     def tids(self) -> list[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.kernel.system.tuning import FileChange, Session
+from noisewatch.kernel.system.tuning import FileChange, GroupChange, Session
 from noisewatch.operations.tuning.guardian import tuned_host
 from noisewatch.operations.tuning.plan import PlannedChange, Step, TuningPlan
 from noisewatch.operations.tuning.tune import Restoring, has_journal, new_session, read_tuning, restore_host, tune_host
@@ -98,3 +98,21 @@ def test_the_guardian_restores_if_the_process_group_is_killed(host: WrittenHost,
     assert (host.root / "seen").read_text() == "1"
     assert _until(lambda: host.read(_SWAPPINESS) == "60")
     assert _until(lambda: not has_journal(path))
+
+
+def test_the_guardian_waits_for_a_killed_command_to_leave_its_group(host: WrittenHost, path: Path) -> None:
+    group, process = "/sys/fs/cgroup/benchmark", f"{host.root}/sys/fs/cgroup/benchmark/process"
+    (host.root / "sys/fs/cgroup").mkdir(parents=True)
+    owner = os.fork()
+    if owner == 0:
+        verdict = judged_by_settings(quiet_machine())
+        step = Step(finding(verdict, "turbo-enabled"), ((PlannedChange(GroupChange(group), None),),))
+        with tuned_host(TuningPlan(verdict, (step,), ()), _session(), _ignore, host, path):
+            Path(process).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(owner, 0)
+    time.sleep(0.2)  # the guardian's first attempt fails
+    assert has_journal(path)
+    os.unlink(process)
+    assert _until(lambda: not has_journal(path))
+    assert not host.has_group(group)

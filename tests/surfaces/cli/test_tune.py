@@ -12,6 +12,7 @@ import pytest
 from noisewatch.kernel.system.tuned import Tuned, TunedSession
 from noisewatch.kernel.system.tuning import FileChange
 from noisewatch.operations.tuning.plan import TuningPlan, plan_tuning
+from noisewatch.operations.tuning.reserve import RESERVING
 from noisewatch.operations.tuning.tuner import Changed, Outcome
 from tests.judgement.judging import judged_by_settings
 from tests.surfaces.running import Run, changed
@@ -73,10 +74,35 @@ def test_a_command_runs_on_a_tuned_machine_and_then_the_machine_is_restored(
 
     marker = tmp_path / "marker"
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(f"{_TUNING}.plan_of", lambda arguments: _plan())
+    monkeypatch.setattr(f"{_TUNING}.plan_of", lambda arguments, **options: _plan())
     monkeypatch.setattr(f"{_TUNING}.tuned_for_command", tuned)
     assert run("run", "--tune", "--", "sh", "-c", f"printf ran > {marker}").status == 0
     assert events == ["tuned 1", "restored ran"]
+
+
+def test_a_command_runs_on_reserved_cpus(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    events = []
+
+    @contextmanager
+    def tuned(plan: TuningPlan, is_quiet: bool) -> Iterator[None]:
+        events.append({step.finding.check.id for step in plan.steps} <= RESERVING)
+        yield
+        events.append(marker.read_text() == "ran")
+
+    marker = tmp_path / "marker"
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(f"{_TUNING}.tuned_for_command", tuned)
+    monkeypatch.setattr(f"{_TUNING}.unreserved_reasons", lambda plan: ["other processes may still use CPU 1"])
+    command = ("--", "sh", "-c", f"printf ran > {marker}")
+    assert run("run", "--reserve", *command).err.startswith("noisewatch: other processes may still use CPU 1\n")
+    assert "other processes" not in run("run", "--reserve", "--quiet", *command).err
+    assert events == [True] * 4
+
+
+def test_a_machine_is_tuned_or_its_cpus_are_reserved(run: Run) -> None:
+    result = run("run", "--reserve", "--tune", "--", "true")
+    assert (result.status, result.out) == (125, "")
+    assert "--tune: not allowed with argument --reserve" in result.err
 
 
 def test_only_this_host_is_tuned(run: Run) -> None:
@@ -101,17 +127,18 @@ def test_another_user_gets_the_command_to_type(run: Run, monkeypatch: pytest.Mon
 
 def test_nothing_is_changed_without_a_yes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(f"{_TUNE}.plan_of", lambda arguments: _plan())
+    monkeypatch.setattr(f"{_TUNE}.plan_of", lambda arguments, **options: _plan())
     result = run("tune")
     assert result.status == 2
     assert "no terminal to ask on: add --yes" in result.err
 
 
-def test_run_tunes_for_root_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("option", ["--tune", "--reserve"])
+def test_run_tunes_for_root_only(run: Run, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    result = run("run", "--tune", "--", "true")
+    result = run("run", option, "--", "true")
     assert (result.status, result.out) == (125, "")
-    assert "--tune needs root: sudo " in result.err
+    assert f"{option} needs root: sudo " in result.err
 
 
 def _plan() -> tuple[TuningPlan, bool]:

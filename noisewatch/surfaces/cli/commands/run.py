@@ -283,13 +283,18 @@ def run(arguments: Namespace) -> int:
 
 
 def _tuning(arguments: Namespace) -> AbstractContextManager[None]:
-    """Return the context of a tuned host if --tune was given. Raise UsageError without root."""
-    if not arguments.tune:
-        return nullcontext()
-    from noisewatch.surfaces.cli.tuning import plan_of, require_root, tuned_for_command  # imports the judgement
+    """Return the context of a host that is tuned (--tune), or whose target CPUs are reserved (--reserve).
 
-    require_root("--tune", sys.argv[1:])
-    return tuned_for_command(plan_of(arguments)[0], arguments.quiet)
+    Raise UsageError without root.
+    """
+    if not (arguments.tune or arguments.reserve):
+        return nullcontext()
+    from noisewatch.surfaces.cli import tuning  # imports the judgement
+
+    tuning.require_root("--tune" if arguments.tune else "--reserve", sys.argv[1:])
+    plan, _ = tuning.plan_of(arguments, reserves_only=arguments.reserve)
+    prepare = tuning.tuned_for_command if arguments.tune else tuning.reserved_for_command
+    return prepare(plan, arguments.quiet)
 
 
 class _SeriesResult(Struct, frozen=True):

@@ -49,7 +49,7 @@ _SMALLER = (
     (r" …", ""),
     (r" \|\| exit 1$", ""),  # it would hide the status
     (r"\btune (--yes )?(?=--cpus|--until-exit|--measure)", "tune --dry-run "),  # a test does not tune its host
-    (r"--tune --as-user ", ""),
+    (r"--(tune|reserve) --as-user ", ""),
     (r"\brestore$", "restore --dry-run"),
     (r"--history\b", "--history=history.jsonl"),  # root's own history is the machine's
     (r"\bnoisewatch history", "noisewatch history --file history.jsonl"),
