@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from noisewatch.documents.calibration import Core, FloorPart, SpreadPart
 from noisewatch.documents.counters import CountersPart, DecompositionPart, FactorRatioPart
 from noisewatch.documents.document import Amount, Count, Cpus, DocumentPart, SchemaNumber
+from noisewatch.documents.energy import EnergyPart, EnergyStatisticsPart
 from noisewatch.documents.machine import FactsPart, MachinePart
 from noisewatch.documents.placement import PlacementPart
 from noisewatch.judgement.run.placement import PlacementFault
@@ -134,6 +135,7 @@ class RunOptionsPart(DocumentPart, frozen=True, kw_only=True):
     calibration_s: Amount
     tracer: Tracer | UnsetType = UNSET
     counters: Literal["auto", "none"] | UnsetType = UNSET
+    energy: bool | UnsetType = UNSET
 
 
 class LoadPart(DocumentPart, frozen=True, kw_only=True):
@@ -296,6 +298,7 @@ class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
     attributed_by: The source that shows which other tasks used the target CPUs.
     no_trace_reason: Why the source is not a trace; "none" if it is one.
     no_counters_reason: Why hardware events were not counted; "none" if they were.
+    energy: Only with --energy.
     own_cpu_ns: CPU time of noisewatch itself between the counters before and after the repetition.
     left_processes: The pids of processes that the command started and left running.
     left_names: The names of `left_processes`, in the same order; null if not observed.
@@ -329,6 +332,7 @@ class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
     books: BooksPart
     counters: CountersPart | UnsetType | None = UNSET
     no_counters_reason: str | UnsetType = UNSET
+    energy: EnergyPart | UnsetType = UNSET
     placement: PlacementPart
     attributed_by: Literal["trace", "counters"]
     no_trace_reason: str
@@ -423,6 +427,7 @@ class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
     all: Statistics of the runs that neither failed nor were cut short.
     is_refused: Whether too few runs were undisturbed to represent the command.
     decomposition: Why its runs take different times; null if they do not.
+    energy: Only with --energy.
     placement_advice: How to place the threads better, as observed in the longest run.
     outliers: Runs that are far from the others, although no disturbance was seen.
     advises_warm_up: Whether the first run took longer than all others without a visible cause, and there was no
@@ -436,6 +441,7 @@ class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
     is_refused: bool
     variances: VariancesPart
     decomposition: DecompositionPart | UnsetType | None = UNSET
+    energy: EnergyStatisticsPart | UnsetType = UNSET
     placement_advice: list[PlacementAdvicePart]
     outliers: list[OutlierPart] | UnsetType = UNSET
     advises_warm_up: bool | UnsetType = UNSET
@@ -520,6 +526,8 @@ class FooterPart(DocumentPart, frozen=True, kw_only=True):
     """The result of a series. A receipt without this part was cut short.
 
     difference_parts: Why the commands take different times; null if no difference is shown.
+    energy_difference: The difference in the packages' energy in undisturbed pairs of runs whose energy is known, or in
+        all pairs if none was undisturbed. Only with --energy.
     culprits: The culprits of all repetitions; those that took the most time come first.
     difference: The difference in undisturbed pairs of runs.
     is_difference_refused: Whether too few pairs, or too few runs of one command, were undisturbed. Neither difference
@@ -540,6 +548,7 @@ class FooterPart(DocumentPart, frozen=True, kw_only=True):
     difference: DifferencePart | None
     difference_of_all_pairs: DifferencePart | None
     difference_parts: DecompositionPart | UnsetType | None = UNSET
+    energy_difference: DifferencePart | UnsetType | None = UNSET
     is_difference_refused: bool | None
     closing: RunCalibrationPart | None
     speed_change: SpeedChangePart | None

@@ -24,7 +24,7 @@ from noisewatch.patterns import regex
 FOLDER = "/sys/class/powercap"
 _ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
 _PACKAGE_ZONE = regex(r"package-(\d{1,5})(?:-die-\d{1,5})?")
-_parse_zone = word_of("the name of a zone", regex(rf"psys|core|uncore|dram|{_PACKAGE_ZONE.pattern}"))
+parse_zone = word_of("the name of a zone", regex(rf"psys|core|uncore|dram|{_PACKAGE_ZONE.pattern}"))
 _MOST_CONSTRAINTS = 3
 _parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits in the coarsest unit, 1 W
 
@@ -103,10 +103,16 @@ def package_zones(reader: Reader) -> dict[str, int]:
 def _named_zones(reader: Reader) -> Iterator[tuple[str, int | None]]:
     """Yield each package zone's folder and package; also zones with an unreadable name, whose package is None."""
     for name in filter(_ZONE.fullmatch, reader.names_or_none(FOLDER) or ()):
-        zone = reader.parse(f"{FOLDER}/{name}/name", _parse_zone)
-        match = _PACKAGE_ZONE.fullmatch(zone or "")
-        if match is not None or zone is None:
-            yield f"{FOLDER}/{name}", None if match is None else int(match[1])
+        zone = reader.parse(f"{FOLDER}/{name}/name", parse_zone)
+        package = package_of(zone or "")
+        if package is not None or zone is None:
+            yield f"{FOLDER}/{name}", package
+
+
+def package_of(name: str) -> int | None:
+    """Return the package in a zone's name, or None if the zone is not a package's."""
+    match = _PACKAGE_ZONE.fullmatch(name)
+    return None if match is None else int(match[1])
 
 
 def _constraints(reader: Reader, folder: str) -> Iterator[tuple[str | None, str]]:

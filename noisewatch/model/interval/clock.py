@@ -56,8 +56,10 @@ def watts_of(package: int, before: PackageReadings | None, after: PackageReading
 def _watts(before: Zone | None, after: Zone, seconds: float) -> float | None:
     if before is None or before.energy_uj is None or after.energy_uj is None:
         return None
-    used_uj = after.energy_uj - before.energy_uj
-    if used_uj < 0:  # the counter wrapped around
-        used_uj += (after.range_uj or 0) + 1
-    watts = used_uj / 1e6 / seconds
+    watts = used_uj(before.energy_uj, after.energy_uj, after.range_uj) / 1e6 / seconds
     return watts if 0 < watts <= _MOST_WATTS else None  # a constant counter is broken, because every package uses power
+
+
+def used_uj(before: int, after: int, range_uj: int | None) -> int:
+    """Return the energy (µJ) between two values of a counter that wrapped at most once."""
+    return after - before if after >= before else after - before + (range_uj or 0) + 1

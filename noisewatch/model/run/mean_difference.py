@@ -24,7 +24,7 @@ _NOISE_CONFIDENCE = 0.90
 
 
 class RunPair(NamedTuple):
-    """The wall times of two neighbouring runs, one of each command, and whether A's ran first."""
+    """The wall times (or energies) of two neighbouring runs, one of each command, and whether A's ran first."""
 
     a_s: float
     b_s: float

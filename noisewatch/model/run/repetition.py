@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.machine.command.counting import UNCOUNTED, CommandCounts
+from noisewatch.model.run.energy import UNMEASURED, RunEnergy
 from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
 from noisewatch.model.run.leaving import NEVER_OUTSIDE, TimeOutside
 
@@ -85,6 +86,7 @@ class Repetition(Struct, frozen=True, kw_only=True):
     earlier_pids: frozenset[int] = frozenset()  # processes that earlier repetitions left running
     trace: TraceWindow | str = NOT_TRACED
     counts: CommandCounts = UNCOUNTED
+    energy: RunEnergy = UNMEASURED
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN  # stops of groups that contain the command, but not noisewatch
     served: str | None = None  # file system type of the command's files, if it may be on a server

@@ -19,6 +19,7 @@ from noisewatch.judgement.run.placement import PlacementAdvice, placement_advice
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits, remedy_of_run
 from noisewatch.model.run.decomposition import Decomposition, Outlier, difference_of_factors, outlier_of, spread_of
+from noisewatch.model.run.energy import EnergyStatistics, energy_statistics
 from noisewatch.model.run.mean_difference import MeanDifference, RunPair, difference_of
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
@@ -39,6 +40,7 @@ class CommandConclusion(Struct, frozen=True):
     selected: SelectedByCause
     variances: VarianceParts
     decomposition: Decomposition | None  # of the CV of the counted runs; None if they do not vary
+    energy: EnergyStatistics | None  # of the counted runs; None if it was not requested
     placement: Placement  # of its longest run, whose threads were looked at most often
     advice: tuple[PlacementAdvice, ...]  # how to place its threads better
     outliers: tuple[Outlier, ...] = ()  # undisturbed runs far from the others
@@ -63,20 +65,21 @@ class RunConclusion(Struct, frozen=True):
     pairs: int = 0  # of two commands, begun so far
     is_refused: bool = False
     decomposition: Decomposition | None = None  # of the difference; None if the pairs show none
+    energy_difference: MeanDifference | None = None  # in the same pairs as the difference that reports show
 
 
 def conclude(series: RunSeries) -> RunConclusion:
     """Return the conclusion of the series; commands without a repetition are left out."""
     of_commands = [series.of_command(number) for number in range(len(series.options.commands))]
     commands = tuple(_command(series, judged) for judged in of_commands if judged)
-    undisturbed = _pairs(series, undisturbed_only=True)
+    undisturbed, measured = (_pairs(series, undisturbed_only=only) for only in (True, False))
     difference = _difference(undisturbed)
     pairs = -(-len(series.repetitions) // 2) if len(of_commands) > 1 else 0
     least = series.options.min_undisturbed * pairs
     return RunConclusion(
         commands=commands,
         difference=difference,
-        of_all_pairs=_difference(_pairs(series, undisturbed_only=False)),
+        of_all_pairs=_difference(measured),
         speed_change=speed_change_in(series),
         change_unknown=unknown_speed_reason(series),
         culprits=tuple(rank_culprits((judged.repetition.number, judged.verdict) for judged in series.repetitions)),
@@ -84,6 +87,7 @@ def conclude(series: RunSeries) -> RunConclusion:
         is_refused=(0 if difference is None else difference.pairs) < least
         or any(command.selected.is_refused for command in commands),
         decomposition=_difference_parts(undisturbed, difference),
+        energy_difference=_energy_difference(undisturbed or measured),
     )
 
 
@@ -140,6 +144,7 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
         selected=selected,
         variances=parts_of(statistics, None if statistics is None else _machine_cv(series.opening, statistics.mean_s)),
         decomposition=spread_of([one.repetition for one in counted]),
+        energy=energy_statistics([one.repetition for one in counted]),
         placement=longest.placement,
         advice=tuple(advice),
         outliers=(outliers := tuple(_outliers(counted, () if statistics is None else statistics.far_runs))),
@@ -190,6 +195,16 @@ def _difference(pairs: Sequence[_Pair]) -> MeanDifference | None:
     return (
         difference_of([RunPair(pair.a.seconds, pair.b.seconds, pair.is_a_first) for pair in pairs]) if pairs else None
     )
+
+
+def _energy_difference(pairs: Sequence[_Pair]) -> MeanDifference | None:
+    """Return the difference in the packages' energy, in the pairs in which it is known."""
+    known = [
+        RunPair(a_j, b_j, pair.is_a_first)
+        for pair in pairs
+        if (a_j := pair.a.energy.package_j) is not None and (b_j := pair.b.energy.package_j) is not None
+    ]
+    return difference_of(known) if known else None
 
 
 def _difference_parts(pairs: Sequence[_Pair], difference: MeanDifference | None) -> Decomposition | None:

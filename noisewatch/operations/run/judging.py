@@ -25,6 +25,7 @@ from noisewatch.machine.command.running import StartedCommand
 from noisewatch.model.interval.clock_shift import shift_between
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.run.books import balance
+from noisewatch.model.run.energy import UNMEASURED, RunEnergy
 from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
 from noisewatch.model.run.leaving import time_outside
 from noisewatch.model.run.placement import Placement, idle_shares
@@ -75,6 +76,7 @@ class PendingRepetition:
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN
     counts: CommandCounts = UNCOUNTED
+    energy: RunEnergy = UNMEASURED
     ended: RepetitionEdge = field(init=False)
     end: EndedCommand = field(init=False)
     use: CommandUse = field(init=False)
@@ -143,6 +145,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         freezing=pending.freezing,
         quota=pending.quota,
         counts=pending.counts,
+        energy=pending.energy,
         own_cpu_ns=pending.ended.own_cpu_ns - pending.began.own_cpu_ns,
         seen_late_ns=seen_late_ns,
     )

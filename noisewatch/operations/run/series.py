@@ -42,6 +42,7 @@ from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import pin_with_remark, read_allowed_cpus
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.quota_room import QuotaRoom
+from noisewatch.operations.run.energy import EnergyMeter
 from noisewatch.operations.run.judging import (
     JudgedRepetition,
     PendingRepetition,
@@ -255,6 +256,7 @@ class _Series:
     _freezes: FreezeWatch = field(init=False)
     _quotas: FreezeWatch = field(init=False)
     _room: QuotaRoom = field(init=False)
+    _energy: EnergyMeter = field(init=False)
     _served: list[str | None] = field(init=False)  # by command, as in Repetition
     _end: EndedCommand = field(init=False)
 
@@ -265,6 +267,7 @@ class _Series:
         self._placement = PlacementWatch(self.watch.counting, target, topology)
         self._room = QuotaRoom(self.watch.last_snapshot)
         machine = self.watch.counting
+        self._energy = EnergyMeter(machine, self.options.measures_energy, topology)
         self._served = [find_served_type(Reader(machine), usual_paths(argv)) for argv in self.options.commands]
         with FreezeWatch(machine, quotas_of) as self._quotas, FreezeWatch(machine) as self._freezes:
             return self._run_all(used_before_s)
@@ -366,6 +369,7 @@ class _Series:
         self._freezes.prepare(plan.cgroup)
         self._quotas.prepare()
         wakeups = WakeUps()
+        self._energy.begin()
         began = self.watch.read_edge()
         self.counter.begin()
         started = self.commands.start(plan)
@@ -375,7 +379,9 @@ class _Series:
         end = self._watch_to_the_end(pending)
         self._end = end
         pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
-        pending.finish(end, self.watch.read_edge(), self._placement, self.trace.end(end.ended_ns))
+        ended = self.watch.read_edge()
+        pending.energy = self._energy.end()
+        pending.finish(end, ended, self._placement, self.trace.end(end.ended_ns))
         pending.counts = self.counter.end()
         pending.freezing = self._freezes.end(end.ended_ns - started.began_ns)
         pending.quota = self._quotas.end(end.ended_ns - started.began_ns)
@@ -417,6 +423,7 @@ class _Series:
                 self._placement.sample(self.watch.last_snapshot.tasks)
                 self._freezes.sample(pending.started.pid)
                 self._quotas.sample(pending.started.pid)
+                self._energy.look()
             if self._quotas.has_stopped:
                 self._room.fill()
 

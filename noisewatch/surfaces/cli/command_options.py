@@ -231,6 +231,11 @@ def _fill_run(parser: ArgumentParser) -> None:
         "instructions, cache misses and branch misses; none",
         "auto",
     )
+    option_group(parser, MEASUREMENT).flag(
+        "--energy",
+        what="measure the energy of each run: of the whole packages, so of all processes, where RAPL counts it (mostly "
+        "for root only)",
+    )
     option_group(parser, MEASUREMENT).value(
         "--load N",
         "keep N processes busy on the other CPUs during the series and its calibrations, but not on siblings of target "

@@ -40,7 +40,7 @@ _CPU = max(os.sched_getaffinity(0))
 _MACHINE = MachineOptions(cpus=str(_CPU))
 
 
-class _Listener(SilentListener):
+class Listener(SilentListener):
     def __init__(self) -> None:
         super().__init__()
         self.numbers: list[int] = []
@@ -53,8 +53,8 @@ class _Listener(SilentListener):
         self.numbers.append(judged.repetition.number)
 
 
-def _run(options: RunOptions, listener: _Listener | None = None) -> RunSeries:
-    return run_series(LiveMachine([os.getpid()]), options, listener or _Listener())
+def _run(options: RunOptions, listener: Listener | None = None) -> RunSeries:
+    return run_series(LiveMachine([os.getpid()]), options, listener or Listener())
 
 
 def _python(code: str) -> Sequence[str]:
@@ -67,7 +67,7 @@ def test_no_thread_watches_files_after_the_series() -> None:
 
 
 def test_each_repetition_is_a_process_reported_in_order() -> None:
-    listener = _Listener()
+    listener = Listener()
     series = _run(RunOptions(argv=("true",), machine=_MACHINE, runs=5), listener)
     assert [beginning.options.runs for beginning in listener.beginnings] == [5]
     assert listener.numbers == [1, 2, 3, 4, 5]
@@ -160,7 +160,7 @@ def test_a_command_that_cannot_start_is_an_error_with_its_status() -> None:
 
 def test_a_copy_runs_no_command() -> None:
     with pytest.raises(UsageError, match="only run on this host"):
-        run_series(CopiedTree("/"), RunOptions(argv=("true",)), _Listener())
+        run_series(CopiedTree("/"), RunOptions(argv=("true",)), Listener())
 
 
 def test_a_series_waits_no_longer_than_requested() -> None:
@@ -215,7 +215,7 @@ def test_a_series_has_the_statistics_of_both_commands() -> None:
 def test_a_recording_of_a_series_has_its_looks(tmp_path: Path) -> None:
     machine = LiveMachine([os.getpid()])
     with open(tmp_path / "run.nw", "wb") as sink, recording_machine(machine, sink) as recorder:
-        run_series(machine, RunOptions(argv=("true",), machine=_MACHINE, runs=3), _Listener(), recorder)
+        run_series(machine, RunOptions(argv=("true",), machine=_MACHINE, runs=3), Listener(), recorder)
     recording = Recording(str(tmp_path / "run.nw"))
     recording.go_to_end()
     assert recording.damage is None

@@ -39,6 +39,7 @@ from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.drawing.colours import paint_row
 from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, open_output, width
+from noisewatch.surfaces.reports.run.energy import words_on_energy_of
 from noisewatch.surfaces.reports.run.formats import ReportOptions, open_run_report
 from noisewatch.text import printable
 
@@ -167,7 +168,8 @@ class SingleRunReport(TerminalListener):
         for reason in judged.verdict.reasons:
             if reason.kind == ReasonKind.LEFT_TARGET:
                 self.on_remark(left_target_advice(reason.cpus))
-        for words in (own_quota_words([judged.repetition]), left_words(judged.repetition)):
+        repetition = judged.repetition
+        for words in (own_quota_words([repetition]), left_words(repetition), words_on_energy_of(repetition)):
             if words is not None:
                 self.on_remark(words)
 
@@ -264,6 +266,7 @@ def run(arguments: Namespace) -> int:
         calibration_s=calibration_s,
         tracer=tracer,
         counts_events=arguments.counters == AUTO,
+        measures_energy=arguments.energy,
         stops_at_failure=not arguments.ignore_failure,
         has_frequent_snapshots=arguments.results is not None,
     )

@@ -33,7 +33,8 @@ from noisewatch.surfaces.drawing.text_row import (
     length,
     text_width,
 )
-from noisewatch.surfaces.reports.run.sentences import letter_of, times_text
+from noisewatch.surfaces.reports.run.quantities import quantity_text
+from noisewatch.surfaces.reports.run.sentences import letter_of
 from noisewatch.text import printable
 from noisewatch.units import NS_PER_S, describe_ns, short_duration
 
@@ -160,7 +161,7 @@ class TimeScale(Struct, frozen=True):
         times_s = [self.least_s * ratio**row for row in range(self.rows)]
         if ratio > _DISTINCT_RATIO:
             return [describe_ns(time_s * NS_PER_S) for time_s in times_s]
-        return [times_text([time_s], (times_s[1] - times_s[0]) * 10, self.least_s) for time_s in times_s]
+        return [quantity_text([time_s], (times_s[1] - times_s[0]) * 10, self.least_s) for time_s in times_s]
 
 
 _ROWS, _ROWS_OF_TWO = 8, 6

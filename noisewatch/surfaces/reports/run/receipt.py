@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from noisewatch import __version__
@@ -19,6 +19,7 @@ from noisewatch.documents import placement as placing
 from noisewatch.documents import run as parts
 from noisewatch.documents.counters import CountersPart, DecompositionPart, FactorRatioPart, FactorSharePart
 from noisewatch.documents.document import SCHEMA, DocumentPart, fill_part, to_json
+from noisewatch.documents.energy import EnergyDomainPart, EnergyPart, EnergyStatisticsPart
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
@@ -29,6 +30,7 @@ from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome, RunR
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.command.counting import CommandCounts, Event
 from noisewatch.model.run.decomposition import Decomposition, Outlier
+from noisewatch.model.run.energy import RunEnergy
 from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads, Stacking, ThreadPlacement
 from noisewatch.model.run.series import SelectedByCause
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
@@ -140,6 +142,7 @@ def _options(options: RunOptions, identifies: bool) -> parts.RunOptionsPart:
         as_user=options.is_as_user,
         show_output=options.shows_output,
         counters="auto" if options.counts_events else "none",
+        energy=options.measures_energy,
         ignore_failure=not options.stops_at_failure,
     )
 
@@ -201,6 +204,7 @@ def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
         clock=repetition.shift,
         counters=_counters_of(repetition.counts),
         no_counters_reason=_or_none(repetition.counts.unknown),
+        energy=_energy(repetition.energy),
         placement=placement_of(judged.placement),
         attributed_by="counters" if isinstance(trace, str) else "trace",
         no_trace_reason=_or_none(trace if isinstance(trace, str) else None),
@@ -217,6 +221,18 @@ def _counters_of(counts: CommandCounts) -> CountersPart | None:
         counted_share=round(min(count.counted_share for count in counts.counts.values()), _DIGITS),
         is_user_only=counts.is_user_only,
     )
+
+
+def _energy(energy: RunEnergy) -> EnergyPart | UnsetType:
+    if not energy.is_requested:
+        return UNSET
+    domains = [
+        EnergyDomainPart(domain=domain, joules=None, reason=printable(value))
+        if isinstance(value, str)
+        else EnergyDomainPart(domain=domain, joules=value, reason="none")
+        for domain, value in energy.by_domain.items()
+    ]
+    return fill_part(EnergyPart, energy, domains=domains, reason=_or_none(energy.reason))
 
 
 def _decomposition(decomposition: Decomposition | None) -> DecompositionPart | None:
@@ -275,6 +291,7 @@ def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
         culprits_left_out=len(conclusion.culprits) - len(culprits),
         difference_of_all_pairs=conclusion.of_all_pairs,
         difference_parts=_decomposition(conclusion.decomposition),
+        energy_difference=conclusion.energy_difference if series.options.measures_energy else UNSET,
         is_difference_refused=conclusion.is_refused if conclusion.pairs else None,
         closing=None if series.closing is None else _calibration(series.closing),
         no_speed_change_reason=_or_none(conclusion.change_unknown),
@@ -321,6 +338,9 @@ def _conclusion(command: CommandConclusion) -> parts.ConclusionPart:
         counts=_counts([selected]),
         is_refused=selected.is_refused,
         decomposition=_decomposition(command.decomposition),
+        energy=UNSET
+        if command.energy is None
+        else fill_part(EnergyStatisticsPart, command.energy, reason=_or_none(command.energy.unknown)),
         placement_advice=[fill_part(parts.PlacementAdvicePart, advice) for advice in command.advice],
         outliers=[_outlier(outlier) for outlier in command.outliers],
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shlex
 import signal
@@ -47,7 +46,9 @@ from noisewatch.model.run.series import (
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
 from noisewatch.operations.run.load import SeriesLoad
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.run.energy import energy_sentences
 from noisewatch.surfaces.reports.run.factors import difference_parts_words, outlier_words, spread_words
+from noisewatch.surfaces.reports.run.quantities import quantity_text
 from noisewatch.text import clean, printable
 from noisewatch.units import (
     describe_busy_processes,
@@ -58,8 +59,6 @@ from noisewatch.units import (
     share_text,
 )
 
-_UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-_MOST_DECIMALS = 6
 _TOO_NARROW = "the interval of the mean is too narrow"
 _OF_PROGRAM = "the program (layout, hash seeds, allocation)"
 SAME_LAYOUT = (
@@ -75,20 +74,20 @@ def mean_words(series: SeriesStatistics, is_result: bool = True) -> str:
     If the series has no result, the interval is left out, because noise may have shifted it.
     """
     if series.sd_s is None or series.cv is None or series.mean_interval_s is None:
-        return f"{times_text([series.mean_s], None)} (1 run: its variation is unknown)"
-    mean, sd = times_text([series.mean_s], series.sd_s), times_text([series.sd_s], series.sd_s, series.mean_s)
+        return f"{quantity_text([series.mean_s], None)} (1 run: its variation is unknown)"
+    mean, sd = quantity_text([series.mean_s], series.sd_s), quantity_text([series.sd_s], series.sd_s, series.mean_s)
     spread = f"{mean} ± {sd} ({describe_count(series.count, 'run')}, CV {share_text(series.cv)}"
     if not is_result:
         return f"{spread})"
     bounds = [max(bound, 0.0) for bound in series.mean_interval_s]  # the interval may go below zero, but times cannot
-    interval = times_text(bounds, series.sd_s, series.mean_s)
+    interval = quantity_text(bounds, series.sd_s, series.mean_s)
     return f"{spread}, {CONFIDENCE:.0%} interval of the mean {interval})"
 
 
 def range_words(series: SeriesStatistics) -> str:
     """Return `median 1.231 s, runs from 1.214 to 1.290 s`."""
-    median = times_text([series.median_s], series.sd_s, series.mean_s)
-    return f"median {median}, runs from {times_text([series.min_s, series.max_s], series.sd_s, series.mean_s)}"
+    median = quantity_text([series.median_s], series.sd_s, series.mean_s)
+    return f"median {median}, runs from {quantity_text([series.min_s, series.max_s], series.sd_s, series.mean_s)}"
 
 
 def doubt_words(
@@ -113,21 +112,21 @@ def doubt_words(
     return clauses
 
 
-def difference_words(difference: MeanDifference, a: str = "A", b: str = "B") -> str:
-    """Return how much more or less time `b` takes than `a`, with the interval.
+def difference_words(difference: MeanDifference, a: str = "A", b: str = "B", what: str = "time") -> str:
+    """Return how much more or less time (or energy) `b` takes than `a`, with the interval.
 
     If no difference is shown, the sentence has the smallest difference that could have been shown.
     """
     if difference.interval is None or difference.smallest_shown is None:
         return (
-            f"{b} took {_more_or_less(difference.share)} time than {a} in {_pairs(difference)}: too few to tell (at "
+            f"{b} took {_more_or_less(difference.share)} {what} than {a} in {_pairs(difference)}: too few to tell (at "
             f"least {FEWEST_PAIRS} pairs are needed, and each command must be first in at least one)"
         )
     at = f"{CONFIDENCE:.0%} interval, {_pairs(difference)}"
     if difference.is_shown:
-        return f"{b} takes {_more_or_less(difference.share)} time than {a} ({_from_to(difference.interval)}: {at})"
+        return f"{b} takes {_more_or_less(difference.share)} {what} than {a} ({_from_to(difference.interval)}: {at})"
     return (
-        f"no difference shown: {b} takes between {_from_to(difference.interval, ' and ')} time than {a} ({at}); a "
+        f"no difference shown: {b} takes between {_from_to(difference.interval, ' and ')} {what} than {a} ({at}); a "
         f"difference below {share_text(difference.smallest_shown)} may be missed"
     )
 
@@ -263,18 +262,6 @@ def _range(bounds: Bounds) -> str:
     return " to ".join(dict.fromkeys(map(share_text, bounds)))
 
 
-def times_text(values_s: Sequence[float], spread_s: float | None, reference_s: float | None = None) -> str:
-    """Format times in the unit that suits `reference_s` (default: the first value).
-
-    The number of decimals gives two significant digits of the spread, or without a spread four of `reference_s`.
-    """
-    reference_s = values_s[0] if reference_s is None else reference_s
-    unit, size = next((unit_and_size for unit_and_size in _UNITS if reference_s >= unit_and_size[1]), _UNITS[-1])
-    least = spread_s / 10 if spread_s else reference_s / 1000
-    decimals = min(max(-math.floor(math.log10(least / size)), 0), _MOST_DECIMALS)
-    return f"{' to '.join(f'{value / size:.{decimals}f}' for value in values_s)} {unit}"
-
-
 _NAMES = ("A", "B")  # names of two compared commands in texts
 COMMANDS: tuple[Literal["a"], Literal["b"]] = ("a", "b")  # names of the two commands in JSON documents
 _PLACEHOLDER = "COMMAND"
@@ -333,7 +320,7 @@ def command_sentences(command: CommandConclusion, is_alone: bool = False) -> lis
     if statistics is None:
         return counts
     if command.selected.is_refused:
-        return [*counts, range_words(statistics), *_placement_sentences(command)]
+        return [*counts, range_words(statistics), *energy_sentences(command.energy), *_placement_sentences(command)]
     return [
         *counts,
         variance_words(command.variances),
@@ -341,6 +328,7 @@ def command_sentences(command: CommandConclusion, is_alone: bool = False) -> lis
         range_words(statistics),
         *_outlier_sentences(command),
         *doubt_words(statistics, command.counted, [outlier.number for outlier in _explained_outliers(command)]),
+        *energy_sentences(command.energy),
         *_placement_sentences(command),
     ]
 
@@ -384,10 +372,15 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
         too_few = f"only {counts} {'is' if undisturbed == 1 else 'are'} undisturbed {minimum}"
         return [f"{' and '.join(names)}: no result, because {too_few}"]
     which = "" if conclusion.difference is not None else "; all pairs count here, because none was undisturbed"
+    energy = conclusion.energy_difference
     if series.options.is_aa:
-        return [against_itself_words(difference) + which, SAME_LAYOUT]
+        of_energy = [] if energy is None else [f"energy: {against_itself_words(energy)}"]
+        return [against_itself_words(difference) + which, *of_energy, SAME_LAYOUT]
     sentences = [difference_words(relative_to_second(difference), *reversed(names)) + which]
-    return sentences + ([] if conclusion.decomposition is None else [difference_parts_words(conclusion.decomposition)])
+    sentences += [] if conclusion.decomposition is None else [difference_parts_words(conclusion.decomposition)]
+    if energy is not None:
+        sentences.append(difference_words(relative_to_second(energy), names[1], names[0], "energy") + which)
+    return sentences
 
 
 def left_sentences(series: RunSeries) -> list[str]:
