@@ -138,14 +138,15 @@ def test_a_run_is_tuned_and_the_machine_restored_afterwards(noisy: Lab) -> None:
 def test_reserved_cpus_are_given_back_also_after_a_kill(plain: Lab) -> None:
     before, _ = _state(plain)
     reserve = "noisewatch run --reserve --calibration 0 --cpus 2-3 --"
-    isolated = "/sys/fs/cgroup/cpuset.cpus.isolated"
-    result = plain.run(f"{reserve} cat /proc/self/cgroup {isolated}")
-    assert result.out.splitlines()[-2:] == ["0::/benchmark", "2-3"]
+    for_others = "/sys/fs/cgroup/cpuset.cpus.effective"
+    result = plain.run(f"{reserve} cat /proc/self/cgroup {for_others}")
+    assert result.out.splitlines()[-2:] == ["0::/benchmark", "0-1,4-7"]
     assert differences(before, _state(plain)[0]) == {}
     pid = plain.start(f"{reserve} sleep 1000")
-    _wait_until(plain, isolated, "2-3")
-    plain.stop(pid)
-    _wait_until(plain, isolated, "")
+    _wait_until(plain, for_others, "0-1,4-7")
+    plain.do(f"kill -KILL -{pid}")
+    _wait_until(plain, for_others, "0-7")
+    plain.do("for try in $(seq 100); do ! [ -d /sys/fs/cgroup/benchmark ] || sleep 0.2; done")
     assert plain.do("noisewatch tune --status") == _NOT_TUNED
     assert differences(before, _state(plain)[0]) == {}
 
