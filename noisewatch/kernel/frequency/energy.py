@@ -33,9 +33,9 @@ _ALLOW = f"only root may read it; `sudo chmod a+r {FOLDER}/intel-rapl:*/energy_u
 
 
 class EnergyDomain(Struct, frozen=True):
-    """A counter: its folder, its name (`package-0`, or `package-0/dram` for a part), and the reason if it is unknown.
+    """A counter: its folder, its name (`package-0`, or `package-0/dram` for a part), and its range.
 
-    `range_uj` is None if unknown.
+    `range_uj` is the highest value before the counter wraps to 0, or None if unknown.
     """
 
     path: str
