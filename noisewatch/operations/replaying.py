@@ -28,4 +28,4 @@ def threads_at_each_snapshot(recording: Recording, before: Snapshot, past_asides
         ran = {tid: task for tid, task in latest.items() if task_by_tid.get(tid) is not task}
         ran = {tid: task for tid, task in ran.items() if task.pid not in before.own_pids}
         task_by_tid, pids = latest, frozenset(task.pid for task in ran.values())
-        yield replace(before, tasks=Tasks(ran, pids, pids))
+        yield replace(before, tasks=Tasks(ran, pids, pids, tasks.identities if tasks is not None else {}))

@@ -8,12 +8,16 @@ https://man7.org/linux/man-pages/man5/proc_tid_children.5.html
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import are_counts
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.tasks.identity import ProcessIdentity
 
 _WORKER_OF_ANY_CPU = "kworker/u"
 
@@ -56,6 +60,7 @@ class Tasks(Struct, frozen=True):
     by_tid: Mapping[int, Task]
     pids: frozenset[int]
     read_pids: frozenset[int]
+    identities: Mapping[int, ProcessIdentity] = {}  # by PID, of processes that ran between the last readings
 
     @property
     def is_complete(self) -> bool:

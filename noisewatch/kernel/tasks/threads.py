@@ -22,6 +22,7 @@ from noisewatch.kernel.cpus.cpu_time import TICK_NS, CpuTime, RunTime
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import ThreadStat, parse_schedstat, parse_stat
+from noisewatch.kernel.tasks.identity import read_identities
 from noisewatch.kernel.tasks.one_thread import FOLDER, ThreadReader, ThreadRecord
 from noisewatch.kernel.tasks.task import Task, Tasks
 
@@ -155,6 +156,7 @@ class TaskReader:
         self._hot: dict[int, int] = {}  # in how many more snapshots a process is prioritized, by pid
         self._awake: set[int] = set()  # processes that ran on other CPUs when last read
         self._listed: frozenset[int] | None = None
+        self._last: Tasks | None = None
         # The pid read last, among awake processes (True) and among the others (False).
         self._last_in_turn = {True: 0, False: 0}
         self._is_other_turn = False
@@ -201,7 +203,9 @@ class TaskReader:
                     read_pids.add(pid)
                 tasks.update(by_tid)
         self._listed = listed
-        return Tasks(tasks, listed, frozenset(read_pids))
+        read = Tasks(tasks, listed, frozenset(read_pids))
+        self._last = replace(read, identities=read_identities(reader, read, self._last, target))
+        return self._last
 
     def _read_until_spent(
         self, threads: ThreadReader, order: Sequence[int]

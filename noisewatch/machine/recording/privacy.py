@@ -1,8 +1,8 @@
 """Removes private data from a recording, so that it can be attached to a bug report.
 
-Command lines of processes and users are never read; of other processes' environments only irqbalance's is read. Other
-files may contain the host's name, and private data next to relevant data: addresses and passwords in the kernel's
-command line, mounts and crontabs, user IDs in the status of processes. A crontab
+Users are never read; of the command lines of processes only the program's name is kept, of their environments only
+irqbalance's variables. Other files may contain the host's name, and private data next to relevant data: addresses and
+passwords in the kernel's command line, mounts and crontabs, user IDs in the status of processes. A crontab
 (https://man7.org/linux/man-pages/man5/crontab.5.html) keeps its schedules and the names of the programs that they
 start:
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from collections.abc import Sequence
 
 from noisewatch.machine import Json
 from noisewatch.patterns import regex
@@ -45,6 +46,9 @@ IRQBALANCE_FILES = (
 )
 IRQBALANCE_FOLDERS = ("/etc/systemd/system/irqbalance.service.d", "/run/systemd/system/irqbalance.service.d")
 IRQBALANCE_VARIABLES = ("IRQBALANCE_BANNED_CPUS", "IRQBALANCE_BANNED_CPULIST")
+IDENTITY = "/proc/{}/cmdline, started at {}"  # the question for a process's name, command and cgroups
+_LONGEST_NAME = 15  # bytes of a process's name in the kernel: TASK_COMM_LEN less the NUL
+NO_ARGUMENTS = "arguments_removed"
 _CPUINFO = "/proc/cpuinfo"  # on ARM it contains the board's serial number
 _SHORTEST_NAME = 4  # replacing the name of a host called "vm" would damage every other text
 
@@ -83,6 +87,12 @@ TELLING_CONFIG = frozenset(
 _GRUB_OPTIONS = regex(r"^[ \t]*(?:export[ \t]+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)=(.*)$", re.MULTILINE)
 _STATUS = regex(r"/proc/\d+(?:/task/\d+)?/status")
 _SCHED = regex(r"/proc/\d+(?:/task/\d+)?/sched")
+_IDENTITY = regex(IDENTITY.format(r"\d+", r"\d+"))
+_CGROUP_PART = regex(
+    r"|\.\.|.*\.(?:service|scope|slice)|(?:.*[-:])?[0-9a-f]{64}|pod[-0-9a-f]+|docker|kubepods|burstable|besteffort"
+    r"|libpod_parent"
+)
+_USER_ID = regex(r"\buser([-@])\d+")
 _CONFIG = regex(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/config")
 _CONFIG_NAME = regex(r"(?:# )?CONFIG_(\w+)")
 _ENVIRONMENT = regex(r"/proc/\d+/environ")
@@ -152,6 +162,16 @@ def gunzip(content: bytes) -> bytes:
     return unpacked
 
 
+def program_name(words: Sequence[Json], name: str) -> str:
+    """Return the kernel's name for a process, completed from the start of its command if the kernel has cut it.
+
+    Anything else in the command may be private, even its first word: a title such as `sshd: user@pts/0`.
+    """
+    first = str(words[0]).split(maxsplit=1)[:1] if words and len(name.encode(errors="replace")) >= _LONGEST_NAME else []
+    program = os.path.basename(first[0]).partition(":")[0] if first else ""
+    return program if program.startswith(name) else name
+
+
 class Scrubber:
     """A filter that removes the host's identity from answers; with `identify`, answers stay unchanged."""
 
@@ -164,6 +184,8 @@ class Scrubber:
         """Return the answer for `path` without private data."""
         if self._identify:
             return answer
+        if _IDENTITY.fullmatch(path):
+            return self._identity(answer)
         if isinstance(answer, list):
             return [self.without_host(item) if isinstance(item, str) else item for item in answer]
         if isinstance(answer, dict) and isinstance(answer.get("command"), list):
@@ -173,6 +195,20 @@ class Scrubber:
     def path(self, path: str) -> str:
         """Return the path without private data: a cgroup may be named after the host."""
         return path if self._identify or path == HOST_NAME else self.without_host(path)
+
+    def _identity(self, answer: Json) -> Json:
+        """Return a process's identity with its program's name in place of its command."""
+        words = answer.get("command") if isinstance(answer, dict) else None
+        if not isinstance(words, list) or not words:
+            return None
+        name = str(answer.get("name"))
+        program = program_name(words, name)
+        return {
+            "name": name,
+            "command": [program],
+            "cgroup": self.without_host(_reduce_cgroups(str(answer.get("cgroup")))),
+            NO_ARGUMENTS: len(words) > 1 or os.path.basename(str(words[0])) not in ("", program),
+        }
 
     def _text(self, path: str, text: str) -> str:
         if path == HOST_NAME:
@@ -261,6 +297,14 @@ def _reduce_config(text: str) -> str:
         return ""
     names = ((line, _CONFIG_NAME.match(line)) for line in lines)
     return "".join(line + "\n" for line, name in names if name is not None and name[1] in TELLING_CONFIG)
+
+
+def _reduce_cgroups(text: str) -> str:
+    """Return a process's cgroups with only the parts of paths that name units, containers and pods, and no user IDs."""
+    lines = [line.split(":", 2) for line in text.split("\n") if line.count(":") >= 2]
+    paths = ["/".join(part if _CGROUP_PART.fullmatch(part) else "?" for part in path.split("/")) for *_, path in lines]
+    reduced = [_USER_ID.sub(r"user\1?", path) for path in paths]
+    return "".join(f"{line[0]}:{line[1]}:{path}\n" for line, path in zip(lines, reduced, strict=True))
 
 
 def _reduce_mounts(text: str, sound: re.Pattern[str], nothing: str) -> str:

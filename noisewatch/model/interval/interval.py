@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, CgroupLevel
 from noisewatch.kernel.frequency.heat import cpus_of_core, cpus_of_package, limited_path, throttle_path
+from noisewatch.kernel.tasks.identity import ProcessIdentity, merge_identities
 from noisewatch.kernel.tasks.run_status import cpus_by_watcher
 from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
@@ -115,6 +116,7 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
     throttled_periods: int | None  # throttled periods of this process's cgroups
     throttles: tuple[Throttle, ...]  # this process's cgroups that were stopped
     worker_throttles: Mapping[int, tuple[Throttle, ...]]  # quota stops of processes that used the target CPUs, by pid
+    identities: Mapping[int, ProcessIdentity] = {}  # identities of processes that ran, by pid
     _derived: dict[Hashable, Any] = {}
 
     @cached_property
@@ -135,6 +137,20 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
             self._derived[key] = derive()
         result: T = self._derived[key]
         return result
+
+    def program_of_thread(self, run: TaskRun) -> str | None:
+        """Return the name of the process that the run's thread belongs to, unless it is the thread's own name."""
+        if run.tid == run.pid or run.are_children or run.are_ended_threads or run.are_unread_threads:
+            return None
+        name = self.name_of_process(run.pid)
+        return name if name != run.name else None
+
+    def name_of_process(self, pid: int) -> str | None:
+        """Return the name of the process, or None if it was not read."""
+        if pid in self.identities:
+            return self.identities[pid].name
+        tables = (look.tasks.by_tid for look in (self.after, self.before) if look.tasks is not None)
+        return next((by_tid[pid].name for by_tid in tables if pid in by_tid), None)
 
     def had_runs(self, cpu: int) -> bool:
         """Return whether any task, including noisewatch, is known to have run on the CPU."""
@@ -223,6 +239,7 @@ def interval_between(
             pid: throttles_between(before.worker_cgroups.get(pid, ()), levels)
             for pid, levels in after.worker_cgroups.items()
         },
+        identities=merge_identities(look.tasks for look in (before, *between, after) if look.tasks is not None),
     )
 
 

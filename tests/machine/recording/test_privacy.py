@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 
 from noisewatch.kernel.cgroup.mounts import MOUNT_ROOTS
 from noisewatch.kernel.interrupts.irqbalance import LIST, MASK
-from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
+from noisewatch.kernel.tasks.identity import ProcessIdentity
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.recording.privacy import (
     GRUB,
     HOST_NAME,
+    IDENTITY,
     KERNEL_COMMAND_LINE,
     KERNEL_INSTALL,
+    NO_ARGUMENTS,
     NOT_UNDERSTOOD,
     OTHER_ZONE,
     UNNAMED,
@@ -94,7 +97,66 @@ def test_damaged_file_is_damaged_in_the_recording(tmp_path: Path, path: str, tex
     assert path in after.reason_by_path
 
 
-def test_arguments_of_processes_are_never_read() -> None:
+def _identity(snapshot: Snapshot) -> ProcessIdentity:
+    assert snapshot.tasks is not None
+    return snapshot.tasks.identities[900]
+
+
+def test_command_of_a_process_is_recorded_without_arguments(tmp_path: Path) -> None:
+    answer = {
+        "name": "mysqld",
+        "command": ["/home/me/mysqld", "--password=secret"],
+        "cgroup": "0::/system.slice/benchmark-host.service\n",
+    }
+    moments = [quiet_files() | process(900, "mysqld", 2, ms * 1_000_000, allowed="2") for ms in (0, 900)]
+    content, snapshots = record(*moments, answers={IDENTITY.format(900, 1000): answer})
+    assert _identity(snapshots[-1]).command == "/home/me/mysqld --password=secret"
+    assert [word for word in ("secret", "/home/me", "benchmark-host") if word in _text(content)] == []
+    identity = _identity(replay(Recording(write_recording(tmp_path, content)))[-1])
+    assert identity.command == "mysqld (arguments not recorded)"
+    assert str(identity.surroundings) == "host.service"
+    whole, _ = record(*moments, identify=True, answers={IDENTITY.format(900, 1000): answer})
+    identified = _identity(replay(Recording(write_recording(tmp_path, whole)))[-1])
+    assert identified == _identity(snapshots[-1])
+
+
+@pytest.mark.parametrize(
+    "title", ["sshd: alice@pts/0", "postgres: alice payroll 10.0.0.7(5432) idle", "a:alice", "alice"]
+)
+def test_title_of_a_process_is_not_recorded(title: str) -> None:
+    name = title.partition(":")[0]
+    question = IDENTITY.format(900, 1000)
+    kept = Scrubber("host")(question, {"name": name, "command": [title], "cgroup": "0::/\n"})
+    assert kept["command"] == [name]
+    assert kept[NO_ARGUMENTS] is (title != name)
+
+
+@pytest.mark.parametrize(
+    ("path", "kept"),
+    [
+        ("/", "/"),
+        ("/home-of-alice/job", "/?/?"),
+        (
+            "/user.slice/user-1000.slice/user@1000.service/app.slice/gopls.service",
+            "/user.slice/user-?.slice/user@?.service/app.slice/gopls.service",
+        ),
+        (f"/docker/{64 * 'a'}", f"/docker/{64 * 'a'}"),
+        (f"/kubepods/burstable/pod1b2c-3/{64 * 'a'}", f"/kubepods/burstable/pod1b2c-3/{64 * 'a'}"),
+        (f"/a.slice:cri-containerd:{64 * 'a'}", f"/a.slice:cri-containerd:{64 * 'a'}"),
+    ],
+)
+def test_only_units_containers_and_pods_of_a_cgroup_are_recorded(path: str, kept: str) -> None:
+    answer = {"name": "x", "command": ["x"], "cgroup": f"0::{path}\n4:memory:{path}\n"}
+    assert Scrubber("host")(IDENTITY.format(900, 1000), answer)["cgroup"] == f"0::{kept}\n4:memory:{kept}\n"
+
+
+@pytest.mark.parametrize("answer", [None, [], "x", {}, {"command": 3}])
+def test_malformed_identity_is_recorded_without_content(answer: object) -> None:
+    kept = Scrubber("host")(IDENTITY.format(900, 1000), answer)
+    assert kept is None
+
+
+def test_files_with_arguments_of_processes_are_never_recorded() -> None:
     files = quiet_files() | {f"/proc/{pid}/cmdline": "mysqld\0--password=secret\0" for pid in (1, 2, 700)}
     machine = WrittenMachine(files, files, answers=ANSWERS)
     task_reader = TaskReader(asks_all_affinities=True)
