@@ -40,11 +40,31 @@ class MachinePart(DocumentPart, frozen=True, kw_only=True):
     mains_power: bool | Literal["none"] | None
 
 
+class ProcessPart(DocumentPart, frozen=True, kw_only=True):
+    """The process of a culprit.
+
+    name: The program; may contain any characters.
+    command: The command line, shortened; only with --identify.
+    unit: Its systemd unit.
+    runtime: The container's runtime, such as docker; null if unknown.
+    container: The first 12 digits of the container's ID.
+    pod: The UID of the Kubernetes pod.
+    """
+
+    name: str
+    command: str | UnsetType = UNSET
+    unit: str | None
+    runtime: str | None
+    container: str | None
+    pod: str | None
+
+
 class CulpritPart(DocumentPart, frozen=True, kw_only=True):
     """One source of noise on one CPU.
 
     name: Chosen by other programs; may contain any characters.
     pid: The ID of the process.
+    process: Missing if the process had ended before it could be read.
     tid: The ID of the thread, if the source is a thread.
     share: The stolen share of the observed time.
     inferred: Whether the stolen time is an estimate from counts.
@@ -60,6 +80,7 @@ class CulpritPart(DocumentPart, frozen=True, kw_only=True):
     rate_per_s: Amount | None
     stolen_ns: Count | None
     inferred: bool
+    process: ProcessPart | UnsetType = UNSET
 
 
 class FixPart(DocumentPart, frozen=True, kw_only=True):

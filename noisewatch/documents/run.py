@@ -10,7 +10,7 @@ from noisewatch.documents.calibration import Core, FloorPart, SpreadPart
 from noisewatch.documents.counters import CountersPart, DecompositionPart, FactorRatioPart
 from noisewatch.documents.document import Amount, Count, Cpus, DocumentPart, SchemaNumber
 from noisewatch.documents.energy import EnergyPart, EnergyStatisticsPart
-from noisewatch.documents.machine import FactsPart, MachinePart
+from noisewatch.documents.machine import FactsPart, MachinePart, ProcessPart
 from noisewatch.documents.placement import PlacementPart
 from noisewatch.judgement.run.placement import PlacementFault
 from noisewatch.judgement.run.reasons import RunOutcome
@@ -209,6 +209,7 @@ class ReasonPart(DocumentPart, frozen=True, kw_only=True):
     begin_ns: The start of the disturbance, counted from the start of the repetition.
     end_ns: The end of the disturbance, counted from the start of the repetition.
     cpus: For left-target, the CPUs on which the command ran, as far as they are known.
+    process: Missing if the process had ended before it could be read.
     """
 
     kind: str
@@ -223,6 +224,7 @@ class ReasonPart(DocumentPart, frozen=True, kw_only=True):
     end_ns: int | None
     is_estimate: bool
     cpus: Cpus | UnsetType = UNSET
+    process: ProcessPart | UnsetType = UNSET
 
 
 class AllowancePart(DocumentPart, frozen=True, kw_only=True):
@@ -454,6 +456,7 @@ class RunCulpritPart(DocumentPart, frozen=True, kw_only=True):
     pids: The pids that took the most time; only a few are listed.
     ns: The total known stolen time.
     repetitions: The number of repetitions that the culprit disturbed.
+    process: The first process of `pids`; missing if it had ended before it could be read.
     """
 
     kind: str
@@ -465,6 +468,7 @@ class RunCulpritPart(DocumentPart, frozen=True, kw_only=True):
     ns: Count | None
     is_estimate: bool
     repetitions: _FromOne
+    process: ProcessPart | UnsetType = UNSET
 
 
 class DifferencePart(DocumentPart, frozen=True, kw_only=True):

@@ -276,6 +276,22 @@ def other_culprits_of(cause: Cause, case: Case) -> list[str]:
     ]
 
 
+def lead_details(cause: Cause, case: Case) -> str:
+    """Return the details of the process that the title names; empty if there are none."""
+    lead = _costliest_culprit(cause.findings[0], case) if cause.way is None and not is_of_floor(cause) else None
+    return printable(lead.identity.details()) if lead is not None and lead.identity is not None else ""
+
+
+def commands_of_culprits(cause: Cause) -> list[str]:
+    """Return the commands of the first culprits of the cause's first finding: `python3 (pid 812): python3 -`."""
+    lines = [
+        printable(f"{culprit.identity.name} (pid {culprit.pid}): {culprit.identity.command}")
+        for culprit in cause.findings[0].answer.culprits[:_MAX_CULPRITS]
+        if culprit.identity is not None and culprit.identity.details()
+    ]
+    return list(dict.fromkeys(lines))
+
+
 def floor_options(cause: Cause, case: Case) -> tuple[str, ...]:
     """Return the options that may settle an open or failed noise floor."""
     return options_to_try(case.calibrated) if is_of_floor(cause) and case.calibrated is not None else ()
@@ -290,7 +306,8 @@ def name_of(culprit: Disturbance, case: Case) -> str:
     if culprit.kind == Kind.IRQ:
         return printable(_device_name(culprit, case))
     if culprit.pid is not None and culprit.kind in (*THREADS, Kind.SIBLING):
-        return printable(f"{culprit.name} [{culprit.pid}]")
+        thread = f", thread {culprit.name}" if culprit.program is not None else ""
+        return printable(f"{culprit.program or culprit.name} [{culprit.pid}]{thread}")
     name = culprit.name if culprit.kind in THREADS else culprit.kind.with_name(culprit.name)
     return printable(name)
 

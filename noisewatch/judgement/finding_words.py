@@ -68,12 +68,16 @@ def describe_limit_of(finding: Finding) -> str:
 
 
 def culprit_line(culprit: Disturbance) -> str:
-    """Return the culprit's CPU, kind, name and process with its rate and share, as far as known, in one line."""
-    process = f" ({culprit.process})" if culprit.process is not None else ""
+    """Return the culprit's CPU, kind, name and process with its rate and share, as far as known, in one line.
+
+    The systemd unit, container and pod of its process follow, but no command: many reports may be published.
+    """
+    details = culprit.identity.details(with_arguments=False) if culprit.identity is not None else ""
     share = f" {culprit.share:.2%}" if culprit.share is not None else ""
     rate = f" {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s is not None else ""
     mark = " (estimated)" if culprit.is_inferred else ""
-    return printable(f"CPU {culprit.cpu}: {culprit.kind.with_name(culprit.name)}{process}{rate}{share}{mark}")
+    figures = f"{culprit.label_with_kind}{rate}{share}{mark}"
+    return printable(f"CPU {culprit.cpu}: {figures}{' · ' if details else ''}{details}")
 
 
 def unnamed_culprits(finding: Finding, text: str) -> tuple[Disturbance, ...]:
@@ -84,7 +88,7 @@ def unnamed_culprits(finding: Finding, text: str) -> tuple[Disturbance, ...]:
 
 def _is_named(culprit: Disturbance, text: str) -> bool:
     """Return whether the text names the culprit and its CPU, because unattributed time has one name on all CPUs."""
-    label = f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
+    label = culprit.label if culprit.process is not None else f"{culprit.name}:"
     return label in text and re.search(rf"\bCPU {culprit.cpu}\b", text) is not None
 
 

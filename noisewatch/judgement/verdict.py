@@ -20,6 +20,7 @@ from noisewatch.judgement.check import Check, contained_answer
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.rules import DEFAULT, SHARED, STRICT, Rules
 from noisewatch.judgement.terms import EXIT_STATUS, FLOOR_CHECK, Counts, Gravity, Ground, Outcome, Severity, Status
+from noisewatch.model.interval.disturbance import identified
 
 ANSWERED = "answered"
 _ELSEWHERE = "the monitor does not start the benchmark: run noisewatch preflight in the script that does"
@@ -174,7 +175,16 @@ def judge(
 
 
 def _finding_of(check: Check, case: Case) -> Finding:
-    return _with_doubt(Finding(check, _answer_with_calibration(check, case), None, case.rules))
+    answer = _with_identities(_answer_with_calibration(check, case), case)
+    return _with_doubt(Finding(check, answer, None, case.rules))
+
+
+def _with_identities(answer: Answer, case: Case) -> Answer:
+    """Return the answer whose culprits have the identities of their processes, if an interval has them."""
+    culprits = answer.culprits
+    for interval in case.intervals if culprits else ():
+        culprits = tuple(identified(culprit, interval) for culprit in culprits)
+    return answer if culprits == answer.culprits else replace(answer, culprits=culprits)
 
 
 def _remembered_finding(check: Check, case: Case, remembered: Remembered) -> Finding:

@@ -21,9 +21,9 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.threads import main_thread_signals_blocked, signal_of_interrupt
 from noisewatch.model.calibration.gap_causes import Interruption, longest_interruptions
-from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, identified
 from noisewatch.model.interval.interval import Interval, interval_between
-from noisewatch.model.trace.culprits import MOSTLY, TracedCpu, culprits_of, with_kinds
+from noisewatch.model.trace.culprits import MOSTLY, MeasuredCulprit, TracedCpu, culprits_of, with_kinds
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_with_remark
 from noisewatch.operations.progress import ProgressListener
@@ -170,11 +170,21 @@ def _traced_run(before: Snapshot, after: Snapshot, trace: Trace | str, between: 
     if missing:
         return TraceRun(interval, None, (), f"{name_cpus(missing)} {'was' if len(missing) == 1 else 'were'} not traced")
     cpus = tuple(
-        culprit
-        for culprit in culprits_of(trace, after.irqs, after.platform.tick_hz)
-        if culprit.cpu in after.target.cpus
+        _identified(traced, interval)
+        for traced in culprits_of(trace, after.irqs, after.platform.tick_hz)
+        if traced.cpu in after.target.cpus
     )
     return TraceRun(interval, trace, cpus, None)
+
+
+def _identified(traced: TracedCpu, interval: Interval) -> TracedCpu:
+    """Return the CPU's sources with the identities of their processes."""
+
+    def identify(culprit: MeasuredCulprit) -> MeasuredCulprit:
+        return replace(culprit, disturbance=identified(culprit.disturbance, interval))
+
+    main_thread = identify(traced.main_thread) if traced.main_thread is not None else None
+    return replace(traced, main_thread=main_thread, culprits=tuple(map(identify, traced.culprits)))
 
 
 def _trace(

@@ -74,17 +74,20 @@ def repeat(
     own_ms: float = 0.0,
     allowed: CpuSet | None = None,
     gone: Sequence[str] = (),
+    answers: Mapping[str, object] | None = None,
 ) -> Repetition:
     """Return the repetition between two of the moments, `marks`, on the quiet machine with the files of each moment.
 
     The moments are `seconds` apart. All threads are read at the moments `looks`. Without `allowed` the command stayed
-    on the target CPUs.
+    on the target CPUs. `answers` are further answers of the machine.
     """
     files_by_moment = [
         {path: text for path, text in (quiet_files(seconds * at) | dict(files)).items() if path not in gone}
         for at, files in enumerate(moments)
     ]
-    machine = WrittenMachine(*files_by_moment, answers=ANSWERS, own_pids=own_pids, seconds_between=seconds)
+    machine = WrittenMachine(
+        *files_by_moment, answers={**ANSWERS, **(answers or {})}, own_pids=own_pids, seconds_between=seconds
+    )
     task_reader = TaskReader()
     last: Snapshot | None = None
     windows: list[Interval] = []

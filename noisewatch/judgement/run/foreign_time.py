@@ -349,6 +349,8 @@ def _sighting(
             begin_ns=max(first.before.taken_at_ns - repetition.began_ns, 0),
             end_ns=min(last.after.taken_at_ns, repetition.ended_ns) - repetition.began_ns,
             is_estimate=is_estimate,
+            program=last.program_of_thread(runs[-1][1]),
+            identity=last.identities.get(pid),
         ),
         certain_ns=sum(_certain_ns(repetition, window, run) for window, run in runs),
         likely_ns=sum(run.ran_ns * repetition.within(window) // max(window.length_ns, 1) for window, run in runs),
@@ -460,10 +462,20 @@ def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: Re
             begin_ns=culprit.begin_ns - repetition.began_ns,
             end_ns=culprit.end_ns - repetition.began_ns,
             is_estimate=culprit.doubt_ns > culprit.ns * _EXACT_SHARE,
+            program=_program_of(repetition, culprit),
+            identity=repetition.identity_of(culprit.pid, culprit.begin_ns, culprit.end_ns),
         )
         for culprit in culprits
         if culprit.ns > 0
     ]
+
+
+def _program_of(repetition: Repetition, culprit: TracedCulprit) -> str | None:
+    """Return the name of the process to which the culprit, a thread with another name, belongs."""
+    if culprit.pid is None or not culprit.is_other_thread or not repetition.windows:
+        return None
+    name = repetition.windows[-1].name_of_process(culprit.pid)
+    return name if name != culprit.name else None
 
 
 def _is_in_doubt(

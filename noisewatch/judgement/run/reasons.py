@@ -17,6 +17,7 @@ from noisewatch.text import printable
 from noisewatch.units import describe_names, describe_ns, describe_share, share_text, short_duration
 
 if TYPE_CHECKING:
+    from noisewatch.kernel.tasks.identity import ProcessIdentity
     from noisewatch.model.run.repetition import Repetition
 
 
@@ -64,6 +65,8 @@ class RunReason(Struct, frozen=True, kw_only=True):
     end_ns: int | None = None
     is_estimate: bool = False
     cpus: CpuSet = frozenset()  # LEFT_TARGET: where the command ran, as far as known
+    program: str | None = None  # the process's name, if the source is a thread with another name
+    identity: ProcessIdentity | None = None  # None if the process was not read
 
 
 def above_allowance(reasons: Iterable[RunReason], allowed_ns: float) -> list[RunReason]:
@@ -146,6 +149,11 @@ def name_with_kind(noise: Kind | None, name: str) -> str:
     return name if noise is None or is_clear else noise.with_name(name)
 
 
+def label_with(name: str, pid: str, program: str | None) -> str:
+    """Return `stress-ng (pid 812)`, or `java (pid 812), thread GC` for a thread of `program`; `pid` has brackets."""
+    return f"{name}{pid}" if program is None else f"{program}{pid}, thread {name}"
+
+
 def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
     """Return `stress-ng (pid 812) on CPU 3: 12 ms (1.2%), between 0.2 s and 1.1 s`.
 
@@ -153,7 +161,8 @@ def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
     """
     if reason.kind == ReasonKind.LEFT_TARGET:
         return f"{printable(reason.name)}{_outside_words(reason)}: it sets its own affinity"
-    who = printable(reason.name) + (f" (pid {reason.pid})" if reason.pid is not None else "")
+    pid = f" (pid {reason.pid})" if reason.pid is not None else ""
+    who = printable(label_with(reason.name, pid, reason.program))
     who, verb = name_with_kind(reason.noise, who), _VERBS.get(reason.kind, "")
     where = f" on {_place(reason)}" if reason.cpu is not None and reason.kind != ReasonKind.OFFLINE else ""
     return f"{who}{where}{verb}{_cost(reason)}{_when(reason, length_ns)}"
@@ -262,7 +271,7 @@ def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
     ns_by_who: dict[str, int] = defaultdict(int)
     name_by_pid: dict[int, str] = {}
     for reason in sorted(reasons, key=lambda reason: -(reason.ns or 0)):
-        who = name_with_kind(reason.noise, printable(reason.name))
+        who = name_with_kind(reason.noise, printable(reason.program or reason.name))
         if reason.pid is not None and reason.noise in THREADS:
             who = name_by_pid.setdefault(reason.pid, f"{who} (pid {reason.pid})")
         ns_by_who[who] += reason.ns or 0

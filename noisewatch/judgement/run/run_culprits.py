@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -19,6 +20,9 @@ from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.patterns import regex
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.tasks.identity import ProcessIdentity
 
 _Key = tuple[ReasonKind, Kind | None, str, int | None]
 _OF_ANOTHER = regex(r"(?:children|ended threads) of ")  # such culprits have the pid of a process that may still run
@@ -40,6 +44,8 @@ class RunCulprit(Struct, frozen=True, kw_only=True):
     ns: int | None
     is_estimate: bool
     numbers: tuple[int, ...]
+    program: str | None = None  # as in RunReason, of the first of `pids`
+    identity_by_pid: Mapping[int, ProcessIdentity] = {}  # of processes that were read, in the order of `pids`
 
 
 def rank_culprits(judged: Iterable[tuple[int, RepetitionVerdict]]) -> list[RunCulprit]:
@@ -85,12 +91,18 @@ def _culprit(key: _Key, numbered: Sequence[tuple[int, RunReason]]) -> RunCulprit
     for _, reason in numbered:
         if reason.pid is not None:
             ns_by_pid[reason.pid] = ns_by_pid.get(reason.pid, 0) + (reason.ns or 0)
+    pids = tuple(sorted(ns_by_pid, key=lambda pid: (-ns_by_pid[pid], pid)))
+    identities = {reason.pid: reason.identity for _, reason in numbered if reason.identity is not None}
     return RunCulprit(
         kind=kind,
         noise=noise,
         name=name,
         irq=irq,
-        pids=tuple(sorted(ns_by_pid, key=lambda pid: (-ns_by_pid[pid], pid))),
+        pids=pids,
+        program=next(
+            (reason.program for _, reason in numbered if reason.name == name and reason.pid in pids[:1]), None
+        ),
+        identity_by_pid={pid: identity for pid in pids if (identity := identities.get(pid)) is not None},
         cpus=frozenset().union(*(_cpus_of(reason) for _, reason in numbered)),
         ns=sum(times_ns) if times_ns else None,
         is_estimate=any(reason.is_estimate for _, reason in numbered),

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
@@ -29,6 +30,7 @@ from noisewatch.text import printable
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
     from noisewatch.kernel.interrupts.table import InterruptRow
+    from noisewatch.kernel.tasks.identity import ProcessIdentity
     from noisewatch.model.interval.interrupt_counts import RowCount
     from noisewatch.model.interval.interval import Interval, Throttle
     from noisewatch.model.interval.task_runs import TaskRun
@@ -84,6 +86,20 @@ class Disturbance(Struct, frozen=True):
     tid: int | None = None  # only for a known thread
     irq: int | None = None
     is_inferred: bool = False
+    program: str | None = None  # the process's name, if the source is a thread with another name
+    identity: ProcessIdentity | None = None  # None if the process was not read
+
+    @property
+    def label(self) -> str:
+        """The name with the process: `hog (pid 4711)`, `java (pid 4711), thread GC (4715)`, `RCU`."""
+        if self.program is not None:
+            return f"{self.program} (pid {self.pid}), thread {self.name} ({self.tid})"
+        return self.name if self.process is None else f"{self.name} ({self.process})"
+
+    @property
+    def label_with_kind(self) -> str:
+        """The label with the kind: `thread hog (pid 4711)`, `softirq RCU`."""
+        return self.label if self.program is not None else self.kind.with_name(self.label)
 
     @property
     def process(self) -> str | None:
@@ -94,6 +110,15 @@ class Disturbance(Struct, frozen=True):
         if self.pid is None:
             return f"thread {self.tid}" if self.tid is not None else None
         return f"pid {self.pid}" + (f", thread {self.tid}" if self.tid not in (None, self.pid) else "")
+
+
+def identified(culprit: Disturbance, interval: Interval) -> Disturbance:
+    """Return the culprit with the identity of its process, if the interval has it."""
+    if culprit.kind not in THREADS or culprit.pid is None or culprit.identity is not None:
+        return culprit
+    name = interval.name_of_process(culprit.pid) if culprit.tid not in (None, culprit.pid) else None
+    program = culprit.program or (name if name != culprit.name else None)
+    return replace(culprit, program=program, identity=interval.identities.get(culprit.pid))
 
 
 def main_culprit_names(culprits: Sequence[Disturbance]) -> list[str]:
@@ -173,7 +198,14 @@ def _threads(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     for run in interval.runs_on(cpu):
         kind = Kind.KERNEL_THREAD if run.is_kernel else Kind.THREAD
         tid = None if run.are_children or run.are_ended_threads else run.tid
-        more = {"pid": run.pid, "tid": tid, "is_inferred": run.is_inferred}
+        program, identity = interval.program_of_thread(run), interval.identities.get(run.pid)
+        more: dict[str, Any] = {
+            "pid": run.pid,
+            "tid": tid,
+            "program": program,
+            "identity": identity,
+            "is_inferred": run.is_inferred,
+        }
         yield _disturbance(interval, cpu, kind, name_of_run(run), run.ran_ns, **more)
 
 

@@ -15,6 +15,7 @@ from noisewatch.model.run.leaving import NEVER_OUTSIDE, TimeOutside
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
+    from noisewatch.kernel.tasks.identity import ProcessIdentity
     from noisewatch.kernel.trace.runs import TraceWindow
     from noisewatch.model.interval.clock_shift import ClockShift
     from noisewatch.model.interval.interval import Interval
@@ -129,6 +130,18 @@ class Repetition(Struct, frozen=True, kw_only=True):
     def outside(self, window: Interval) -> int:
         """Return how much of the window (ns) is outside of the repetition."""
         return window.length_ns - self.within(window)
+
+    def identity_of(self, pid: int | None, begin_ns: int, end_ns: int) -> ProcessIdentity | None:
+        """Return the identity of the process that ran in this time, or None if it is unknown or ambiguous."""
+        identities = {
+            window.identities[pid]
+            for window in self.windows
+            if pid is not None
+            and pid in window.identities
+            and window.before.taken_at_ns <= end_ns
+            and window.after.taken_at_ns >= begin_ns
+        }
+        return identities.pop() if len(identities) == 1 else None
 
     @property
     def slack_ns(self) -> int:

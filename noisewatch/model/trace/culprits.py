@@ -277,6 +277,7 @@ class TracedCulprit(Struct, frozen=True):
     is_own: bool = False
     wakes: bool = False
     doubt_ns: int = 0
+    is_other_thread: bool = False  # of the process, not its main thread
 
 
 def threads_in(window: TraceWindow, cpus: CpuSet) -> list[TracedCulprit]:
@@ -338,6 +339,7 @@ def _culprit_of_time(time: TracedTime, kind: Kind, name: str, pid: int | None) -
         end_ns=time.end_ns,
         is_own=time.is_own,
         doubt_ns=time.doubt_ns,
+        is_other_thread=time.source.thread is not None and time.source.thread.tid != pid,
     )
 
 

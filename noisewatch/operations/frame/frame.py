@@ -272,6 +272,19 @@ class CulpritLine(Line, frozen=True):
     stolen_ns_per_s: float
     is_estimate: bool
     irq: int | None = None
+    program: str | None = None  # the process's name, if the culprit is a thread with another name
+
+    @property
+    def label(self) -> str:
+        """The name with its numbers: `hog [4711]`, or `java [4711/4715], thread GC` for a thread; `RCU`."""
+        if self.program is not None:
+            return f"{self.program}{self.process_mark}, thread {self.name}"
+        return self.name + self.process_mark
+
+    @property
+    def label_with_kind(self) -> str:
+        """The label with the kind: `thread hog [4711]`, `softirq RCU`."""
+        return self.label if self.program is not None else self.kind.with_name(self.label)
 
     @property
     def process_mark(self) -> str:
@@ -279,6 +292,15 @@ class CulpritLine(Line, frozen=True):
         if self.pid is None:
             return ""
         return f" [{self.pid}]" if self.tid in (None, self.pid) else f" [{self.pid}/{self.tid}]"
+
+
+class ProcessLine(Line, frozen=True):
+    """The identity of a process that is a culprit; texts are empty if unknown."""
+
+    pid: int
+    command: str  # with arguments
+    surroundings: str  # systemd unit, container and pod
+    details: str  # both, in one line, without the program's folder and what only repeats the name
 
 
 class FindingLine(Line, frozen=True):
@@ -384,6 +406,7 @@ class Frame(Struct, frozen=True):
     irq_balancer: str | None = None  # the running program that may have moved interrupts: `irqbalance (pid 812)`
     clock: ClockFigures | None = None  # None while the clock screen is closed
     runs: tuple[RunLine, ...] = ()  # running and ended runs of `noisewatch run`
+    processes: tuple[ProcessLine, ...] = ()  # processes of the culprits, as far as they were read
     tuned: str | None = None  # what `noisewatch tune` has changed and since when, if any change is in effect
 
     @property
@@ -409,6 +432,10 @@ class Frame(Struct, frozen=True):
             *(first[number] for number in sorted(first)),
             *(finding for finding in self.findings if finding.cause is None),
         )
+
+    def process_of(self, line: CulpritLine) -> ProcessLine | None:
+        """Return the identity of the culprit's process, or None if it was not read."""
+        return next((process for process in self.processes if process.pid == line.pid), None)
 
     def cause_of(self, finding: FindingLine) -> CauseLine | None:
         number = finding.cause
@@ -444,6 +471,7 @@ StableFields = Mapping[str, object]  # rarely changing fields of a frame, by nam
 _STABLE = (
     *("machine", "target", "target_chosen_by", "housekeeping", "online_count", "turbo", "origin", "remark", "tuned"),
     *("causes", "gravities", "answers", "has_idle_probe", "no_idle_probe_reason", "no_irqs_reason", "irq_balancer"),
+    "processes",
 )
 NO_FIELDS: StableFields = {}
 

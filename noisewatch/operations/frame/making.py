@@ -28,7 +28,7 @@ from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
 from noisewatch.kernel.interrupts.table import InterruptRow, kind_of
 from noisewatch.kernel.snapshot.snapshot import Settings, Snapshot
 from noisewatch.kernel.tasks.run_status import ReportedRepetition, RunStatus
-from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
+from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind, Role
 from noisewatch.model.interval.disturbance import Disturbance, Taken, disturbances_of, taken_by_cpu
 from noisewatch.model.interval.interrupt_counts import InterruptCounts
 from noisewatch.model.interval.interval import Interval, slowdowns_of
@@ -46,6 +46,7 @@ from noisewatch.operations.frame.frame import (
     IrqLine,
     IrqSetting,
     PlaceLine,
+    ProcessLine,
     RepetitionLine,
     RunLine,
     Temperature,
@@ -162,6 +163,7 @@ def frame_of(
         judged_s=verdict.case.interval.seconds if verdict is not None and verdict.case.interval is not None else None,
         cpus=lines,
         culprits=culprits,
+        processes=_processes(interval, culprits) if interval is not None else (),
         conditions=_conditions(snapshot, interval),
         counts=verdict.counts if verdict is not None else None,
         wall_ns=snapshot.time_of_day.wall_ns if snapshot.time_of_day is not None else None,
@@ -314,6 +316,17 @@ def _culprit_line(culprit: Disturbance, role: Role, seconds: float) -> CulpritLi
         stolen_ns_per_s=(culprit.stolen_ns or 0) / seconds,
         is_estimate=culprit.is_inferred,
         irq=culprit.irq,
+        program=culprit.program,
+    )
+
+
+def _processes(interval: Interval, culprits: Iterable[CulpritLine]) -> tuple[ProcessLine, ...]:
+    """Return the identities of the culprits' processes, in the order of PIDs, so that they seldom change."""
+    pids = sorted({line.pid for line in culprits if line.pid is not None and line.kind in THREADS})
+    identities = [(pid, interval.identities[pid]) for pid in pids if pid in interval.identities]
+    return tuple(
+        ProcessLine(pid, identity.command, str(identity.surroundings), identity.details(with_folder=False))
+        for pid, identity in identities
     )
 
 

@@ -61,12 +61,12 @@ def test_threads_of_one_process_have_one_advice(run: Run, tmp_path: Path) -> Non
     before, after = (crowd(500, "KVM", [2, 2, 2], "0-3", ran_ns=number * 300_000_000) for number in range(2))
     recording = record(tmp_path / "qemu.nw", quiet_files() | before, quiet_files(3.0) | after, trace=traced)
     fixes = run("trace", "--cpus", "2", "--replay", recording).out.partition("fixes")[2]
-    assert "thread KVM 2 (pid 500, thread 502) and 2 more of its process: Move it" in " ".join(fixes.split())
+    assert "KVM (pid 500), thread KVM 2 (502) and 2 more of its process: Move it" in " ".join(fixes.split())
     assert [line.strip() for line in fixes.splitlines() if "taskset" in line and "now" in line] == [
         "now: sudo taskset -apc 0-1,3 500"
     ]
     assert "AllowedCPUs=0-1,3" in fixes
-    assert fixes.count("KVM") == 1
+    assert fixes.count("thread KVM") == 1
 
 
 def test_durations_line_up_at_their_units(run: Run, recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:

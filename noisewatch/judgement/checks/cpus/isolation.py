@@ -199,7 +199,10 @@ def tasks_on_target(case: Case) -> Answer:
         blamed = tuple(member for sighting in over for member in members.get(sighting.look, (sighting.look,)))
         movable = _movable_tasks(case, blamed)
         if movable and blamed[0].tid not in movable:
-            text += f"; only {', '.join(f'{task.name} (pid {task.tid})' for task in movable.values())} can be moved"
+            names = [
+                f"{task.name} ({'pid' if task.tid == task.pid else 'thread'} {task.tid})" for task in movable.values()
+            ]
+            text += f"; only {', '.join(names)} can be moved"
         graded = case.graded(culprits=culprits).by(_TASK_SHARE, culprits[0].share or 0.0)
         return graded.fails(text, cpus=cpus, fix=move_threads(case, blamed))
     if interval is None:
@@ -298,8 +301,7 @@ def _describe_sighting(sighting: _Sighting) -> str:
 
 def _describe(culprit: Disturbance) -> str:
     share = f"{'~' if culprit.is_inferred else ''}{culprit.share or 0:.1%} of CPU {culprit.cpu}"
-    process = f" ({culprit.process})" if culprit.process is not None else ""
-    return f"{culprit.name}{process}: {share}"
+    return f"{culprit.label}: {share}"
 
 
 def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:

@@ -69,6 +69,7 @@ def run(arguments: Namespace) -> int:
                 in_unicode=report.in_unicode,
                 is_verbose=arguments.verbose,
                 is_quiet=arguments.quiet and arguments.output is None,
+                identifies=arguments.identify,
                 host=os.uname().nodename if arguments.identify and verdict.case.snapshot.is_live else None,
             )
             write = report.write_text if arguments.format == _TEXT else report.write

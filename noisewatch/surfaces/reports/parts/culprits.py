@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from noisewatch.machine.tracefs.instance import FOR_ROOT
 from noisewatch.model.calibration.gap_causes import GapCause, Interruption, Part
@@ -12,6 +13,9 @@ from noisewatch.program import as_root
 from noisewatch.surfaces.reports.parts.sections import Table
 from noisewatch.text import printable
 from noisewatch.units import describe_ns, describe_share
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.tasks.identity import ProcessIdentity
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _FIRST_BIT, _LAST_BIT = 9, 24  # from half a microsecond to sixteen milliseconds, a bar for each doubling
@@ -69,7 +73,21 @@ def share_of(disturbance: Disturbance) -> str:
 
 def disturbance_name(disturbance: Disturbance) -> str:
     """Return the culprit's name, with its process if it has one."""
-    return printable(disturbance.name) + (f" ({disturbance.process})" if disturbance.process is not None else "")
+    return printable(disturbance.label)
+
+
+def process_table(processes: Iterable[tuple[int | None, ProcessIdentity | None]], with_arguments: bool = True) -> Table:
+    """Return a table of culprits' processes, by PID, each once, with units, containers and pods, and commands."""
+    known = ((pid, identity) for pid, identity in processes if identity is not None)
+    rows = [
+        (f"{identity.name} (pid {pid})", str(identity.surroundings), identity.command if with_arguments else "")
+        for pid, identity in known
+        if identity.details(with_arguments)
+    ]
+    columns = [at for at in range(3) if any(row[at] for row in rows)]
+    head = [("process", "in", "command")[at] for at in columns]
+    cells = [[printable(row[at]) for at in columns] for row in dict.fromkeys(rows)]
+    return Table(head, cells, shortened=head[-1] if head else None, spare=head[1:-1])
 
 
 def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:

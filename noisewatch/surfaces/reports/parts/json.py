@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, UnsetType
+
 from noisewatch.documents.calibration import GapPart, ShareOfGapPart, SourcePart
 from noisewatch.documents.document import fill_part
-from noisewatch.documents.machine import CulpritPart, FactsPart, FixPart, MachinePart
+from noisewatch.documents.machine import CulpritPart, FactsPart, FixPart, MachinePart, ProcessPart
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.recording.privacy import Scrubber
@@ -12,6 +16,9 @@ from noisewatch.model.calibration.gap_causes import GapCause, Part
 from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import MeasuredCulprit
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.tasks.identity import ProcessIdentity
 
 
 def describe_machine(snapshot: Snapshot) -> MachinePart:
@@ -40,9 +47,18 @@ def describe_facts(snapshot: Snapshot, identifies: bool = False) -> FactsPart:
     )
 
 
-def describe_culprit(culprit: Disturbance) -> CulpritPart:
+def describe_culprit(culprit: Disturbance, identifies: bool = False) -> CulpritPart:
     """Return a source of noise, for JSON."""
-    return fill_part(CulpritPart, culprit, inferred=culprit.is_inferred)
+    process = describe_process(culprit.identity, identifies)
+    return fill_part(CulpritPart, culprit, inferred=culprit.is_inferred, process=process)
+
+
+def describe_process(identity: ProcessIdentity | None, identifies: bool) -> ProcessPart | UnsetType:
+    """Return a culprit's process, for JSON; the command only if `identifies`."""
+    if identity is None:
+        return UNSET
+    command = identity.command if identifies and identity.command else UNSET
+    return fill_part(ProcessPart, identity.surroundings, name=identity.name, command=command)
 
 
 def describe_source(culprit: MeasuredCulprit) -> SourcePart:
@@ -52,6 +68,7 @@ def describe_source(culprit: MeasuredCulprit) -> SourcePart:
         SourcePart,
         culprit.disturbance,
         inferred=culprit.disturbance.is_inferred,
+        process=describe_process(culprit.disturbance.identity, identifies=False),
         count=culprit.count,
         p50_ns=culprit.quantile_ns(0.5),
         p99_ns=culprit.quantile_ns(0.99),

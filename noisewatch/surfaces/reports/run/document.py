@@ -17,6 +17,7 @@ from noisewatch.surfaces.drawing.colours import Meaning, paint
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.drawing.tables import MOST_BYTES, fitting
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
+from noisewatch.surfaces.reports.parts.culprits import process_table
 from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_section, text_of_section
 from noisewatch.surfaces.reports.run.options import SeriesOptions
 from noisewatch.surfaces.reports.run.picture import picture_rows
@@ -46,6 +47,7 @@ from noisewatch.units import describe_count, describe_ns
 
 _MOST_ROWS, _MOST_ROWS_OF_MARKDOWN = 12, 50
 _MOST_CULPRITS, _MOST_REMEDIES = 6, 3
+_MOST_PROCESSES = 3  # of one culprit, whose processes have one name
 _NARROWEST = 20
 _WIDTH = 100  # columns of the picture in Markdown
 
@@ -124,7 +126,10 @@ def _sections(series: RunSeries, conclusion: RunConclusion, disturbed: Table, id
     for command in conclusion.commands:
         yield _command_section(series, command, identifies)
     if is_measured:
+        listed = conclusion.culprits[:_MOST_CULPRITS]
+        processes = [item for culprit in listed for item in list(culprit.identity_by_pid.items())[:_MOST_PROCESSES]]
         yield Section(table=_culprit_table(conclusion.culprits))
+        yield Section(table=process_table(processes, identifies))
         if fixes := _fixes(series, conclusion, identifies):
             yield Section("fixes", steps=fixes)
         yield Section(sentences=[*left_sentences(series), *own_quota_sentences(series), *not_watched_sentences(series)])

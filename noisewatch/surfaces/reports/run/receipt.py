@@ -41,7 +41,7 @@ from noisewatch.operations.run.series import RunBeginning, RunListener, RunSerie
 from noisewatch.operations.run.side_commands import SideCommandResult
 from noisewatch.surfaces.reports.calibration.json import describe_floors
 from noisewatch.surfaces.reports.machine.json import describe_cgroup
-from noisewatch.surfaces.reports.parts.json import describe_facts, describe_machine
+from noisewatch.surfaces.reports.parts.json import describe_facts, describe_machine, describe_process
 from noisewatch.surfaces.reports.run.options import PRINTED, SeriesOptions
 from noisewatch.surfaces.reports.run.sentences import COMMANDS, program_of
 from noisewatch.text import clean, printable
@@ -63,8 +63,8 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     document = replace(
         header_of(series, options.identifies),
         kind="series",
-        warm_ups=[repetition_of(judged) for judged in series.warm_ups],
-        repetitions=[repetition_of(judged) for judged in series.repetitions],
+        warm_ups=[repetition_of(judged, options.identifies) for judged in series.warm_ups],
+        repetitions=[repetition_of(judged, options.identifies) for judged in series.repetitions],
         footer=footer_of(series, options),
     )
     return to_json(document, indent=1)
@@ -168,7 +168,7 @@ def _calibration(calibrated: Calibrated) -> parts.RunCalibrationPart:
     )
 
 
-def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
+def repetition_of(judged: JudgedRepetition, identifies: bool = False) -> parts.RepetitionPart:
     """Return the receipt's line for a repetition, with all that decided its verdict.
 
     Keys that are not set here have the values of the repetition's attributes with the same names.
@@ -187,7 +187,7 @@ def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
         user_ns=use.user_ns,
         system_ns=use.system_ns,
         ended=_by_signal(-repetition.status) if repetition.status < 0 else parts.ByExitPart(status=repetition.status),
-        **_verdict(judged.verdict),
+        **_verdict(judged.verdict, identifies),
         allowance=judged.allowance,
         waited_ns=use.waited_ns,
         stopped_ns=use.stopped_ns,
@@ -257,20 +257,21 @@ def _by_signal(number: int) -> parts.BySignalPart:
     return parts.BySignalPart(number=number, name=name)
 
 
-def _verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
+def _verdict(verdict: RepetitionVerdict, identifies: bool) -> dict[str, Any]:
     """Return the keys of a verdict, with all that decided it."""
     return {
         "verdict": verdict.outcome,
-        "reasons": [_reason(reason) for reason in verdict.reasons],
-        "own": [_reason(reason) for reason in verdict.own],
+        "reasons": [_reason(reason, identifies) for reason in verdict.reasons],
+        "own": [_reason(reason, identifies) for reason in verdict.own],
         "unknowns": [printable(unknown) for unknown in verdict.unknowns],
         "not_watched": [str(unwatched) for unwatched in verdict.unwatched],
     }
 
 
-def _reason(reason: RunReason) -> parts.ReasonPart:
+def _reason(reason: RunReason, identifies: bool) -> parts.ReasonPart:
+    process = describe_process(reason.identity, identifies)
     cpus = sorted(reason.cpus) or UNSET
-    return fill_part(parts.ReasonPart, reason, name=printable(reason.name), cpus=cpus)
+    return fill_part(parts.ReasonPart, reason, name=printable(reason.name), cpus=cpus, process=process)
 
 
 def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
@@ -287,7 +288,7 @@ def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
         ended=_end_of(series),
         counts=_counts([command.selected for command in conclusion.commands]),
         commands=[_conclusion(command) for command in conclusion.commands],
-        culprits=[_culprit(culprit) for culprit in culprits],
+        culprits=[_culprit(culprit, options.identifies) for culprit in culprits],
         culprits_left_out=len(conclusion.culprits) - len(culprits),
         difference_of_all_pairs=conclusion.of_all_pairs,
         difference_parts=_decomposition(conclusion.decomposition),
@@ -370,7 +371,7 @@ def _counts(selected: Sequence[SelectedByCause]) -> parts.RunCountsPart:
     )
 
 
-def _culprit(culprit: RunCulprit) -> parts.RunCulpritPart:
+def _culprit(culprit: RunCulprit, identifies: bool) -> parts.RunCulpritPart:
     return fill_part(
         parts.RunCulpritPart,
         culprit,
@@ -378,6 +379,7 @@ def _culprit(culprit: RunCulprit) -> parts.RunCulpritPart:
         pids=culprit.pids[:_MOST_PIDS],
         cpus=sorted(culprit.cpus),
         repetitions=len(culprit.numbers),
+        process=describe_process(culprit.identity_by_pid.get(culprit.pids[0]) if culprit.pids else None, identifies),
     )
 
 
@@ -396,7 +398,7 @@ def _results(results: MarkedResults, identifies: bool) -> parts.ResultsPart:
                 began_ns=marked.began_ns,
                 ended_ns=marked.ended_ns,
                 wall_ns=marked.run.length_ns,
-                **_verdict(marked.verdict),
+                **_verdict(marked.verdict, identifies),
             )
             for marked in results.marked
         ],
@@ -512,7 +514,7 @@ class ReceiptKeeper(RunListener):
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         self._shown.on_repetition(judged)
-        self._write(repetition_of(judged))
+        self._write(repetition_of(judged, self._identifies))
 
     def on_end(self, series: RunSeries, options: SeriesOptions) -> None:
         """Write the receipt's last line, its footer."""

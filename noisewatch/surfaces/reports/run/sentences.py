@@ -24,6 +24,7 @@ from noisewatch.judgement.run.reasons import (
     ReasonKind,
     Unwatched,
     describe_left,
+    label_with,
     left_words,
     name_with_kind,
     own_quota_words,
@@ -581,11 +582,9 @@ def command_words(argv: Sequence[str], identifies: bool) -> str:
 
 def name_of_culprit(culprit: RunCulprit) -> str:
     """Return the culprit's name for people: `stress-ng (pid 812)`, `cc1 (pid 812 and 41 more)`, `irq eth0-rx-3`."""
-    name = printable(culprit.name)
-    if culprit.pids:
-        rest = len(culprit.pids) - 1
-        name += f" (pid {culprit.pids[0]}" + (f" and {rest} more)" if rest else ")")
-    return name_with_kind(culprit.noise, name)
+    rest = f" and {len(culprit.pids) - 1} more" if len(culprit.pids) > 1 else ""
+    pid = f" (pid {culprit.pids[0]}{rest})" if culprit.pids else ""
+    return name_with_kind(culprit.noise, printable(label_with(culprit.name, pid, culprit.program)))
 
 
 def time_of_culprit(culprit: RunCulprit) -> str:

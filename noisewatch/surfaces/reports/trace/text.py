@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.finding_words import commands_of
@@ -17,12 +18,17 @@ from noisewatch.surfaces.reports.parts.culprits import (
     culprit_lines,
     disturbance_name,
     interruption_lines,
+    process_table,
     rate_of,
     root_lines,
     share_of,
 )
 from noisewatch.surfaces.reports.parts.sections import Section, Table, text_of_section
+from noisewatch.text import printable
 from noisewatch.units import describe_ns, describe_share
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.tasks.identity import ProcessIdentity
 
 _MOST_CULPRITS = 20
 _MOST_REMEDIES = 5
@@ -43,10 +49,22 @@ def text_of_followed(followed: TraceRun, width: int) -> str:
         lines += ["", *_traced_cpu_lines(traced, followed, width)]
     for cpu in followed.target if followed.trace is None else ():
         lines += ["", *_counted_cpu_lines(followed, cpu, width)]
+    processes = process_table(_processes(followed)).lines(width)
+    lines += ["", *processes] if processes else []
     lines += _remedy_lines(followed, width)
     if followed.trace is not None and followed.trace.uncovered:
         lines += ["", *wrap(f"This kernel does not report {', '.join(followed.trace.uncovered)}.", width)]
     return "\n".join(lines) + "\n"
+
+
+def _processes(followed: TraceRun) -> Iterator[tuple[int | None, ProcessIdentity | None]]:
+    """Yield the processes in the tables of all CPUs, those that use the CPU most first."""
+    for cpu in followed.target:
+        works = followed.working_thread(cpu)
+        traced = [traced.culprits for traced in followed.cpus if traced.cpu == cpu]
+        culprits = [measured.disturbance for measured in traced[0]] if traced else followed.other_culprits(cpu)
+        for disturbance in [*([works] if works is not None else []), *culprits[:_MOST_CULPRITS]]:
+            yield disturbance.pid, disturbance.identity
 
 
 def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
@@ -79,7 +97,7 @@ def _name_all(together: Sequence[Disturbance]) -> str:
     first = together[0]
     others = {(disturbance.name, disturbance.tid) for disturbance in together} - {(first.name, first.tid)}
     rest = f" and {len(others)} more of its process" if others else ""
-    return first.kind.with_name(disturbance_name(first)) + rest
+    return printable(first.label_with_kind) + rest
 
 
 def _traced_cpu_lines(traced: TracedCpu, followed: TraceRun, width: int) -> list[str]:

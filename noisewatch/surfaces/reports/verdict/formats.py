@@ -31,6 +31,7 @@ class RenderOptions(Struct, frozen=True):
     is_verbose: bool = False
     is_quiet: bool = False  # the last line only (text)
     host: str | None = None  # the host's name, only if requested
+    identifies: bool = False  # whether JSON has the arguments of culprits' programs
 
 
 class Format(Struct, frozen=True):

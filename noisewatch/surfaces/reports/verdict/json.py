@@ -30,12 +30,14 @@ def render_lines(verdict: Verdict, options: RenderOptions) -> str:
 def _verdict_document(verdict: Verdict, options: RenderOptions) -> VerdictDocument:
     """Return the whole document; `at` is null for a copy or a recording, whose time is unknown here."""
     at_s = options.at_s if verdict.case.snapshot.is_live else None
-    described = describe_verdict(verdict, options.own_cpu_share, options.exit_status)
+    described = describe_verdict(verdict, options.own_cpu_share, options.exit_status, options.identifies)
     return replace(described, at=at_s, host=options.host)
 
 
-def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status: int) -> VerdictDocument:
-    """Return the verdict, without the time and the host's name.
+def describe_verdict(
+    verdict: Verdict, own_cpu_share: float | None, exit_status: int, identifies: bool = False
+) -> VerdictDocument:
+    """Return the verdict, without the time and the host's name; culprits have commands only if `identifies`.
 
     `own_cpu_share` is noisewatch's own share of one CPU; null without a live sample.
     """
@@ -53,7 +55,7 @@ def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status:
         configured_by=case.rules.configured_by,
         verdict=verdict.verdict,
         exit_status=exit_status,
-        findings=[_finding(finding) for finding in verdict.findings],
+        findings=[_finding(finding, identifies) for finding in verdict.findings],
         causes=[_cause(cause) for cause in causes_of(verdict)],
         calibration=None if calibrated is None else describe_calibration(calibrated),
         **describe_noise(calibrated),
@@ -63,7 +65,7 @@ def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status:
     )
 
 
-def _finding(finding: Finding) -> FindingPart:
+def _finding(finding: Finding, identifies: bool) -> FindingPart:
     answer = finding.answer
     return fill_part(
         FindingPart,
@@ -76,7 +78,7 @@ def _finding(finding: Finding) -> FindingPart:
         said=full_statement(answer),
         answered_by=finding.answered_by,
         evidence=dict(answer.evidence),
-        culprits=[describe_culprit(culprit) for culprit in answer.culprits],
+        culprits=[describe_culprit(culprit, identifies) for culprit in answer.culprits],
         fix=describe_fix(answer.fix),
     )
 

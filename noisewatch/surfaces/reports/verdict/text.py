@@ -15,12 +15,14 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.cause_words import (
     chance_of,
     checks_of,
+    commands_of_culprits,
     culprits_text,
     decisive_causes,
     floor_options,
     headline,
     is_of_floor,
     is_one_line,
+    lead_details,
     other_culprits_of,
     short_title,
     shorten,
@@ -59,12 +61,13 @@ _MOST_CAUSES = 3  # causes shown with more than their title
 _TITLE_ROWS = 2
 _OPEN_ROWS = (3, 2, 1)  # rows of an open cause, by level of detail
 _GAP = 2
+RUNS = "runs"  # the label of the command of a culprit's process
 _LABEL = 11  # columns for labels such as `all fixes`
 _MEANINGS: dict[str, Meaning] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}
 NO_CALIBRATION = "No calibration was run: settings and counters were judged, but not the noise floor."
 _SETTINGS_ONLY = "No sample was taken: load, tasks and interrupts of the CPUs are unknown."
 _NOTHING_ASKED = "No check could run: the selected checks need a sample or a calibration."
-_MOST_STEPS = 3  # the level with the title alone; level 1 drops further culprits, level 2 also the undo
+_MOST_STEPS = 3  # the level with the title alone; level 1 drops further culprits, level 2 also the undo and the command
 
 
 def brief_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
@@ -229,7 +232,9 @@ def _brief_cause(number: int, cause: Cause, case: Case, level: int, options: Ren
     lines[0] = f"{number:>2} {shown} {lines[0].lstrip()}"
     if level == _MOST_STEPS:
         return lines
-    others = other_culprits_of(cause, case)
+    others, details = other_culprits_of(cause, case), lead_details(cause, case)
+    if details and level < 2:
+        lines.append(shorten(f"{'':{margin}}{RUNS:<{STEP}}{details}", width))
     if others and level == 0:
         lines.append(shorten(f"{'':{margin}}{'who':<{STEP}}{', '.join(others)}", width))
     return lines + _steps(cause, case, level, margin, width)
@@ -388,6 +393,9 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, options: Re
     culprits = culprits_text(cause, title)
     if culprits is not None:
         yield from wrap_indented(f"{'who':<{STEP}}{culprits}", options.width, margin, margin + STEP)
+    for index, command in enumerate(commands_of_culprits(cause)):
+        text = f"{'' if index else RUNS:<{STEP}}{command}"
+        yield from wrap_indented(text, options.width, margin, margin + STEP)
     tries = floor_options(cause, verdict.case)
     if tries:
         yield from wrap_options(f"{TRY:<{STEP}}", tries, options.width, margin)

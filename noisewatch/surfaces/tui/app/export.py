@@ -87,7 +87,10 @@ def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
 
 
 def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
-    """Return JSON with the shown interval, and each CPU's noise by interval, the oldest first; null means unknown."""
+    """Return JSON with the shown interval, and each CPU's noise by interval, the oldest first; null means unknown.
+
+    Processes are described without their arguments, because the file may be published.
+    """
     lost = {str(line.cpu): model.history.noise(line.cpu, numbers) for line in frame.cpus}
     window = {"intervals": len(numbers), "lost_ns_per_s_by_cpu": lost}
     described = {
@@ -95,6 +98,7 @@ def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
         for name, value in frame_fields(frame).items()
         if name not in _FIELDS_SENT_ON_CHANGE
     }
+    described["processes"] = [{"pid": process.pid, "surroundings": process.surroundings} for process in frame.processes]
     return json.dumps({"schema": 1, **described, "window": window}, indent=1) + "\n"
 
 
@@ -163,7 +167,7 @@ def _culprit_cells(line: CulpritLine) -> list[str]:
     return [
         str(line.cpu),
         line.kind,
-        cell(line.name + line.process_mark),
+        cell(line.label),
         often,
         lost,
         short_share(line.stolen_ns_per_s / 1e9),

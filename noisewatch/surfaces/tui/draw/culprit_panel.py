@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from noisewatch.cpus import fitting_cpu_list, name_cpus
-from noisewatch.kinds import Role
+from noisewatch.kinds import THREADS, Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.table import Column, Table
@@ -26,6 +26,7 @@ _LEAST_WITH_LISTS = 60  # columns
 _USUAL_NAMED = 34
 _LEAST_NAMED = 20  # columns of a name next to a history
 _LEAST_NAME = 15  # columns of a long name next to its numbers: the kernel's longest thread name
+_LEAST_DETAILS, _BETWEEN = 20, " · "  # columns of a process's details after its name
 _LEAST_HISTORY, _WIDEST_HISTORY, _GAP = 12, 120, 2  # intervals; columns before the history
 
 
@@ -33,7 +34,7 @@ def culprit_rows(
     model: ScreenModel, listing: Listing[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
     """Return the table of the listed culprits, scrolled to the selected row, or why there are none."""
-    rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model))
+    rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model), model.frame)
     if not listing.count and model.frame is not None:
         text, style = _empty_reason(model, model.frame)
         rows.append([(f"     {text}", style)])
@@ -79,9 +80,11 @@ def culprit_table(
     glyphs: Glyphs,
     baseline: Baseline | None = None,
     history: History | None = None,
+    frame: Frame | None = None,
 ) -> list[Row]:
     """Return a heading and the rows that fit, the selected row among them.
 
+    With the `frame`, wide names are followed by the details of the process.
     Narrow screens drop columns before they shorten names. A heading that does not fit is first cut at its commas.
     """
     if height < 1:
@@ -91,7 +94,7 @@ def culprit_table(
     shown = listing.lines[first : first + room]
     if len(shown) < len(listing.lines):
         who += f", rows {first + 1} to {first + len(shown)} of {len(listing.lines)}"
-    table = _table(listing, shown, who, width, glyphs, baseline, history)
+    table = _table(listing, shown, who, width, glyphs, baseline, history, frame)
     selected = listing.selected if listing.at - first < len(shown) else None
     rows = [table.row(line, "selected" if line is selected else None) for line in shown]
     return [[(table.heading, "heading")], *rows]
@@ -105,6 +108,7 @@ def _table(
     glyphs: Glyphs,
     baseline: Baseline | None,
     history: History | None,
+    frame: Frame | None,
 ) -> Table[CulpritLine]:
     """Return the columns that fit. With a baseline, the change replaces the share.
 
@@ -161,7 +165,15 @@ def _table(
         table = table.replacing(lately, _lane_column(lanes, lane_width, glyphs))
     parts = who.split(", ")
     title = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], name_width)
-    return table.replacing(names, Column(fit_text(title, name_width), name_width, lambda line: _name(line, name_width)))
+    details = {process.pid: process.details for process in frame.processes} if frame is not None else {}
+    return table.replacing(
+        names,
+        Column(
+            fit_text(title, name_width),
+            name_width,
+            lambda line: _name(line, name_width, details.get(line.pid or 0, "") if line.kind in THREADS else ""),
+        ),
+    )
 
 
 def _lane_column(lanes: Mapping[int, Sequence[float | None]], width: int, glyphs: Glyphs) -> Column[CulpritLine]:
@@ -187,9 +199,14 @@ def _cpus(line: CulpritLine) -> str:
     return str(cpus[0]) if len(cpus) == 1 else fitting_cpu_list(cpus, _CPUS)
 
 
-def _name(line: CulpritLine, width: int) -> Row:
+def _name(line: CulpritLine, width: int, details: str) -> Row:
     style: Style = "plain" if line.role == Role.HOUSEKEEPING else "strong"
-    return [(_name_in(line.name, line.process_mark, line.pid, width), style)]
+    label = line.label if text_width(line.label) <= width else _name_in(line.name, line.process_mark, line.pid, width)
+    room = width - text_width(label) - len(_BETWEEN)
+    if not details or room < _LEAST_DETAILS:
+        return [(fit_text(label, width), style)]
+    shown = details if text_width(details) <= room else fit_text(details, room - 1) + "…"
+    return [(label, style), (fit_text(_BETWEEN + shown, width - text_width(label)), "faint")]
 
 
 @lru_cache(maxsize=256)

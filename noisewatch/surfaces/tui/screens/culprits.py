@@ -164,7 +164,7 @@ def _title(model: ScreenModel, line: CulpritLine) -> str:
     row = row_of(model, str(line.irq)) if line.irq is not None else None
     if row is not None:
         return irq_title(row)
-    return f"{line.kind.with_name(line.name)}{line.process_mark} on {name_cpus(cpus_of(line), format_cpu_strides)}"
+    return f"{line.label_with_kind} on {name_cpus(cpus_of(line), format_cpu_strides)}"
 
 
 def _facts_and_noise(
@@ -183,13 +183,17 @@ def _facts_and_noise(
 
 
 def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
-    """Return facts: an IRQ's CPUs, the IRQ that likely raises a softirq, or what a kernel thread does."""
+    """Return facts: an IRQ's CPUs, the IRQ that likely raises a softirq, what a thread does, or its command."""
     row = row_of(model, str(line.irq)) if line.irq is not None else None
     if row is not None:
         return place_rows(model, row)[:2]
     if line.kind == Kind.KERNEL_THREAD:
         does = explain_thread(line.name)
         return [fact_row("does", does)] if does is not None else []
+    process = model.frame.process_of(line) if model.frame is not None and line.kind == Kind.THREAD else None
+    if process is not None:
+        facts = (("runs", process.command), ("in", process.surroundings))
+        return [fact_row(name, text) for name, text in facts if text]
     irq = likely_irq(line, model.frame.culprits) if model.frame is not None else None
     if irq is not None:
         name, rate = irq.name.partition(" (")[0], describe_rate(irq.rate_per_s)

@@ -117,7 +117,7 @@ def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
         (culprit for culprit in frame.culprits if culprit.cpu == worst), key=lambda culprit: -culprit.stolen_ns_per_s
     )
     for index, culprit in enumerate(culprits[:_MOST_CULPRITS]):
-        name = culprit.kind.with_name(culprit.name) + culprit.process_mark
+        name = culprit.label_with_kind
         lead = f"{glyphs.cause} " if index == 0 else "  "
         noise = f"{short_noise(culprit.stolen_ns_per_s)}"
         row: Row = [

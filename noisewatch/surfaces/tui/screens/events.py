@@ -139,7 +139,8 @@ def _culprits(model: ScreenModel, event: Event | None, width: int, height: int, 
     culprits = frame.culprits[: height - 1] if frame is not None else ()
     if not culprits:
         return []
-    return culprit_table(Listing(culprits, len(culprits), is_chosen=False), "culprits then", width, height, glyphs)
+    listing = Listing(culprits, len(culprits), is_chosen=False)
+    return culprit_table(listing, "culprits then", width, height, glyphs, frame=frame)
 
 
 def _title(model: ScreenModel) -> str:

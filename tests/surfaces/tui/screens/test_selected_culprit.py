@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from noisewatch.kinds import Kind, Role
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import Advice
-from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, IrqLine, IrqSetting
+from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, IrqLine, IrqSetting, ProcessLine
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
@@ -71,6 +71,31 @@ def test_a_kernel_thread_is_explained_and_costs_are_listed_by_cpu() -> None:
     text = _screen_text(_model(tick, replace(tick, cpu=2, stolen_ns_per_s=4e6)))
     assert "tick tick on CPUs 2-3" in text
     assert "5.0 ms/s of CPU 3 (0.5%), 4.0 ms/s of CPU 2" in text
+
+
+def test_a_thread_is_shown_with_its_process_where_there_is_room() -> None:
+    worker = culprit("tokio-rt-worker", 3, 9e6, pid=1, tid=33, program="process_api")
+    process = ProcessLine(1, "/bin/process_api --x", "docker 3f4e8a0c9d1b", "process_api --x · docker 3f4e8a0c9d1b")
+    model = model_of(frame((cpu_line(3, Role.TARGET),), (worker,), processes=(process,)))
+    wide, narrow = ("\n".join(screen_of(model, Screen.OVERVIEW, width, 34)) for width in (240, 80))
+    assert "process_api [1/33], thread tokio-rt-worker" in wide
+    assert "tokio-rt-worker [1/33]" in narrow
+    for text in (wide, narrow):
+        assert "runs      /bin/process_api --x" in text
+        assert "in        docker 3f4e8a0c9d1b" in text
+        assert "process_api [1/33], thread tokio-rt-worker on CPU 3" in text
+
+
+def test_a_row_has_the_details_of_its_process_if_they_fit() -> None:
+    hog = culprit("python3", 3, 9e6)
+    process = ProcessLine(4711, "/usr/bin/python3 -c pass", "", "python3 -c pass")
+    interval = frame((cpu_line(3, Role.TARGET),), (hog,), processes=(process,))
+    rows = {
+        width: text_of(culprit_table(Listing((hog,), 0), "who", width, 2, UNICODE, frame=interval)[1])
+        for width in (50, 80, 120)
+    }
+    assert ["python3 [4711] · python3 -c pass" in row for row in rows.values()] == [False, False, True]
+    assert all("python3 [4711]" in row for row in rows.values())
 
 
 def test_each_row_shows_its_last_intervals() -> None:
