@@ -6,17 +6,25 @@ tests.benchmark.monitor.
 
 from __future__ import annotations
 
+import os
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from noisewatch.kernel.interrupts.table import parse_interrupts
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.files import read_stat
+from noisewatch.kernel.tasks.identity import ProcessIdentity, read_identities
+from noisewatch.kernel.tasks.task import Task, Tasks
+from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.reading import load_reading
 from noisewatch.machine.spinning.calibration.buffer import GAPS, CalibrationBuffer, buffer_words, capacities_for
 from noisewatch.machine.spinning.calibration.run import Progress
@@ -134,6 +142,29 @@ def recording(seconds: int = 60) -> None:
         )
 
 
+def identities(thread_count: int = 5000) -> None:
+    """Print the cost of naming processes: reading one, and looking for new ones among many threads that all ran."""
+    reader, shell = Reader(LiveMachine([])), read_stat(LiveMachine().read_bytes, f"/proc/{os.getppid()}")
+    empty = Tasks({}, frozenset(), frozenset())
+
+    def tasks(pids: Iterable[int], ran_ns: int) -> Tasks:
+        task = Task(0, 0, shell.name, False, False, 0, ran_ns, 0, 1, 0, shell.started_ticks)
+        by_tid = {pid: replace(task, tid=pid, pid=pid) for pid in pids}
+        return Tasks(by_tid, frozenset(by_tid), frozenset(by_tid))
+
+    one = tasks([shell.pid], 10**9)
+    times_ms = [_time_ms(lambda: read_identities(reader, one, empty, frozenset())) for _ in range(999)]
+    print(f"identity of one process: median {statistics.median(times_ms) * 1e3:.0f} µs")
+    many = range(10**7, 10**7 + thread_count)
+    known = ProcessIdentity(shell.started_ticks, shell.name, "")
+    before, after = replace(tasks(many, 0), identities=dict.fromkeys(many, known)), tasks(many, 10**9)
+    figure = _median_ms(lambda: read_identities(reader, after, before, frozenset()))
+    print(f"identities of {thread_count} processes that ran, all known: {figure}")
+    idle = replace(before, identities={})
+    figure = _median_ms(lambda: read_identities(reader, idle, idle, frozenset()))
+    print(f"identities of {thread_count} processes that did not run: {figure}")
+
+
 def live_picture(cpu_count: int = 512, gaps_per_cpu: int = 25) -> None:
     """Print the cost of the live view of a calibration of many CPUs, which is updated four times a second."""
     capacities = capacities_for({GAPS: 10**9})
@@ -162,6 +193,7 @@ def main() -> None:
     interrupts(512, 1500)
     interrupts(1152, 1056)
     recording()
+    identities()
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     start.flag("--lock", what="lock the machine until the calling process, such as a shell, exits")
     add_output(parser, tuple(FORMATS))
     report = option_group(parser, REPORT)
-    report.flag("--identify", what="include the host name (json, jsonl)")
+    report.flag("--identify", what="include the host name, and the command lines of culprits (json, jsonl)")
     for name, effect in (
         ("--fix-script", "fixes failures and warnings"),
         ("--undo-script", "restores the settings as they were read"),
@@ -338,8 +338,8 @@ def _add_report_of_run(parser: ArgumentParser) -> None:
     )
     report.flag(
         "--identify",
-        what="include the commands' arguments, the host name, and the paths of the control group and the results file "
-        "in the report (text on standard output always includes the arguments)",
+        what="include the arguments of commands and culprits, the host name, and the paths of the control group and "
+        "the results file in the report (text on standard output always includes the arguments)",
     )
     report.value(
         "--results FILE",
@@ -503,7 +503,9 @@ def _fill_record(parser: ArgumentParser) -> None:
         zero_or_seconds(SHORTEST_CALIBRATION_S),
         0.0,
     )
-    report.flag("--identify", what="include the host name and the whole kernel command line")
+    report.flag(
+        "--identify", what="include the host name, the whole kernel command line, and the arguments of processes"
+    )
     add_quiet(report, "print only errors: no progress, no remarks and no summary")
 
 
