@@ -94,9 +94,10 @@ static int set_groups(PyObject *numbers, struct plan *plan) {
 static int parse_plan(struct plan *plan, PyObject *arguments) {
     PyObject *paths, *argv, *environment, *cpus, *nodes, *groups;
     PyTypeObject *tuple = &PyTuple_Type;
-    if (!PyArg_ParseTuple(arguments, "O!O!O!O!pO!ipIIO!pKK", tuple, &paths, tuple, &argv, tuple, &environment, tuple,
+    if (!PyArg_ParseTuple(arguments, "O!O!O!O!pO!ipIIO!pKKi", tuple, &paths, tuple, &argv, tuple, &environment, tuple,
                           &cpus, &plan->must_have_all, tuple, &nodes, &plan->cgroup, &plan->has_user, &plan->uid,
-                          &plan->gid, tuple, &groups, &plan->is_quiet, &plan->blocked, &plan->ignored))
+                          &plan->gid, tuple, &groups, &plan->is_quiet, &plan->blocked, &plan->ignored,
+                          &plan->layout))
         return 1;
     plan->cpu_count = (size_t)PyTuple_Size(cpus);
     plan->node_count = (size_t)PyTuple_Size(nodes);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +18,8 @@ enum { SET_GROUPS = SYS_setgroups32, SET_GID = SYS_setresgid32, SET_UID = SYS_se
 enum { SET_GROUPS = SYS_setgroups, SET_GID = SYS_setresgid, SET_UID = SYS_setresuid };
 #endif
 
-enum { BIND_MEMORY = 2, LAST_SIGNAL = 64 };
+enum { BIND_MEMORY = 2, LAST_SIGNAL = 64, FIXED_LAYOUT = 1 };
+#define READ_PERSONALITY 0xffffffffUL /* changes nothing */
 
 static int64_t now_ns(void) {
     struct timespec now;
@@ -59,6 +61,15 @@ static int redirect_to_null(void) {
 
 static int bind_memory(const unsigned long *nodes) {
     return (int)syscall(SYS_set_mempolicy, BIND_MEMORY, nodes, MOST_NODES + 1UL); /* the kernel subtracts 1 */
+}
+
+/* A flag that is right already is not set again, because seccomp may refuse that. */
+static int set_layout(int layout) {
+    int before = personality(READ_PERSONALITY);
+    if (before == -1)
+        return -1;
+    int after = layout == FIXED_LAYOUT ? before | ADDR_NO_RANDOMIZE : before & ~ADDR_NO_RANDOMIZE;
+    return after == before || personality((unsigned long)after) != -1 ? 0 : -1;
 }
 
 static int become_user(const struct plan *plan) {
@@ -113,6 +124,9 @@ static int prepare(struct plan *plan, volatile struct outcome *outcome) {
         return errno;
     outcome->stage = MEMORY;
     if (plan->node_count > 0 && bind_memory(plan->nodes) != 0)
+        return errno;
+    outcome->stage = LAYOUT;
+    if (plan->layout != 0 && set_layout(plan->layout) != 0)
         return errno;
     outcome->stage = USER;
     if (plan->has_user && become_user(plan) != 0)

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-enum { STARTED, CGROUP, MEMORY, USER, AFFINITY, QUIET, EXEC }; /* python_launching.py describes them */
+enum { STARTED, CGROUP, MEMORY, USER, AFFINITY, QUIET, EXEC, LAYOUT }; /* python_launching.py describes them */
 enum { MOST_CPUS = 1 << 13, MOST_NODES = 1 << 10, MOST_GROUPS = 1 << 16, WORD_BITS = 8 * sizeof(unsigned long) };
 
 struct plan {
@@ -14,7 +14,7 @@ struct plan {
     unsigned long cpus[MOST_CPUS / WORD_BITS], seen[MOST_CPUS / WORD_BITS], nodes[MOST_NODES / WORD_BITS];
     gid_t groups[MOST_GROUPS];
     size_t cpu_count, node_count, group_count;
-    int must_have_all, cgroup, is_quiet, has_user;
+    int must_have_all, cgroup, is_quiet, has_user, layout;
     unsigned int uid, gid;
     unsigned long long blocked, ignored;
 };

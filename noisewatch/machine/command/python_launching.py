@@ -18,9 +18,11 @@ from collections.abc import Callable
 from time import monotonic_ns
 from typing import NoReturn
 
-STARTED, CGROUP, MEMORY, USER, AFFINITY, QUIET, EXEC = range(7)  # the stage reached, or at which it failed
+STARTED, CGROUP, MEMORY, USER, AFFINITY, QUIET, EXEC, LAYOUT = range(8)  # the stage reached, or at which it failed
+INHERITED_LAYOUT, FIXED_LAYOUT, RANDOM_LAYOUT = range(3)
 USAGE_FIELDS = 8
 _BIND_MEMORY = 2  # MPOL_BIND
+_READ_PERSONALITY, _NO_RANDOMIZATION = 0xFFFFFFFF, 0x0040000  # ADDR_NO_RANDOMIZE, personality(2)
 _MOST_NODES = 1 << 10
 _SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}  # numbers of system calls, by machine type
 _MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.ENODEV, errno.ETIMEDOUT}
@@ -47,17 +49,20 @@ def launch(
     is_quiet: bool,
     blocked: int,
     ignored: int,
+    layout: int,
 ) -> Launched:
     """Start the first of the `paths` that can be executed. Raise OSError if no process can be created.
 
     Empty `cpus` or `nodes` leave the affinity or memory policy unchanged; `must_have_all` requires all of the CPUs.
     `cgroup` is the cgroup's `cgroup.procs`, open for writing, or -1. Signals are bits, 1 << (number - 1): the command
-    starts with `blocked` and `ignored` signals; all others have their default handling.
+    starts with `blocked` and `ignored` signals; all others have their default handling. `layout` is the layout
+    of its addresses: fixed, random or inherited.
     """
     set_signals = _signal_setter(ignored)
     mask = [number for number in signal.valid_signals() if blocked >> (number - 1) & 1]
     arguments, variables = list(argv), dict(pair for pair in map(_variable, environment) if pair is not None)
     bind_memory = _memory_binder(nodes) if nodes else None
+    set_layout = _layout_setter(layout) if layout != INHERITED_LAYOUT else None
     wanted_cpus = set(cpus)
 
     def become_command(write_end: int) -> NoReturn:
@@ -74,6 +79,9 @@ def launch(
             if bind_memory is not None:
                 stage = MEMORY
                 bind_memory()
+            if set_layout is not None:
+                stage = LAYOUT
+                set_layout()
             if has_user:
                 stage = USER
                 os.setgroups(groups)
@@ -215,6 +223,32 @@ def _memory_binder(nodes: tuple[int, ...]) -> Callable[[], None]:
         _check(libc.syscall(*arguments))
 
     return bind
+
+
+def try_layout(layout: int) -> None:
+    """Set the layout of programs that this thread executes, and restore it. Raise OSError."""
+    was_fixed = _layout_setter(layout)()
+    _layout_setter(FIXED_LAYOUT if was_fixed else RANDOM_LAYOUT)()
+
+
+def _layout_setter(layout: int) -> Callable[[], bool]:
+    """Return a function that sets the layout of this thread's next program, and returns whether it was fixed."""
+    libc = _libc()
+
+    def call(personality: int) -> int:
+        result = int(libc.personality(*_longs(personality)))
+        if result < 0:
+            raise _os_error(ctypes.get_errno())
+        return result
+
+    def set_layout() -> bool:
+        before = call(_READ_PERSONALITY)
+        after = before | _NO_RANDOMIZATION if layout == FIXED_LAYOUT else before & ~_NO_RANDOMIZATION
+        if after != before:
+            call(after)
+        return bool(before & _NO_RANDOMIZATION)
+
+    return set_layout
 
 
 def _own_usage() -> tuple[int, ...]:

@@ -17,7 +17,17 @@ from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import CannotStart
 from noisewatch.machine.command.adopted import living_children
 from noisewatch.machine.command.ending import ResourceUsage
-from noisewatch.machine.command.python_launching import AFFINITY, CGROUP, EXEC, MEMORY, QUIET, USER
+from noisewatch.machine.command.python_launching import (
+    AFFINITY,
+    CGROUP,
+    EXEC,
+    INHERITED_LAYOUT,
+    LAYOUT,
+    MEMORY,
+    QUIET,
+    USER,
+    try_layout,
+)
 from noisewatch.text import clean
 
 _SET_BY_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})  # ignored by Python before our code runs
@@ -36,7 +46,8 @@ class CommandPlan(Struct, frozen=True, kw_only=True):
 
     The command's memory only comes from `memory_nodes`. `cgroup` is a folder of cgroup v2; the command is moved there
     before it is pinned, because an isolated partition's CPUs are only usable from within. `is_quiet` gives it /dev/null
-    as standard input, output and error; otherwise it has noisewatch's descriptors.
+    as standard input, output and error; otherwise it has noisewatch's descriptors. `variables` (`NAME=value`) are
+    added to its environment. `layout` is the layout of its addresses, a constant of python_launching.py.
     """
 
     argv: tuple[str, ...]
@@ -45,6 +56,8 @@ class CommandPlan(Struct, frozen=True, kw_only=True):
     cgroup: str | None = None
     user: CommandUser | None = None
     is_quiet: bool = False
+    variables: tuple[bytes, ...] = ()
+    layout: int = INHERITED_LAYOUT
 
 
 class InheritedState(Struct, frozen=True, kw_only=True):
@@ -112,7 +125,7 @@ def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedStat
         pid, stage, error, began_ns, used = core.launch(
             paths,
             argv,
-            inherited.environment,
+            _with_variables(inherited.environment, plan.variables),
             _cpus(plan, inherited),
             plan.cpus is not None,
             tuple(plan.memory_nodes or ()),
@@ -121,6 +134,7 @@ def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedStat
             plan.is_quiet,
             inherited.blocked_signals,
             inherited.ignored_signals,
+            plan.layout,
         )
     except OSError as failed:
         raise CannotStart(CannotStart.OURS, f"cannot start a process: {_reason(failed.errno or 0)}") from failed
@@ -140,6 +154,21 @@ def _check_plan(plan: CommandPlan) -> None:
             raise CannotStart(CannotStart.OURS, f"{_name_of(plan)} was not started: there is no {what}")
     if any("\0" in argument for argument in plan.argv):
         raise CannotStart(CannotStart.OURS, f"{_name_of(plan)} was not started: an argument has a NUL character")
+
+
+def _with_variables(environment: tuple[bytes, ...], variables: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Return the environment with the variables at its end, instead of variables of the same names."""
+    names = tuple(variable.partition(b"=")[0] + b"=" for variable in variables)
+    return (*(variable for variable in environment if not variable.startswith(names)), *variables)
+
+
+def refused_layout_reason(layout: int) -> str | None:
+    """Return why the kernel refuses to start programs with this layout, or None if it does not."""
+    try:
+        try_layout(layout)
+    except OSError as error:
+        return _reason(error.errno or 0)
+    return None
 
 
 def _paths(name: bytes, environment: tuple[bytes, ...]) -> tuple[bytes, ...]:
@@ -194,6 +223,7 @@ def _preparation_error(plan: CommandPlan, stage: int, number: int) -> CannotStar
         QUIET: "give it /dev/null",
         CGROUP: f"move it to the cgroup {clean(plan.cgroup or '')}",
         MEMORY: f"bind its memory to node {format_cpu_list(plan.memory_nodes or frozenset())}",
+        LAYOUT: "set the layout of its addresses",
         USER: f"run it as user {user.uid}, group {user.gid}" if user is not None else "",
         AFFINITY: f"pin it to CPU {format_cpu_list(plan.cpus or frozenset())}",
     }[stage]

@@ -17,6 +17,7 @@ import msgspec
 from noisewatch.errors import CannotStart
 from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.ending import EndedCommand, end_as
+from noisewatch.machine.command.python_launching import INHERITED_LAYOUT
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.command.start import CommandPlan, CommandUser, inherited_state
 
@@ -58,6 +59,8 @@ def _plan(options: dict[str, Any]) -> CommandPlan:
         argv=tuple(sys.argv[2:]),
         cgroup=options.get("cgroup"),
         is_quiet=options.get("is_quiet", False),
+        layout=options.get("layout", INHERITED_LAYOUT),
+        variables=tuple(map(str.encode, options.get("variables", ()))),
         user=CommandUser(uid, gid, tuple(groups)) if uid is not None else None,
         **sets,
     )
