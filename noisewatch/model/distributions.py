@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 
 SIGNIFICANCE, POWER = 0.05, 0.80
 
@@ -51,6 +52,20 @@ def chi_square_quantile(share: float, freedom: float) -> float:
     return _invert(lambda value: _chi_square_share(value, freedom), share)
 
 
+def f_outside(value: float, above: int, below: int) -> float:
+    """Return the share of the F distribution beyond `value`, accurate to 1e-10.
+
+    `above` and `below` are the degrees of freedom of the numerator and the denominator.
+    """
+    return _beta_share(below / (below + above * value), below / 2, above / 2)
+
+
+@cache
+def f_quantile(share: float, above: int, below: int) -> float:
+    """Return the quantile of the F distribution at `share` (0 to 1, exclusive), with a relative accuracy of 1e-6."""
+    return _invert(lambda value: 1 - f_outside(value, above, below), share)
+
+
 def _invert(share_below: Callable[[float], float], share: float) -> float:
     """Invert a cumulative distribution that starts at 0, by bisection."""
     low, high = 0.0, 1.0
@@ -95,6 +110,30 @@ def _chi_square_share(value: float, freedom: float) -> float:
         at -= 1
         total += term
     return total
+
+
+def _beta_share(value: float, first: float, second: float) -> float:
+    """Return the regularized incomplete beta function I_value(first, second).
+
+    By its continued fraction, evaluated forwards: https://dlmf.nist.gov/8.17.E22 and https://dlmf.nist.gov/3.10.
+    """
+    if not 0 < value < 1:
+        return float(value >= 1)
+    if value > (first + 1) / (first + second + 2):  # the fraction converges slowly there
+        return 1 - _beta_share(1 - value, second, first)
+    logarithm = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
+    logarithm += first * math.log(value) + second * math.log1p(-value)
+    upper, lower, fraction = 1.0, 0.0, 1.0
+    for at in count(1):
+        half = at // 2
+        term = -(first + half) * (first + second + half) if at % 2 else half * (second - half)
+        term *= value / ((first + at - 1) * (first + at))
+        lower = 1 / (1 + term * lower)
+        upper = 1 + term / upper
+        fraction *= upper * lower
+        if abs(upper * lower - 1) < _NEGLIGIBLE:
+            break
+    return math.exp(logarithm) / first / fraction
 
 
 _NEGLIGIBLE = 1e-14

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.model.distributions import chi_square_quantile, detection_factor, t_quantile
+from noisewatch.model.distributions import (
+    chi_square_quantile,
+    detection_factor,
+    f_outside,
+    f_quantile,
+    t_outside,
+    t_quantile,
+)
 
 
 @pytest.mark.parametrize(
@@ -74,3 +81,33 @@ def test_chi_square_of_many_degrees_of_freedom_is_almost_normal() -> None:
 
 def test_detection_factor_of_many_runs_is_that_of_normal_quantiles() -> None:
     assert detection_factor(100_000) == pytest.approx(1.95996 + 0.84162, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("share", "above", "below", "value"),
+    [
+        (0.95, 1, 2, 18.513),
+        (0.95, 2, 3, 9.552),
+        (0.95, 5, 10, 3.326),
+        (0.95, 10, 100, 1.927),
+        (0.95, 20, 20, 2.124),
+        (0.99, 10, 10, 4.849),
+    ],
+)
+def test_quantiles_of_f_match_the_tables(share: float, above: int, below: int, value: float) -> None:
+    assert f_quantile(share, above, below) == pytest.approx(value, abs=6e-4)
+
+
+@given(st.floats(0.01, 30), st.integers(1, 500))
+def test_f_of_one_degree_is_the_square_of_students_t(value: float, freedom: int) -> None:
+    assert f_outside(value**2, 1, freedom) == pytest.approx(t_outside(value, freedom), abs=1e-10)
+
+
+@given(st.floats(1e-3, 1e3), st.integers(1, 2000), st.integers(1, 2000))
+def test_f_and_its_inverse_have_exchanged_degrees(value: float, above: int, below: int) -> None:
+    assert f_outside(value, above, below) == pytest.approx(1 - f_outside(1 / value, below, above), abs=1e-10)
+
+
+def test_f_has_ends() -> None:
+    assert (f_outside(0.0, 3, 4), f_outside(math.inf, 3, 4)) == (1, 0)
+    assert f_outside(1.0, 999_999, 1_000_000) == pytest.approx(0.5, abs=1e-3)

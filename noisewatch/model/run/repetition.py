@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from noisewatch.model.interval.clock_shift import ClockShift
     from noisewatch.model.interval.interval import Interval
     from noisewatch.model.run.books import Books
+    from noisewatch.model.run.layout import Layout
 
 
 class CommandUse(Struct, frozen=True):
@@ -88,6 +89,7 @@ class Repetition(Struct, frozen=True, kw_only=True):
     trace: TraceWindow | str = NOT_TRACED
     counts: CommandCounts = UNCOUNTED
     energy: RunEnergy = UNMEASURED
+    layout: Layout | None = None  # if the series varies it
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN  # stops of groups that contain the command, but not noisewatch
     served: str | None = None  # file system type of the command's files, if it may be on a server

@@ -11,7 +11,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from enum import StrEnum
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -73,17 +73,22 @@ class SeriesStatistics(Struct, frozen=True):
     far_runs: tuple[int, ...]
 
 
-def statistics_of(times_s: Sequence[float]) -> SeriesStatistics:
-    """Return the statistics of one or more times (s, > 0), in the order of the runs. Raise ValueError if empty."""
+def statistics_of(times_s: Sequence[float], layouts: Sequence[int] = ()) -> SeriesStatistics:
+    """Return the statistics of one or more times (s, > 0), in the order of the runs. Raise ValueError if empty.
+
+    `layouts` has the number of each run's layout if several runs share one. Such runs resemble each other, so the
+    intervals only count layouts.
+    """
     if not times_s:
         raise ValueError("a series without runs has no statistics")
     count, mean_s = len(times_s), statistics.fmean(times_s)
     sd_s = math.sqrt(math.fsum((time - mean_s) ** 2 for time in times_s) / (count - 1)) if count > 1 else None
-    sd_bounds = sd_interval(times_s)
+    independent = len(set(layouts)) if layouts else count
+    sd_bounds = sd_interval(times_s, independent)
     return SeriesStatistics(
         count=count,
         mean_s=mean_s,
-        mean_interval_s=None if sd_s is None else _mean_interval(mean_s, sd_s, count),
+        mean_interval_s=_mean_interval(times_s, mean_s, layouts or range(count)),
         sd_s=sd_s,
         cv=None if sd_s is None else sd_s / mean_s,
         cv_interval=None if sd_bounds is None else Bounds(sd_bounds.low / mean_s, sd_bounds.high / mean_s),
@@ -97,17 +102,27 @@ def statistics_of(times_s: Sequence[float]) -> SeriesStatistics:
     )
 
 
-def _mean_interval(mean: float, sd: float, count: int) -> Bounds:
-    """Return the confidence interval of the mean by Student's t.
+def _mean_interval(times_s: Sequence[float], mean: float, layouts: Sequence[int]) -> Bounds | None:
+    """Return the confidence interval of the mean by Student's t, or None for a single layout.
 
-    https://www.itl.nist.gov/div898/handbook/eda/section3/eda352.htm
+    https://www.itl.nist.gov/div898/handbook/eda/section3/eda352.htm, for the sums of layouts: Cochran, "Sampling
+    Techniques", 1977, ch. 9A.
     """
-    half = t_quantile((1 + CONFIDENCE) / 2, count - 1) * sd / math.sqrt(count)
+    sums: dict[int, float] = defaultdict(float)
+    for layout, time in zip(layouts, times_s, strict=True):
+        sums[layout] += time - mean
+    count = len(sums)
+    if count < 2:
+        return None
+    error = math.sqrt(math.fsum(total**2 for total in sums.values()) * count / (count - 1)) / len(times_s)
+    half = t_quantile((1 + CONFIDENCE) / 2, count - 1) * error
     return Bounds(mean - half, mean + half)
 
 
-def sd_interval(values: Sequence[float]) -> Bounds | None:
-    """Return the confidence interval of the standard deviation, or None for fewer than two values.
+def sd_interval(values: Sequence[float], independent: int | None = None) -> Bounds | None:
+    """Return the confidence interval of the standard deviation, or None for fewer than two independent values.
+
+    `independent` is the number of independent values; by default all are.
 
     The interval is from the χ² distribution, with fewer degrees of freedom for values with excess kurtosis: Hummel,
     Banga and Hettmansperger, "Better Confidence Intervals for the Variance in a Random Sample", 2005. For 25
@@ -115,12 +130,13 @@ def sd_interval(values: Sequence[float]) -> Bounds | None:
     for normal times both do in 95.
     """
     count = len(values)
-    if count < 2:
+    if count < 2 or independent == 1:
         return None
     mean = statistics.fmean(values)
     squares = [(value - mean) ** 2 for value in values]
     total = math.fsum(squares)
     freedom = 2 * count / (max(_excess_kurtosis(squares, total), 0.0) + 2 * count / (count - 1))
+    freedom *= 1 if independent is None else (independent - 1) / (count - 1)
     variance = total / (count - 1)
     low, high = (chi_square_quantile((1 + turn * CONFIDENCE) / 2, freedom) for turn in (1, -1))
     return Bounds(math.sqrt(variance * freedom / low), math.sqrt(variance * freedom / high))
@@ -248,19 +264,20 @@ def select_by_cause(
     min_undisturbed: float,
     failed_statuses: Sequence[int] = (),
     cut_short: int = 0,
+    layouts: Sequence[int] = (),
 ) -> SelectedByCause:
     """Return the statistics of the runs, selected by cause. Raise ValueError if there are no runs at all.
 
     `are_undisturbed` has an entry for each time, in order; None means unknown. `times_s` contains only measurements:
-    runs that neither failed nor were cut short.
+    runs that neither failed nor were cut short. `layouts` are as in `statistics_of`.
     """
     kept = [time for time, is_undisturbed in zip(times_s, are_undisturbed, strict=True) if is_undisturbed]
     total = len(times_s) + len(failed_statuses) + cut_short
     if not total:
         raise ValueError("a series without runs has no statistics")
     return SelectedByCause(
-        of_all=statistics_of(times_s) if times_s else None,
-        of_undisturbed=statistics_of(kept) if kept else None,
+        of_all=statistics_of(times_s, layouts) if times_s else None,
+        of_undisturbed=statistics_of(kept, tuple(compress(layouts, are_undisturbed))) if kept else None,
         disturbed=sum(is_undisturbed is False for is_undisturbed in are_undisturbed),
         unknown=sum(is_undisturbed is None for is_undisturbed in are_undisturbed),
         min_undisturbed=min_undisturbed,

@@ -10,7 +10,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from noisewatch.documents.document import read_part, view_of
-from noisewatch.documents.run import ByExitPart, CommandPart, RepetitionPart, RunDocument, RunOptionsPart
+from noisewatch.documents.repetition import ByExitPart, RepetitionPart
+from noisewatch.documents.run import CommandPart, RunDocument, RunOptionsPart
 from noisewatch.errors import Unreadable, UsageError
 from noisewatch.judgement.comparison import SideComparison, compare_records
 from noisewatch.judgement.record import FindingState, MachineRecord, MeasuredFigure, RecordKind
@@ -57,7 +58,9 @@ _RUN_TIME = {"a": "run time", "b": "run time of the other command"}
 _TEST = "Welch's t-test of the means of the undisturbed runs"
 _TRAITS = TRAITS[Figure.LATENCY]
 _HEADER = view_of(RunDocument, ("commands?", "options?.min_undisturbed?"))
-_REPETITION = view_of(RepetitionPart, ("command?", "wall_ns?", "ended?", "is_cut_short?", "verdict?"))
+_REPETITION = view_of(
+    RepetitionPart, ("command?", "wall_ns?", "ended?", "is_cut_short?", "verdict?", "layout?.number?")
+)
 _FEWEST = 3
 _LEAST_UNDISTURBED = 0.5
 
@@ -191,6 +194,7 @@ class _Times:
 
     def __init__(self) -> None:
         self.undisturbed_s: list[float] = []
+        self.layouts: set[object] = set()  # of these repetitions; each has its own unless it shares one
         self.count = 0
 
     def take(self, repetition: RepetitionPart) -> None:
@@ -200,6 +204,8 @@ class _Times:
         is_whole = isinstance(ended, ByExitPart) and ended.status == 0 and repetition.is_cut_short is False
         if wall_ns is not None and is_whole and repetition.verdict == RunOutcome.UNDISTURBED:
             self.undisturbed_s.append(wall_ns / 1e9)
+            shared = number_of(getattr(repetition.layout, "number", None))
+            self.layouts.add(("repetition", self.count) if shared is None else shared)
 
 
 def run_times(header: RunDocument, repetitions: Iterable[RepetitionPart]) -> dict[str, MeasuredFigure]:
@@ -242,12 +248,13 @@ def _command_words(command: CommandPart) -> list[str]:
 def _mean(times: _Times, least_share: float) -> Estimate | None:
     """Return the mean time, or None for too few runs.
 
-    If the order of the runs matters, they are not independent samples, so their number does not reduce the error.
+    If the order of the runs matters, they are not independent samples, so their number does not reduce the error. Runs
+    that share a memory layout count as one sample.
     """
-    kept = times.undisturbed_s
-    if len(kept) < _FEWEST or len(kept) < least_share * times.count:
+    kept, independent = times.undisturbed_s, len(times.layouts)
+    if independent < _FEWEST or len(kept) < least_share * times.count:
         return None
     statistics = statistics_of(kept)
     spread = statistics.cv or 0.0
-    error = spread if statistics.doubt is not None else spread / math.sqrt(statistics.count)
-    return Estimate(statistics.mean_s * 1e9, math.hypot(error, SPEED_DEVIATION), statistics.count - 1)
+    error = spread if statistics.doubt is not None else spread / math.sqrt(independent)
+    return Estimate(statistics.mean_s * 1e9, math.hypot(error, SPEED_DEVIATION), independent - 1)

@@ -6,11 +6,13 @@ the machine, of the series, and of the runs in a benchmark tool's file.
 
 from __future__ import annotations
 
-from collections import Counter
+import statistics
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.noise.comparison import SpeedChange, speed_changes, unknown_change_reason
@@ -20,6 +22,7 @@ from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits, remedy_of_run
 from noisewatch.model.run.decomposition import Decomposition, Outlier, difference_of_factors, outlier_of, spread_of
 from noisewatch.model.run.energy import EnergyStatistics, energy_statistics
+from noisewatch.model.run.layout import RUNS_PER_LAYOUT, Layout, LayoutEffect, layout_effect
 from noisewatch.model.run.mean_difference import MeanDifference, RunPair, difference_of
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
@@ -41,6 +44,7 @@ class CommandConclusion(Struct, frozen=True):
     variances: VarianceParts
     decomposition: Decomposition | None  # of the CV of the counted runs; None if they do not vary
     energy: EnergyStatistics | None  # of the counted runs; None if it was not requested
+    layout_effect: LayoutEffect | None  # on the counted runs; None unless the layouts vary
     placement: Placement  # of its longest run, whose threads were looked at most often
     advice: tuple[PlacementAdvice, ...]  # how to place its threads better
     outliers: tuple[Outlier, ...] = ()  # undisturbed runs far from the others
@@ -62,7 +66,7 @@ class RunConclusion(Struct, frozen=True):
     speed_change: SpeedChange | None
     change_unknown: str | None
     culprits: tuple[RunCulprit, ...]
-    pairs: int = 0  # of two commands, begun so far
+    pairs: int = 0  # of two commands, begun so far; layouts count as pairs
     is_refused: bool = False
     decomposition: Decomposition | None = None  # of the difference; None if the pairs show none
     energy_difference: MeanDifference | None = None  # in the same pairs as the difference that reports show
@@ -73,13 +77,14 @@ def conclude(series: RunSeries) -> RunConclusion:
     of_commands = [series.of_command(number) for number in range(len(series.options.commands))]
     commands = tuple(_command(series, judged) for judged in of_commands if judged)
     undisturbed, measured = (_pairs(series, undisturbed_only=only) for only in (True, False))
-    difference = _difference(undisturbed)
-    pairs = -(-len(series.repetitions) // 2) if len(of_commands) > 1 else 0
+    difference = _difference(series, undisturbed)
+    layouts = _layouts(series.repetitions) if series.options.varies_layout else range(-(-len(series.repetitions) // 2))
+    pairs = len(set(layouts)) if len(of_commands) > 1 else 0
     least = series.options.min_undisturbed * pairs
     return RunConclusion(
         commands=commands,
         difference=difference,
-        of_all_pairs=_difference(measured),
+        of_all_pairs=_difference(series, measured),
         speed_change=speed_change_in(series),
         change_unknown=unknown_speed_reason(series),
         culprits=tuple(rank_culprits((judged.repetition.number, judged.verdict) for judged in series.repetitions)),
@@ -127,9 +132,10 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
         series.options.min_undisturbed,
         [one.repetition.status for one in judged if one.repetition.status and not one.repetition.is_cut_short],
         len(cut_short),
+        _layouts(measured),
     )
     counted = [one for one in measured if selected.of_undisturbed is None or _IS_UNDISTURBED[one.verdict.outcome]]
-    statistics = selected.of_undisturbed or selected.of_all
+    main = selected.of_undisturbed or selected.of_all
     longest = max(measured or judged, key=lambda one: one.repetition.length_ns)
     advice = placement_advice(
         longest.placement,
@@ -142,12 +148,13 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
         numbers=tuple(one.repetition.number for one in judged),
         counted=tuple(one.repetition.number for one in counted),
         selected=selected,
-        variances=parts_of(statistics, None if statistics is None else _machine_cv(series.opening, statistics.mean_s)),
+        variances=parts_of(main, None if main is None else _machine_cv(series.opening, main.mean_s)),
         decomposition=spread_of([one.repetition for one in counted]),
         energy=energy_statistics([one.repetition for one in counted]),
+        layout_effect=_layout_effect(counted) if series.options.varies_layout else None,
         placement=longest.placement,
         advice=tuple(advice),
-        outliers=(outliers := tuple(_outliers(counted, () if statistics is None else statistics.far_runs))),
+        outliers=(outliers := tuple(_outliers(counted, () if main is None else main.far_runs))),
         advises_warm_up=not series.options.warm_ups and _is_slowest(judged[0].repetition.number, outliers),
     )
 
@@ -163,6 +170,20 @@ def _outliers(counted: Sequence[JudgedRepetition], far: Sequence[int]) -> Iterat
     for at in far:
         if counted[at].is_undisturbed:
             yield outlier_of(counted[at].repetition, others)
+
+
+def _layouts(measured: Sequence[JudgedRepetition]) -> list[int]:
+    """Return the number of each repetition's layout; an empty list unless the layouts vary."""
+    layouts = [one.repetition.layout for one in measured]
+    return [layout.number for layout in layouts if layout is not None]
+
+
+def _layout_effect(counted: Sequence[JudgedRepetition]) -> LayoutEffect:
+    """Return the effect of the layouts with two counted repetitions."""
+    times_by_layout: dict[int, list[float]] = defaultdict(list)
+    for layout, one in zip(_layouts(counted), counted, strict=True):
+        times_by_layout[layout].append(one.repetition.seconds)
+    return layout_effect([(times[0], times[1]) for times in times_by_layout.values() if len(times) == RUNS_PER_LAYOUT])
 
 
 def _machine_cv(opening: Calibrated | None, seconds: float) -> Bounds | None:
@@ -191,10 +212,26 @@ def _pairs(series: RunSeries, undisturbed_only: bool) -> list[_Pair]:
     return pairs
 
 
-def _difference(pairs: Sequence[_Pair]) -> MeanDifference | None:
-    return (
-        difference_of([RunPair(pair.a.seconds, pair.b.seconds, pair.is_a_first) for pair in pairs]) if pairs else None
-    )
+def _difference(series: RunSeries, pairs: Sequence[_Pair]) -> MeanDifference | None:
+    """Return the difference between two commands; pairs that share a layout are averaged, because they are alike.
+
+    The effect of the order cancels in a layout's mean of two pairs, so that the mean has no order of its own.
+    """
+    times = [RunPair(pair.a.seconds, pair.b.seconds, pair.is_a_first) for pair in pairs]
+    if not series.options.varies_layout:
+        return difference_of(times) if times else None
+    times_by_layout: dict[Layout | None, list[RunPair]] = defaultdict(list)
+    for pair, pair_times in zip(pairs, times, strict=True):
+        times_by_layout[pair.a.layout].append(pair_times)
+    means = [
+        RunPair(
+            a_s=statistics.fmean(pair.a_s for pair in of_layout),
+            b_s=statistics.fmean(pair.b_s for pair in of_layout),
+            is_a_first=of_layout[0].is_a_first if len(of_layout) == 1 else at % 2 == 0,
+        )
+        for at, of_layout in enumerate(times_by_layout.values())
+    ]
+    return replace(difference_of(means), second_share=None) if means else None
 
 
 def _energy_difference(pairs: Sequence[_Pair]) -> MeanDifference | None:
@@ -238,7 +275,8 @@ def gate_of_series(series: RunSeries) -> RunOutcome:
     measured = [judged for judged in series.repetitions if judged.repetition.is_measurement]
     outcomes = Counter((judged.repetition.command, judged.verdict.outcome) for judged in measured)
     commands = range(len(series.options.commands))
-    is_enough = all(outcomes[command, RunOutcome.UNDISTURBED] >= series.options.runs for command in commands)
+    least = series.options.requested_count // len(commands)
+    is_enough = all(outcomes[command, RunOutcome.UNDISTURBED] >= least for command in commands)
     if is_enough and not conclude(series).is_refused:
         return RunOutcome.UNDISTURBED
     is_disturbed = any(outcomes[command, RunOutcome.DISTURBED] for command in commands)

@@ -27,6 +27,7 @@ from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.run.books import balance
 from noisewatch.model.run.energy import UNMEASURED, RunEnergy
 from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
+from noisewatch.model.run.layout import Layout
 from noisewatch.model.run.leaving import time_outside
 from noisewatch.model.run.placement import Placement, idle_shares
 from noisewatch.model.run.repetition import CommandUse, Repetition
@@ -77,6 +78,7 @@ class PendingRepetition:
     quota: Freezing = NOT_FROZEN
     counts: CommandCounts = UNCOUNTED
     energy: RunEnergy = UNMEASURED
+    layout: Layout | None = None
     ended: RepetitionEdge = field(init=False)
     end: EndedCommand = field(init=False)
     use: CommandUse = field(init=False)
@@ -146,6 +148,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         quota=pending.quota,
         counts=pending.counts,
         energy=pending.energy,
+        layout=pending.layout,
         own_cpu_ns=pending.ended.own_cpu_ns - pending.began.own_cpu_ns,
         seen_late_ns=seen_late_ns,
     )

@@ -12,7 +12,9 @@ from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
 from noisewatch.errors import Malformed, UsageError
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import Tracer
-from noisewatch.machine.command.start import CommandPlan, CommandUser
+from noisewatch.machine.command.python_launching import FIXED_LAYOUT, INHERITED_LAYOUT, RANDOM_LAYOUT
+from noisewatch.machine.command.start import CommandPlan, CommandUser, refused_layout_reason
+from noisewatch.model.run.layout import RUNS_PER_LAYOUT, Layout
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.pinning import read_allowed_cpus
 
@@ -30,6 +32,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     is_aa: bool = False  # the command against itself
     wait_s: float = 0.0  # maximum wait before each repetition until the target CPUs are quiet
     membind: str = "none"  # the command's memory nodes: auto (of the target CPUs), none (any node) or a list
+    varies_layout: bool = False  # run each command twice in each of `runs` memory layouts
+    has_fixed_layout: bool = False  # without address randomization
     spreads: bool = False  # pin each busy thread of the command to its own target CPU
     is_as_user: bool = False  # run the command as the user who called sudo
     most_retries: int = 0  # maximum number of repetitions that replace disturbed ones
@@ -50,7 +54,17 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     @property
     def is_series(self) -> bool:
         """Whether more than one repetition is requested, warm-ups included."""
-        return self.runs > 1 or self.warm_ups > 0 or len(self.commands) > 1
+        return self.requested_count > 1 or self.warm_ups > 0
+
+    @property
+    def requested_count(self) -> int:
+        """The requested number of repetitions of all commands together, without retries."""
+        return self.runs * self.runs_per_unit
+
+    @property
+    def runs_per_unit(self) -> int:
+        """The number of repetitions that count as one: of both commands in a pair, twice in each layout."""
+        return len(self.commands) * (RUNS_PER_LAYOUT if self.varies_layout else 1)
 
     @property
     def may_repeat(self) -> bool:
@@ -73,19 +87,41 @@ def side_command_plan(options: RunOptions, argv: tuple[str, ...]) -> CommandPlan
     return CommandPlan(argv=argv, cpus=read_allowed_cpus(), is_quiet=not options.shows_side_output)
 
 
-def command_plan(options: RunOptions, argv: tuple[str, ...], snapshot: Snapshot) -> CommandPlan:
+def command_plan(
+    options: RunOptions, argv: tuple[str, ...], snapshot: Snapshot, layout: Layout | None = None
+) -> CommandPlan:
     """Return the plan of the command on the target CPUs, in their isolated partition if there is one.
 
     Raise UsageError for options that this machine cannot meet.
     """
     return CommandPlan(
-        argv=argv,
+        argv=argv if layout is None else (layout.padded(argv[0]), *argv[1:]),
+        variables=() if layout is None else (layout.variable,),
+        layout=_address_layout(options),
         cpus=snapshot.target.cpus,
         memory_nodes=_memory_nodes(options.membind, snapshot),
         cgroup=_partition_of(snapshot),
         user=_calling_user() if options.is_as_user else None,
         is_quiet=not options.shows_output,
     )
+
+
+def refuse_impossible_layout(options: RunOptions) -> None:
+    """Raise UsageError if the kernel refuses to fix or to randomize the layout of the command's addresses."""
+    layout = _address_layout(options)
+    reason = None if layout == INHERITED_LAYOUT else refused_layout_reason(layout)
+    if reason is not None:
+        option, change = ("--fixed", "off") if options.has_fixed_layout else ("--vary", "on")
+        raise UsageError(
+            f"{option} layout: cannot switch address randomization {change}: personality(2): {reason} (seccomp, for "
+            "example Docker's default profile, may forbid it)"
+        )
+
+
+def _address_layout(options: RunOptions) -> int:
+    if options.has_fixed_layout:
+        return FIXED_LAYOUT
+    return RANDOM_LAYOUT if options.varies_layout else INHERITED_LAYOUT
 
 
 def usual_paths(argv: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from noisewatch.machine.status_files import StatusFile
 from noisewatch.machine.threads import signal_of_interrupt
 from noisewatch.model.interval.disturbance import LOUD_SHARE, main_culprit_names, threads_of
 from noisewatch.model.interval.interval import Interval
+from noisewatch.model.run.layout import RUNS_PER_LAYOUT, LayoutTurn, draw_layout, draw_turns
 from noisewatch.model.run.mean_difference import draw_order
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
@@ -51,7 +53,13 @@ from noisewatch.operations.run.judging import (
     without_snapshots,
 )
 from noisewatch.operations.run.load import RunningLoad, SeriesLoad, running_load
-from noisewatch.operations.run.options import RunOptions, command_plan, side_command_plan, usual_paths
+from noisewatch.operations.run.options import (
+    RunOptions,
+    command_plan,
+    refuse_impossible_layout,
+    side_command_plan,
+    usual_paths,
+)
 from noisewatch.operations.run.placement_watch import LOOK_EVERY_NS as SAMPLE_EVERY_NS
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.side_commands import (
@@ -167,6 +175,7 @@ def run_series(
     if not first.target.cpus:
         raise CannotMeasure("there is no target CPU to run on")
     command_plan(options, options.argv, first)  # refuse invalid options before anything takes time
+    refuse_impossible_layout(options)
     status = RunStatusWriter.of(machine, options, first.target.cpus, StatusFile())
     if recorder is not None:
         watch.record_status(status.texts)
@@ -245,6 +254,7 @@ class _Series:
     counter: CommandCounter
     load: SeriesLoad | None
     seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # for the order of pairs
+    _turns: Sequence[LayoutTurn] = ()  # of the layouts, if they vary
     _pending: list[PendingRepetition] = field(default_factory=list)
     _judged: list[JudgedRepetition] = field(default_factory=list)
     _dropped_count: int = 0
@@ -274,6 +284,8 @@ class _Series:
 
     def _run_all(self, used_before_s: float) -> RunSeries:
         first = self.watch.last_snapshot
+        if self.options.varies_layout:
+            self._turns = draw_turns(self.options.runs, self.options.most_retries, self.seed)
         begun = RunBeginning(
             options=self.options,
             seed=self.seed,
@@ -360,7 +372,10 @@ class _Series:
             wait_for_quiet(self.watch, self.commands, self.options.wait_s, self.listener)
 
     def _run_once(self, number: int, command: int, is_warm_up: bool) -> None:
-        plan = command_plan(self.options, self.options.commands[command], self.watch.last_snapshot)
+        argv, layout = self.options.commands[command], None
+        if self._turns:
+            layout = draw_layout(self.seed, self._turns[(number - 1) // len(self.options.commands)].layout, argv[0])
+        plan = command_plan(self.options, argv, self.watch.last_snapshot, layout)
         if is_warm_up:
             self.status.enter(RunStage.WARMING_UP)
         else:
@@ -388,6 +403,7 @@ class _Series:
         pending.no_looks_reason = self._room.reason
         self._room.end(pending.use, end.ended_ns - started.began_ns)
         pending.served = self._served[command]
+        pending.layout = layout
         pending.is_cut_short = self.commands.asked_to_end is not None
         self._pending.append(pending)
         if status_of(end) != 0 and self.options.stops_at_failure and self.options.may_repeat:
@@ -489,19 +505,35 @@ def _busy_threads(window: Interval) -> Iterator[str]:
 def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRepetition]]) -> Iterator[int]:
     """Yield each repetition's command number; two commands come in pairs, whose order is drawn by the seed.
 
-    Retries follow until enough repetitions (or pairs) are undisturbed, up to the requested number. `judged` returns
-    all finished repetitions.
+    Retries follow until enough repetitions, pairs or layouts are undisturbed, up to the requested number. `judged`
+    returns all finished repetitions.
     """
-    count = len(options.commands)
-    for is_first in draw_order(options.runs, seed):
-        yield from (0,) if count == 1 else (0, 1) if is_first else (1, 0)
-    for is_first in draw_order(options.most_retries, seed + 1):
-        if _undisturbed_count(judged(), count) >= options.runs:
+    required, further = _drawn_orders(options, seed)
+    for is_first in required:
+        yield from _commands_in_order(options, is_first)
+    for is_first in further:
+        if undisturbed_count(options, judged()) >= options.runs:
             return
-        yield from (0,) if count == 1 else (0, 1) if is_first else (1, 0)
+        yield from _commands_in_order(options, is_first)
 
 
-def _undisturbed_count(judged: Sequence[JudgedRepetition], count: int) -> int:
-    """Return the number of undisturbed repetitions or, for two commands, of undisturbed pairs."""
-    are_undisturbed = [one.is_undisturbed for one in judged]
-    return sum(all(are_undisturbed[at : at + count]) for at in range(0, len(are_undisturbed), count))
+def _drawn_orders(options: RunOptions, seed: int) -> tuple[Sequence[bool], Sequence[bool]]:
+    """Return whether the first command runs first, for each requested turn and for each retry."""
+    if not options.varies_layout:
+        return draw_order(options.runs, seed), draw_order(options.most_retries, seed + 1)
+    orders = [turn.is_a_first for turn in draw_turns(options.runs, options.most_retries, seed)]
+    requested = options.runs * RUNS_PER_LAYOUT
+    return orders[:requested], orders[requested:]
+
+
+def _commands_in_order(options: RunOptions, is_first: bool) -> tuple[int, ...]:
+    return (0,) if len(options.commands) == 1 else (0, 1) if is_first else (1, 0)
+
+
+def undisturbed_count(options: RunOptions, judged: Sequence[JudgedRepetition]) -> int:
+    """Return the number of undisturbed repetitions, pairs or layouts; all repetitions of one have to be undisturbed."""
+    counts: Counter[int] = Counter()
+    for at, one in enumerate(judged):
+        layout = one.repetition.layout
+        counts[at // len(options.commands) if layout is None else layout.number] += one.is_undisturbed
+    return sum(count == options.runs_per_unit for count in counts.values())

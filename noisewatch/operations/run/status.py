@@ -115,7 +115,7 @@ class RunStatusWriter(Struct):
                 "stage": self._stage,
                 "cpus": format_cpu_list(self.cpus),
                 "programs": [os.path.basename(argv[0]) for argv in self.options.commands],
-                "wanted": self.options.runs * len(self.options.commands),
+                "wanted": self.options.requested_count,
                 "number": self._number,
                 "command": self._command,
                 "since_ns": self._since_ns,

@@ -51,6 +51,7 @@ _SETTLE_S = 120.0
 _RULES = "checks, severities and limits"
 _MAX_PROCESSES = 4096
 _MAX_RUNS = 1_000_000
+LAYOUT = "layout"  # the value of --vary and --fixed
 
 
 def _fill_preflight(parser: ArgumentParser) -> None:
@@ -203,9 +204,9 @@ def _fill_plan(parser: ArgumentParser) -> None:
     add_output(parser, ("text", "script", "cmdline", "systemd", "json"))
 
 
-def default_runs(is_aa: bool, is_against: bool) -> int:
-    """Return the default of --runs: 1 for a single command, or enough runs for a comparison."""
-    return 30 if is_aa else 25 if is_against else 1
+def default_runs(is_aa: bool, is_against: bool, varies_layout: bool = False) -> int:
+    """Return the default of --runs: 1 for a single command, or enough runs for a comparison or for layouts."""
+    return 30 if is_aa else 25 if is_against or varies_layout else 1
 
 
 def _fill_run(parser: ArgumentParser) -> None:
@@ -287,7 +288,7 @@ def _add_repetitions(parser: ArgumentParser) -> None:
     repetitions = option_group(parser, "repetitions")
     repetitions.value(
         "--runs N",
-        "number of repetitions, each in a new process (default 1; 25 with --against, 30 with --aa)",
+        "number of repetitions, each in a new process (default 1; 25 with --against or --vary, 30 with --aa)",
         whole_number(1, _MAX_RUNS),
     )
     repetitions.value(
@@ -314,6 +315,20 @@ def _add_repetitions(parser: ArgumentParser) -> None:
         "before each repetition, wait for the target CPUs to become idle, for at most SECONDS (default 0)",
         seconds(0),
         0.0,
+    )
+    layout = repetitions.exclusive()
+    layout.choice(
+        "--vary",
+        (LAYOUT,),
+        "layout: run the command twice in each of --runs memory layouts, with address randomization, a variable "
+        "NOISEWATCH_LAYOUT of random size in the environment, and an argv[0] of random length; report how much of the "
+        "variation the layout causes",
+    )
+    layout.choice(
+        "--fixed",
+        (LAYOUT,),
+        "layout: switch off address randomization for the command, so that all runs share one memory layout (for "
+        "bisecting)",
     )
     repetitions.value(
         "--min-undisturbed SHARE",

@@ -33,7 +33,7 @@ from noisewatch.operations.run.conclusion import gate_of_run
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.results import MarkedResults, mark_results, refuse_same_file
 from noisewatch.operations.run.series import FAILURE_HINT, RunSeries, run_series
-from noisewatch.surfaces.cli.command_options import CALIBRATION_S, default_runs
+from noisewatch.surfaces.cli.command_options import CALIBRATION_S, LAYOUT, default_runs
 from noisewatch.surfaces.cli.common import machine_options, recording_to, report_interrupt
 from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options import FAIL, PASS
@@ -41,6 +41,7 @@ from noisewatch.surfaces.drawing.colours import paint_row
 from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, open_output, width
 from noisewatch.surfaces.reports.run.energy import words_on_energy_of
 from noisewatch.surfaces.reports.run.formats import ReportOptions, open_run_report
+from noisewatch.surfaces.reports.run.layout import FIXED_LAYOUT_WORDS
 from noisewatch.text import printable
 
 if TYPE_CHECKING:
@@ -149,11 +150,13 @@ class SingleRunReport(TerminalListener):
 
     program = _PROGRAM
     _tracer = Tracer.NONE
+    _layout_words: str | None = None
     _unwatched: tuple[Unwatched, ...] = ()  # what no run on this machine can watch
 
     def on_begin(self, beginning: RunBeginning) -> None:
         """Store the tracer, and what is not watched on this machine; nothing is printed before the run ends."""
         self._tracer = beginning.options.tracer
+        self._layout_words = FIXED_LAYOUT_WORDS if beginning.options.has_fixed_layout else None
         self._unwatched = tuple(not_watched(beginning.machine, calibrated_khz(beginning.opening)))
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
@@ -169,7 +172,12 @@ class SingleRunReport(TerminalListener):
             if reason.kind == ReasonKind.LEFT_TARGET:
                 self.on_remark(left_target_advice(reason.cpus))
         repetition = judged.repetition
-        for words in (own_quota_words([repetition]), left_words(repetition), words_on_energy_of(repetition)):
+        for words in (
+            own_quota_words([repetition]),
+            left_words(repetition),
+            words_on_energy_of(repetition),
+            self._layout_words,
+        ):
             if words is not None:
                 self.on_remark(words)
 
@@ -238,8 +246,9 @@ def run(arguments: Namespace) -> int:
         if arguments.results is None:
             raise UsageError("--filtered needs --results FILE")
         refuse_same_file(arguments.results, arguments.filtered)
-    runs = arguments.runs or default_runs(arguments.aa, arguments.against is not None)
-    is_series = runs > 1 or arguments.warmup > 0 or arguments.against is not None or arguments.aa
+    runs = arguments.runs or default_runs(arguments.aa, arguments.against is not None, arguments.vary is not None)
+    is_compared = arguments.against is not None or arguments.aa
+    is_series = runs > 1 or arguments.warmup > 0 or is_compared or arguments.vary is not None
     # By default a single run is neither calibrated nor traced, so noisewatch does not affect it. A run that writes
     # results is traced: it is a series of the tool's own runs.
     calibration_s = (CALIBRATION_S if is_series else 0.0) if arguments.calibration is None else arguments.calibration
@@ -253,6 +262,8 @@ def run(arguments: Namespace) -> int:
         is_aa=arguments.aa,
         wait_s=arguments.wait,
         membind=arguments.membind,
+        varies_layout=arguments.vary == LAYOUT,
+        has_fixed_layout=arguments.fixed == LAYOUT,
         spreads=arguments.spread,
         is_as_user=arguments.as_user,
         most_retries=arguments.retry,
@@ -328,7 +339,7 @@ def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace,
     if arguments.quiet:
         progress = SilentListener()
     elif is_series:
-        progress = RunProgress(options.runs * len(options.commands), arguments.color)
+        progress = RunProgress(options.requested_count, arguments.color)
     try:
         with recording_to(arguments, machine) as recorder, open_run_report(report_options, progress) as report:
             try:

@@ -67,7 +67,7 @@ def render_text(series: RunSeries, options: SeriesOptions) -> str:
 def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: bool) -> list[str]:
     """Return the target CPUs, the number of runs, the headline, doubts, and the source of the attribution."""
     target = series.machine.target
-    count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
+    count, requested = len(series.repetitions), series.options.requested_count
     repeated = f" ({requested} requested, {count - requested} repeated)" if count > requested else ""
     warm_up_count = len(series.warm_ups)
     after = f" after {describe_count(warm_up_count, 'warm-up')}" if warm_up_count else ""

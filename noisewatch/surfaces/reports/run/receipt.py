@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from noisewatch import __version__
 from noisewatch.documents import placement as placing
+from noisewatch.documents import repetition as repetition_parts
 from noisewatch.documents import run as parts
 from noisewatch.documents.counters import CountersPart, DecompositionPart, FactorRatioPart, FactorSharePart
 from noisewatch.documents.document import SCHEMA, DocumentPart, fill_part, to_json
@@ -144,6 +145,7 @@ def _options(options: RunOptions, identifies: bool) -> parts.RunOptionsPart:
         counters="auto" if options.counts_events else "none",
         energy=options.measures_energy,
         ignore_failure=not options.stops_at_failure,
+        layout="varied" if options.varies_layout else "fixed" if options.has_fixed_layout else "any",
     )
 
 
@@ -168,7 +170,7 @@ def _calibration(calibrated: Calibrated) -> parts.RunCalibrationPart:
     )
 
 
-def repetition_of(judged: JudgedRepetition, identifies: bool = False) -> parts.RepetitionPart:
+def repetition_of(judged: JudgedRepetition, identifies: bool = False) -> repetition_parts.RepetitionPart:
     """Return the receipt's line for a repetition, with all that decided its verdict.
 
     Keys that are not set here have the values of the repetition's attributes with the same names.
@@ -177,7 +179,7 @@ def repetition_of(judged: JudgedRepetition, identifies: bool = False) -> parts.R
     trace, freezing = repetition.trace, repetition.freezing
     left = repetition.name_by_left_pid
     return fill_part(
-        parts.RepetitionPart,
+        repetition_parts.RepetitionPart,
         repetition,
         kind="warm-up" if repetition.is_warm_up else "repetition",
         command=COMMANDS[repetition.command],
@@ -186,7 +188,9 @@ def repetition_of(judged: JudgedRepetition, identifies: bool = False) -> parts.R
         wall_ns=repetition.length_ns,
         user_ns=use.user_ns,
         system_ns=use.system_ns,
-        ended=_by_signal(-repetition.status) if repetition.status < 0 else parts.ByExitPart(status=repetition.status),
+        ended=_by_signal(-repetition.status)
+        if repetition.status < 0
+        else repetition_parts.ByExitPart(status=repetition.status),
         **_verdict(judged.verdict, identifies),
         allowance=judged.allowance,
         waited_ns=use.waited_ns,
@@ -195,7 +199,7 @@ def repetition_of(judged: JudgedRepetition, identifies: bool = False) -> parts.R
         held_ns=None if isinstance(trace, str) else trace.states.held_ns,
         blocked_ns=None if isinstance(trace, str) else trace.states.blocked_ns,
         rusage=fill_part(
-            parts.UsagePart,
+            repetition_parts.UsagePart,
             use,
             voluntary_switches=use.switches,
             involuntary_switches=use.preemptions,
@@ -251,10 +255,14 @@ def utc(wall_ns: int) -> str:
     return datetime.fromtimestamp(wall_ns // 1000 / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _by_signal(number: int) -> parts.BySignalPart:
+def _end_of_command(status: int) -> repetition_parts.ByExitPart | repetition_parts.BySignalPart:
+    return _by_signal(-status) if status < 0 else repetition_parts.ByExitPart(status=status)
+
+
+def _by_signal(number: int) -> repetition_parts.BySignalPart:
     is_valid = number in signal.valid_signals()
     name = signal.Signals(number).name if is_valid and number in set(signal.Signals) else f"signal {number}"
-    return parts.BySignalPart(number=number, name=name)
+    return repetition_parts.BySignalPart(number=number, name=name)
 
 
 def _verdict(verdict: RepetitionVerdict, identifies: bool) -> dict[str, Any]:
@@ -268,10 +276,10 @@ def _verdict(verdict: RepetitionVerdict, identifies: bool) -> dict[str, Any]:
     }
 
 
-def _reason(reason: RunReason, identifies: bool) -> parts.ReasonPart:
+def _reason(reason: RunReason, identifies: bool) -> repetition_parts.ReasonPart:
     process = describe_process(reason.identity, identifies)
     cpus = sorted(reason.cpus) or UNSET
-    return fill_part(parts.ReasonPart, reason, name=printable(reason.name), cpus=cpus, process=process)
+    return fill_part(repetition_parts.ReasonPart, reason, name=printable(reason.name), cpus=cpus, process=process)
 
 
 def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
@@ -303,7 +311,7 @@ def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
     )
 
 
-def _end_of(series: RunSeries) -> parts.DonePart | parts.ByFailurePart | parts.BySignalPart:
+def _end_of(series: RunSeries) -> parts.DonePart | parts.ByFailurePart | repetition_parts.BySignalPart:
     if series.ended_by is not None:
         return _by_signal(series.ended_by)
     if series.failed is None:

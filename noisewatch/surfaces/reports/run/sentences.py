@@ -49,6 +49,7 @@ from noisewatch.operations.run.load import SeriesLoad
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.run.energy import energy_sentences
 from noisewatch.surfaces.reports.run.factors import difference_parts_words, outlier_words, spread_words
+from noisewatch.surfaces.reports.run.layout import layout_effect_words, layout_sentences
 from noisewatch.surfaces.reports.run.quantities import quantity_text
 from noisewatch.text import clean, printable
 from noisewatch.units import (
@@ -72,13 +73,13 @@ _BOUNDLESS = 1e9  # a share: the runs vary so much that the interval includes a 
 def mean_words(series: SeriesStatistics, is_result: bool = True) -> str:
     """Return `1.234 s ± 0.012 s (25 runs, CV 0.97%, 95% interval of the mean 1.229 to 1.239 s)`.
 
-    If the series has no result, the interval is left out, because noise may have shifted it.
+    If the series has no result, the interval is left out, because noise may have shifted it; also for a single layout.
     """
-    if series.sd_s is None or series.cv is None or series.mean_interval_s is None:
+    if series.sd_s is None or series.cv is None:
         return f"{quantity_text([series.mean_s], None)} (1 run: its variation is unknown)"
     mean, sd = quantity_text([series.mean_s], series.sd_s), quantity_text([series.sd_s], series.sd_s, series.mean_s)
     spread = f"{mean} ± {sd} ({describe_count(series.count, 'run')}, CV {share_text(series.cv)}"
-    if not is_result:
+    if not is_result or series.mean_interval_s is None:
         return f"{spread})"
     bounds = [max(bound, 0.0) for bound in series.mean_interval_s]  # the interval may go below zero, but times cannot
     interval = quantity_text(bounds, series.sd_s, series.mean_s)
@@ -167,7 +168,7 @@ def against_itself_words(difference: MeanDifference) -> str:
 def variance_words(parts: VarianceParts) -> str:
     """Return how much times vary between processes, and how much of that the machine and the program explain."""
     if parts.cv is None or parts.cv_interval is None:
-        return "one run: cannot tell how much processes vary"
+        return f"one {'run' if parts.count < 2 else 'layout'}: cannot tell how much processes vary"
     varies = f"varies {share_text(parts.cv)} between processes"
     if parts.of_machine is None or parts.of_program is None:
         return f"{varies}; the part of the machine is unknown: no noise floor was measured for runs of this length"
@@ -325,6 +326,7 @@ def command_sentences(command: CommandConclusion, is_alone: bool = False) -> lis
     return [
         *counts,
         variance_words(command.variances),
+        *([] if command.layout_effect is None else [layout_effect_words(command.layout_effect)]),
         *([] if command.decomposition is None else [spread_words(command.decomposition)]),
         range_words(statistics),
         *_outlier_sentences(command),
@@ -403,10 +405,11 @@ def _first_of(clauses: Sequence[str], others: str) -> list[str]:
 
 
 def condition_sentences(series: RunSeries) -> list[str]:
-    """Return sentences on the load next to the series, and on side commands that failed without ending it."""
+    """Return sentences on the load, the layout, and side commands that failed without ending the series."""
     failed = [f"{side.name}: {printable(side.trouble)}" for side in series.side_commands if side.trouble is not None]
     failed = failed if series.failed_side_command is None else failed[:-1]
-    return ([] if series.load is None else [load_words(series.load)]) + _first_of(failed, "more command")
+    load = [] if series.load is None else [load_words(series.load)]
+    return [*load, *layout_sentences(series), *_first_of(failed, "more command")]
 
 
 def load_words(load: SeriesLoad) -> str:

@@ -5,6 +5,7 @@ Figures under load, and figures of each of two sets of CPUs, are compared separa
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -360,3 +361,21 @@ def test_memory_in_a_calibration_with_old_and_new_names_is_unknown(compare: Comp
 def test_memory_without_other_kinds_of_work_is_unknown(compare: Compare) -> None:
     alone = {key: value for key, value in cpu().items() if key not in {"throughput", "interpreter", "cache"}}
     assert _times_of_work(compare, alone, cpu()).keys() == {"latency work", "clock reading"}
+
+
+def test_runs_that_share_a_memory_layout_are_one_sample(compare: Compare) -> None:
+    """Fifty runs of ten layouts have the error of ten samples."""
+
+    def of_layouts(shared: bool) -> list[dict[str, Any]]:
+        layouts = [at % 10 for at in random.Random(2).sample(range(50), 50)]
+        lines = receipt([0.1 + layout / 100 for layout in layouts])
+        for layout, line in zip(layouts, lines[1:-1], strict=True):
+            line["layout"] = {"number": layout, "environment_bytes": 1, "argv0_bytes": 0} if shared else None
+        return lines
+
+    def width(shared: bool) -> float:
+        ran = compare(of_layouts(shared), of_layouts(shared), "--format", "json")
+        low, high = next(row["ratio_interval"] for row in ran.json["figures"] if row["figure"] == "run time")
+        return float(high - low)
+
+    assert width(shared=True) > 2 * width(shared=False)

@@ -1,0 +1,53 @@
+"""Sentences on the memory layouts of a series, and on how much they make its runs vary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.model.run.layout import FEWEST_LAYOUTS, MOST_ENVIRONMENT_BYTES, VARIABLE, LayoutEffect
+from noisewatch.units import describe_count, share_text
+
+if TYPE_CHECKING:
+    from noisewatch.operations.run.series import RunSeries
+
+_SEE = "(noisewatch explain layout)"
+_WITHIN = "random addresses, which differ in each run, count as within"
+FIXED_LAYOUT_WORDS = f"all runs share one memory layout, which may cause a small difference from another build {_SEE}"
+
+
+def layout_effect_words(effect: LayoutEffect) -> str:
+    """Return `varies 1.6% between layouts and 0.3% within one (25 layouts; …)`, or that no effect is shown.
+
+    Random addresses differ in each run, so a layout only consists of the sizes of the environment and of argv[0].
+    """
+    layouts = describe_count(effect.layouts, "layout")
+    if effect.between is None or effect.within is None or effect.smallest_shown is None:
+        return f"{layouts} with two runs each: too few to show an effect of the layout (at least {FEWEST_LAYOUTS})"
+    between, within = share_text(effect.between), share_text(effect.within)
+    if effect.is_shown:
+        return f"varies {between} between layouts and {within} within one ({layouts}; {_WITHIN})"
+    return (
+        f"no effect of the layout shown: varies {within} within one ({layouts}; {_WITHIN}); a variation between "
+        f"layouts below {share_text(effect.smallest_shown)} may be missed"
+    )
+
+
+def layout_sentences(series: RunSeries) -> list[str]:
+    """Return what --vary or --fixed changes for the commands; an empty list without both."""
+    options = series.options
+    if options.has_fixed_layout:
+        return [FIXED_LAYOUT_WORDS]
+    if not options.varies_layout:
+        return []
+    adds = f"each layout adds a variable {VARIABLE} (0 to {MOST_ENVIRONMENT_BYTES:,} bytes) to the environment"
+    longer = " and makes argv[0] longer" if any("/" in argv[0] for argv in options.commands) else ""
+    pairs = "; its runs count as one pair" if len(options.commands) > 1 else ""
+    return [f"{adds}{longer}{pairs}; {_randomization_words(series)} {_SEE}"]
+
+
+def _randomization_words(series: RunSeries) -> str:
+    level = series.machine.settings.knobs.integer(Knob.ADDRESS_RANDOMISATION)
+    if level is None:
+        return "it is unknown whether addresses are random (kernel.randomize_va_space could not be read)"
+    return "addresses are random" if level else "addresses are not random (kernel.randomize_va_space is 0)"
