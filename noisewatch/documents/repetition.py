@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from noisewatch.documents.counters import CountersPart
 from noisewatch.documents.document import Amount, Count, Cpus, DocumentPart
 from noisewatch.documents.energy import EnergyPart
+from noisewatch.documents.layout import LayoutPart
 from noisewatch.documents.machine import ProcessPart
 from noisewatch.documents.placement import PlacementPart
 from noisewatch.judgement.run.reasons import RunOutcome
@@ -113,18 +114,6 @@ class BooksPart(DocumentPart, frozen=True, kw_only=True):
     doubt_ns: Count
     is_exact: bool
     reason: str | None
-
-
-class LayoutPart(DocumentPart, frozen=True, kw_only=True):
-    """The memory layout of a repetition; all repetitions with the same number share it.
-
-    environment_bytes: The length of the value of NOISEWATCH_LAYOUT, which was added to the environment.
-    argv0_bytes: By how many bytes argv[0] was made longer.
-    """
-
-    number: Count
-    environment_bytes: Count
-    argv0_bytes: Count
 
 
 class RepetitionPart(DocumentPart, frozen=True, kw_only=True):

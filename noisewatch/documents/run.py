@@ -8,8 +8,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from noisewatch.documents.calibration import Core, FloorPart, SpreadPart
 from noisewatch.documents.counters import DecompositionPart, FactorRatioPart
-from noisewatch.documents.document import Amount, Chance, Count, Cpus, DocumentPart, SchemaNumber
+from noisewatch.documents.document import Amount, Count, Cpus, DocumentPart, SchemaNumber
 from noisewatch.documents.energy import EnergyStatisticsPart
+from noisewatch.documents.layout import LayoutEffectPart
 from noisewatch.documents.machine import FactsPart, MachinePart, ProcessPart
 from noisewatch.documents.repetition import BySignalPart, CommandName, EndPart, ReasonPart, RepetitionPart
 from noisewatch.judgement.run.placement import PlacementFault
@@ -233,23 +234,6 @@ class VariancesPart(DocumentPart, frozen=True, kw_only=True):
     cv_interval: Interval | None
     of_machine: Interval | None
     of_program: Interval | None
-
-
-class LayoutEffectPart(DocumentPart, frozen=True, kw_only=True):
-    """How much the times vary between layouts and within one, as standard deviations divided by the mean.
-
-    layouts: The number of layouts in which all runs count.
-    probability: The probability of at least this ratio of the variances if the layout has no effect.
-    smallest_shown: The smallest `between` that this number of layouts shows with 80% power.
-    is_shown: Whether the layout has an effect, with 5% false alarms. null for fewer than three layouts.
-    """
-
-    layouts: Count
-    between: Amount | None
-    within: Amount | None
-    probability: Chance | None
-    smallest_shown: Amount | None
-    is_shown: bool | None
 
 
 class PlacementAdvicePart(DocumentPart, frozen=True, kw_only=True):

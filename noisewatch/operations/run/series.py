@@ -37,7 +37,7 @@ from noisewatch.machine.status_files import StatusFile
 from noisewatch.machine.threads import signal_of_interrupt
 from noisewatch.model.interval.disturbance import LOUD_SHARE, main_culprit_names, threads_of
 from noisewatch.model.interval.interval import Interval
-from noisewatch.model.run.layout import RUNS_PER_LAYOUT, LayoutTurn, draw_layout, draw_turns
+from noisewatch.model.run.layout import RUNS_PER_LAYOUT, Layout, LayoutTurn, draw_layout, draw_turns
 from noisewatch.model.run.mean_difference import draw_order
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
@@ -372,9 +372,8 @@ class _Series:
             wait_for_quiet(self.watch, self.commands, self.options.wait_s, self.listener)
 
     def _run_once(self, number: int, command: int, is_warm_up: bool) -> None:
-        argv, layout = self.options.commands[command], None
-        if self._turns:
-            layout = draw_layout(self.seed, self._turns[(number - 1) // len(self.options.commands)].layout, argv[0])
+        argv = self.options.commands[command]
+        layout = self._layout_of(number, argv[0])
         plan = command_plan(self.options, argv, self.watch.last_snapshot, layout)
         if is_warm_up:
             self.status.enter(RunStage.WARMING_UP)
@@ -410,6 +409,13 @@ class _Series:
             self._failed = number
         if self.watch.is_due(end.ended_ns - started.began_ns):
             self._close_window()
+
+    def _layout_of(self, number: int, argv0: str) -> Layout | None:
+        """Return the layout of a repetition; there may be more warm-ups than turns, so these start again."""
+        if not self._turns:
+            return None
+        turn = self._turns[(number - 1) // len(self.options.commands) % len(self._turns)]
+        return draw_layout(self.seed, turn.layout, argv0)
 
     def _watch_to_the_end(self, pending: PendingRepetition) -> EndedCommand:
         """Wait for the end of the command; meanwhile take snapshots, and look at the command's threads more often.

@@ -39,9 +39,9 @@ from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.drawing.colours import paint_row
 from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, open_output, width
+from noisewatch.surfaces.reports.run.conditions import FIXED_LAYOUT_WORDS
 from noisewatch.surfaces.reports.run.energy import words_on_energy_of
 from noisewatch.surfaces.reports.run.formats import ReportOptions, open_run_report
-from noisewatch.surfaces.reports.run.layout import FIXED_LAYOUT_WORDS
 from noisewatch.text import printable
 
 if TYPE_CHECKING:

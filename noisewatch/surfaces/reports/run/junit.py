@@ -19,12 +19,12 @@ from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.junit import add_case, add_result, add_suite, document_with_totals, timestamp
+from noisewatch.surfaces.reports.run.conditions import load_words
 from noisewatch.surfaces.reports.run.options import SeriesOptions
 from noisewatch.surfaces.reports.run.sentences import (
     COMMANDS,
     command_words,
     ending_sentences,
-    load_words,
     machine_sentences,
     not_watched_clauses,
 )

@@ -19,12 +19,12 @@ from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.pyperf_hook import BEGAN, ENDED, LOAD, NOT_WATCHED, REASONS, VERDICT, VERSION
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.calibration.json import FORMAT_VERSION
+from noisewatch.surfaces.reports.run.conditions import load_words
 from noisewatch.surfaces.reports.run.options import SeriesOptions
 from noisewatch.surfaces.reports.run.sentences import (
     COMMANDS,
     command_words,
     headline_of,
-    load_words,
     not_watched_clauses,
 )
 from noisewatch.text import printable

@@ -45,15 +45,13 @@ from noisewatch.model.run.series import (
     VarianceParts,
 )
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
-from noisewatch.operations.run.load import SeriesLoad
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.run.conditions import SAME_LAYOUT, layout_effect_words, layout_sentences, load_words
 from noisewatch.surfaces.reports.run.energy import energy_sentences
 from noisewatch.surfaces.reports.run.factors import difference_parts_words, outlier_words, spread_words
-from noisewatch.surfaces.reports.run.layout import layout_effect_words, layout_sentences
 from noisewatch.surfaces.reports.run.quantities import quantity_text
 from noisewatch.text import clean, printable
 from noisewatch.units import (
-    describe_busy_processes,
     describe_count,
     describe_names,
     describe_ns,
@@ -63,10 +61,6 @@ from noisewatch.units import (
 
 _TOO_NARROW = "the interval of the mean is too narrow"
 _OF_PROGRAM = "the program (layout, hash seeds, allocation)"
-SAME_LAYOUT = (
-    "A comparison of a command with itself does not show the layout floor: both sides run the same file, so neither "
-    "shows the effects of relinking, another path or a larger environment."
-)
 _BOUNDLESS = 1e9  # a share: the runs vary so much that the interval includes a time of zero
 
 
@@ -408,14 +402,8 @@ def condition_sentences(series: RunSeries) -> list[str]:
     """Return sentences on the load, the layout, and side commands that failed without ending the series."""
     failed = [f"{side.name}: {printable(side.trouble)}" for side in series.side_commands if side.trouble is not None]
     failed = failed if series.failed_side_command is None else failed[:-1]
-    load = [] if series.load is None else [load_words(series.load)]
-    return [*load, *layout_sentences(series), *_first_of(failed, "more command")]
-
-
-def load_words(load: SeriesLoad) -> str:
-    """Return `under a load of 2 busy processes on CPUs 0,3, each with 99% of its CPU`."""
-    share = "" if load.busy_share is None else f", each with {describe_share(load.busy_share, 0)} of its CPU"
-    return f"under a load of {describe_busy_processes(load.processes)} on {name_cpus(load.cpus)}{share}"
+    loads = [] if series.load is None else [load_words(series.load)]
+    return [*loads, *layout_sentences(series), *_first_of(failed, "more command")]
 
 
 def own_quota_sentences(series: RunSeries) -> list[str]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from noisewatch.kernel.snapshot.knobs import Knob, Knobs
 from noisewatch.model.run.layout import LayoutEffect
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.run.layout import FIXED_LAYOUT_WORDS, layout_effect_words, layout_sentences
+from noisewatch.surfaces.reports.run.conditions import FIXED_LAYOUT_WORDS, layout_effect_words, layout_sentences
 from tests.operations.run.test_layouts import with_layouts
 from tests.surfaces.reports.run.running import read
 from tests.surfaces.reports.run.written_series import UNDISTURBED, render, timed, written_series

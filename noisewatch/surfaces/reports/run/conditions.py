@@ -1,19 +1,31 @@
-"""Sentences on the memory layouts of a series, and on how much they make its runs vary."""
+"""Sentences on the conditions of a series: its load, and its memory layouts with their effect."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from noisewatch.cpus import name_cpus
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.model.run.layout import FEWEST_LAYOUTS, MOST_ENVIRONMENT_BYTES, VARIABLE, LayoutEffect
-from noisewatch.units import describe_count, share_text
+from noisewatch.units import describe_busy_processes, describe_count, describe_share, share_text
 
 if TYPE_CHECKING:
+    from noisewatch.operations.run.load import SeriesLoad
     from noisewatch.operations.run.series import RunSeries
 
 _SEE = "(noisewatch explain layout)"
 _WITHIN = "random addresses, which differ in each run, count as within"
+SAME_LAYOUT = (
+    "A comparison of a command with itself does not show the layout floor: both sides run the same file, so neither "
+    "shows the effects of relinking, another path or a larger environment."
+)
 FIXED_LAYOUT_WORDS = f"all runs share one memory layout, which may cause a small difference from another build {_SEE}"
+
+
+def load_words(load: SeriesLoad) -> str:
+    """Return `under a load of 2 busy processes on CPUs 0,3, each with 99% of its CPU`."""
+    share = "" if load.busy_share is None else f", each with {describe_share(load.busy_share, 0)} of its CPU"
+    return f"under a load of {describe_busy_processes(load.processes)} on {name_cpus(load.cpus)}{share}"
 
 
 def layout_effect_words(effect: LayoutEffect) -> str:
