@@ -77,14 +77,14 @@ def conclude(series: RunSeries) -> RunConclusion:
     of_commands = [series.of_command(number) for number in range(len(series.options.commands))]
     commands = tuple(_command(series, judged) for judged in of_commands if judged)
     undisturbed, measured = (_pairs(series, undisturbed_only=only) for only in (True, False))
-    difference = _difference(series, undisturbed)
+    difference = _difference(undisturbed)
     layouts = _layouts(series.repetitions) if series.options.varies_layout else range(-(-len(series.repetitions) // 2))
     pairs = len(set(layouts)) if len(of_commands) > 1 else 0
     least = series.options.min_undisturbed * pairs
     return RunConclusion(
         commands=commands,
         difference=difference,
-        of_all_pairs=_difference(series, measured),
+        of_all_pairs=_difference(measured),
         speed_change=speed_change_in(series),
         change_unknown=unknown_speed_reason(series),
         culprits=tuple(rank_culprits((judged.repetition.number, judged.verdict) for judged in series.repetitions)),
@@ -212,36 +212,43 @@ def _pairs(series: RunSeries, undisturbed_only: bool) -> list[_Pair]:
     return pairs
 
 
-def _difference(series: RunSeries, pairs: Sequence[_Pair]) -> MeanDifference | None:
+def _difference(pairs: Sequence[_Pair]) -> MeanDifference | None:
+    return _mean_difference(
+        [(pair.a.layout, RunPair(pair.a.seconds, pair.b.seconds, pair.is_a_first)) for pair in pairs]
+    )
+
+
+def _energy_difference(pairs: Sequence[_Pair]) -> MeanDifference | None:
+    """Return the difference in the packages' energy, in the pairs in which it is known."""
+    return _mean_difference(
+        [
+            (pair.a.layout, RunPair(a_j, b_j, pair.is_a_first))
+            for pair in pairs
+            if (a_j := pair.a.energy.package_j) is not None and (b_j := pair.b.energy.package_j) is not None
+        ]
+    )
+
+
+def _mean_difference(pairs: Sequence[tuple[Layout | None, RunPair]]) -> MeanDifference | None:
     """Return the difference between two commands; pairs that share a layout are averaged, because they are alike.
 
     The effect of the order cancels in a layout's mean of two pairs, so that the mean has no order of its own.
     """
-    times = [RunPair(pair.a.seconds, pair.b.seconds, pair.is_a_first) for pair in pairs]
-    if not series.options.varies_layout:
-        return difference_of(times) if times else None
-    times_by_layout: dict[Layout | None, list[RunPair]] = defaultdict(list)
-    for pair, pair_times in zip(pairs, times, strict=True):
-        times_by_layout[pair.a.layout].append(pair_times)
+    pairs_by_layout: dict[Layout, list[RunPair]] = defaultdict(list)
+    for layout, pair in pairs:
+        if layout is not None:
+            pairs_by_layout[layout].append(pair)
+    if not pairs_by_layout:
+        return difference_of([pair for _, pair in pairs]) if pairs else None
     means = [
         RunPair(
             a_s=statistics.fmean(pair.a_s for pair in of_layout),
             b_s=statistics.fmean(pair.b_s for pair in of_layout),
             is_a_first=of_layout[0].is_a_first if len(of_layout) == 1 else at % 2 == 0,
         )
-        for at, of_layout in enumerate(times_by_layout.values())
+        for at, of_layout in enumerate(pairs_by_layout.values())
     ]
-    return replace(difference_of(means), second_share=None) if means else None
-
-
-def _energy_difference(pairs: Sequence[_Pair]) -> MeanDifference | None:
-    """Return the difference in the packages' energy, in the pairs in which it is known."""
-    known = [
-        RunPair(a_j, b_j, pair.is_a_first)
-        for pair in pairs
-        if (a_j := pair.a.energy.package_j) is not None and (b_j := pair.b.energy.package_j) is not None
-    ]
-    return difference_of(known) if known else None
+    return replace(difference_of(means), second_share=None)
 
 
 def _difference_parts(pairs: Sequence[_Pair], difference: MeanDifference | None) -> Decomposition | None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from noisewatch.errors import UsageError
 from noisewatch.machine.live import LiveMachine
+from noisewatch.model.run.energy import RunEnergy
 from noisewatch.model.run.layout import Layout, draw_turns
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.run import options as run_options
@@ -154,3 +155,13 @@ def test_number_of_requested_repetitions() -> None:
     assert replace(one, varies_layout=True, is_aa=True).requested_count == 20
     assert replace(one, runs=1, varies_layout=True).is_series
     assert not replace(one, runs=1).is_series
+
+
+def test_energy_of_a_layout_counts_as_one_pair() -> None:
+    numbers = [layout for layout in (0, 1, 0, 2, 1, 2) for _ in range(2)]
+    series = with_layouts(written_series(*[UNDISTURBED] * 12, has_two=True), numbers)
+    energy = RunEnergy(10**9, {"package-0": 2.0}, None)
+    judged = [replace(run, repetition=replace(run.repetition, energy=energy)) for run in series.repetitions]
+    difference = conclude(replace(series, repetitions=tuple(judged))).energy_difference
+    assert difference is not None
+    assert difference.pairs == 3
