@@ -78,7 +78,8 @@ def test_a_busy_loop_takes_half_of_the_calibrations_time_and_makes_the_machine_u
     (cpu,) = report["calibration"]["cpus"]
     (floor,) = [finding for finding in report["findings"] if finding["id"] == "noise-floor-above-budget"]
     assert (result.returncode, report["verdict"], floor["status"], floor["cpus"]) == (1, "unstable", "fail", [CPU])
-    assert floor["evidence"]["dominated_by"] in {"interruptions", "throughput"}  # a host may take more than the loop
+    # On a contended host, siblings and neighbours may cause more of the variance than the busy loop.
+    assert floor["evidence"]["dominated_by"] in {"interruptions", "throughput"}
     assert cpu["waited_share"] == pytest.approx(0.5, abs=0.1)
     assert cpu["waited_share"] - 0.05 <= cpu["stolen_share"] <= 0.75  # only stolen time includes the hypervisor's
 

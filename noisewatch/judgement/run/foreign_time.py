@@ -30,7 +30,7 @@ from noisewatch.model.trace.culprits import TracedCulprit, threads_in
 from noisewatch.units import describe_ns
 
 UNSEEN = "an unobserved task"
-_WAITED = "a task for which the command had to wait"
+_WAITED = "an unidentified task that kept the command waiting for its CPU"
 _TOO_COARSE = "this kernel counts the time of CPUs in ticks, which miss tasks that run between two ticks"
 _UNSETTLED = (
     "other tasks used {} on the target CPUs by the kernel's counts, which may be off by {}: too much for so short a "

@@ -183,11 +183,14 @@ def read_program(pid: int) -> str | None:
 
 
 def program_in(command: bytes) -> str:
-    """Return the file name at the beginning of a cmdline, which has no NULs if the process has set its own title.
+    """Return the base name of the program at the beginning of a cmdline.
 
+    A process may have replaced its arguments with a title, such as `sshd: root@pts/0`. Then the first word counts.
     https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html
     """
-    first = command.split(b"\0" if b"\0" in command else b" ")[0]
+    first = command.split(b"\0")[0]
+    if not first.startswith(b"/") or b"\0" not in command:  # a path may contain spaces
+        first = first.split(b" ")[0].rstrip(b":")
     return os.path.basename(first.decode("utf-8", "replace"))
 
 

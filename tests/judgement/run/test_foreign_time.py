@@ -65,7 +65,7 @@ def test_noise_within_the_allowance_of_each_cpu_does_not_disturb() -> None:
 def test_a_single_thread_that_waited_was_disturbed() -> None:
     verdict = judge(repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=replace(ALONE, waited_ns=30 * MS)))
     assert verdict.outcome == RunOutcome.DISTURBED
-    assert "the command had to wait" in verdict.reasons[0].name
+    assert "kept the command waiting" in verdict.reasons[0].name
 
 
 def test_noise_on_other_cpus_does_not_explain_a_wait() -> None:

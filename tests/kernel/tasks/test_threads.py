@@ -231,6 +231,8 @@ def test_complete_name_is_read_again_only_if_the_kernels_name_changes() -> None:
         (b"a-very-long-program\0/etc/other\0", "a-very-long-program"),
         (b"/opt/My App/a-very-long-program\0", "a-very-long-program"),
         (b"a-very-long-program of a title", "a-very-long-program"),
+        (b"sshd: root@pts/0\0\0\0\0", "sshd"),
+        (b"nginx: worker process\0", "nginx"),
         (b"/usr/bin/\xff\0", "\ufffd"),
         (b"", ""),
     ],

@@ -26,7 +26,7 @@ _LATENCY = Limit(
     name="wake-up latency",
     value=10,
     unit="µs",
-    reason="waking up from C1E takes up to 10 µs, from deeper states 100 µs or more",
+    reason="waking up from C1E takes up to 10 µs, from deeper states usually 30 µs to several hundred",
 )
 _LONGEST_US = 1_000_000  # longer than any idle state takes to leave; the kernel's default limit is 2000 s
 
@@ -46,7 +46,7 @@ _MAX_NAMED = 3
     ),
     limits=(_LATENCY,),
     why=(
-        "A CPU in a deep idle state takes 100 µs or more to wake up, and its caches may be flushed. This matters to "
+        "A CPU in a deep idle state may take 100 µs or more to wake up, and its caches may be flushed. This matters to "
         "work that waits for input, timers or other threads, but not to a loop that never sleeps."
     ),
     remedy="Disable the deep idle states of the target CPUs during the benchmark.",
