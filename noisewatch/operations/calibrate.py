@@ -213,7 +213,8 @@ def calibrate_cpus(
     if not cpus:
         return _NO_CPUS
     if machine.is_live and is_tight(snapshot, len(cpus)):
-        options = replace(options, seconds=min(options.seconds, _TIGHT_S), sleeps=True)
+        seconds = min(options.seconds, _TIGHT_S) if options.is_auto else options.seconds
+        options = replace(options, seconds=seconds, sleeps=True)
     with ExitStack() as stack:
         follower = TraceBeside(watch)
         if machine.is_live:

@@ -32,15 +32,11 @@ class QuotaRoom:
 
     @property
     def reason(self) -> str | None:
-        """Why there is no room at present, or None."""
+        """Why there is no room in the next repetition, or None."""
         if not self._is_full:
             return None
         cpus = f"{self._quota:g} CPU{'s' * (self._quota != 1)}"
         return f"noisewatch slept meanwhile: it shares a quota of {cpus} with the command, which needs all of it"
-
-    def fill(self) -> None:
-        """Assume no room until the end of the repetition, because the quota has been used up."""
-        self._is_full = self._is_tight
 
     def end(self, use: CommandUse, length_ns: int) -> None:
         """Add a repetition: the next one is expected to need as much CPU time, including waits for a CPU."""

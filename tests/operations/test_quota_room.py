@@ -7,7 +7,8 @@ import os
 import pytest
 from msgspec.structs import replace
 
-from noisewatch.judgement.run.reasons import own_quota_words
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, own_quota_words
+from noisewatch.judgement.run.repetition_verdict import judge_repetition
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
@@ -23,7 +24,7 @@ from noisewatch.operations.run.options import RunOptions
 from noisewatch.surfaces.cli.live import SilentListener
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files
-from tests.written.repetitions import ALONE, ran, repeat
+from tests.written.repetitions import ALLOWED, ALONE, ran, repeat
 
 _CPU = max(os.sched_getaffinity(0))
 _SECOND = 10**9
@@ -53,16 +54,17 @@ def test_a_command_that_needs_the_whole_quota_leaves_no_room() -> None:
     assert reasons == [full, None, full]
 
 
-def test_two_cpus_leave_room_until_they_are_used_up() -> None:
+def test_two_cpus_are_expected_to_leave_room() -> None:
     room = QuotaRoom(_snapshot(2, frozenset(range(64))))
-    before = room.reason
-    room.fill()
-    assert (before, "2 CPUs" in (room.reason or "")) == (None, True)
+    reasons = [room.reason]
+    room.end(replace(ALONE, user_ns=2 * _SECOND), _SECOND)
+    reasons.append(room.reason)
+    assert reasons[0] is None
+    assert "2 CPUs" in (reasons[1] or "")
 
 
 def test_a_quota_with_room_is_never_full() -> None:
     room = QuotaRoom(_snapshot(UNLIMITED))
-    room.fill()
     room.end(replace(ALONE, user_ns=_SECOND), _SECOND)
     assert room.reason is None
 
@@ -92,9 +94,36 @@ def test_without_room_a_calibration_shows_no_progress_and_has_a_fixed_length(mon
     assert [done_s for done_s in calls if 0 < done_s < 0.6] == []
 
 
-def test_own_time_is_named_in_runs_that_the_quota_stopped() -> None:
-    run = repeat(ran(), ran(seconds=1.0))
-    stopped = replace(run, quota=Freezing(ns=5_000_000, folder="/sys/fs/cgroup/ci"), own_cpu_ns=12_000_000)
-    runs = [run, replace(stopped, number=2), replace(stopped, number=3)]
-    assert own_quota_words(runs) == "noisewatch itself used 24 ms of the CPU quota in runs 2-3"
-    assert own_quota_words(runs[:1]) is None
+def _asleep(*moments: dict[str, str], own_ms: float) -> RepetitionVerdict:
+    """Return the verdict on a repetition of one second in which noisewatch slept."""
+    repetition = repeat(*moments, own_ms=own_ms)
+    after = repetition.span.after
+    ticking = replace(after, isolation=replace(after.isolation, nohz_full=frozenset()))
+    repetition = replace(repetition, span=replace(repetition.span, after=ticking), no_looks_reason="no room")
+    return judge_repetition(repetition, frozenset(), ALLOWED)
+
+
+def test_a_busy_command_was_not_stopped_while_noisewatch_slept() -> None:
+    assert _asleep(ran({2: 0}), ran({2: 1000}, seconds=1.0), own_ms=995).outcome == RunOutcome.UNDISTURBED
+
+
+def test_a_command_with_unused_time_may_have_been_stopped() -> None:
+    verdict = _asleep(ran({2: 0}), ran({2: 600}, seconds=1.0), own_ms=600)
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert "the command may have been stopped, or the machine paused, for up to 400 ms: no room" in verdict.unknowns
+
+
+def test_missing_ticks_may_be_a_pause() -> None:
+    """The command was busy by its own clock, which ran on, but the CPU's ticks are missing."""
+    verdict = _asleep(ran({2: 0}), ran({2: 1000}, seconds=0.5), own_ms=1000)
+    assert any("the machine paused" in unknown for unknown in verdict.unknowns)
+
+
+def test_own_time_is_named_in_runs_that_the_own_quota_stopped() -> None:
+    run = replace(repeat(ran(), ran(seconds=1.0)), own_cpu_ns=12_000_000)
+    stopped = RepetitionVerdict(RunOutcome.DISTURBED, (RunReason(kind=ReasonKind.QUOTA, name="CPU quota of /ci"),))
+    of_command = replace(run, quota=Freezing(ns=5_000_000, folder="/sys/fs/cgroup/sub"))  # without noisewatch
+    judged = [(run, RepetitionVerdict(RunOutcome.UNDISTURBED)), (of_command, stopped)]
+    assert own_quota_words(judged) is None
+    judged += [(replace(run, number=2), stopped), (replace(run, number=3), stopped)]
+    assert own_quota_words(judged) == "noisewatch itself used 24 ms of the CPU quota in runs 2-3"

@@ -36,6 +36,7 @@ _MAYBE_LATE = (
     "CPU (/proc/PID/schedstat)"
 )
 _QUOTA = "cannot tell whether the CPU quota of {} stopped the command"
+_ASLEEP = "the command may have been stopped, or the machine paused, for up to {}: {}"
 _GROUPS = "cannot tell whether a CPU quota stopped the command: {}"
 _FROZEN = "cannot tell whether the command's control group was frozen: {}"
 _SWAPPED = "cannot tell whether pages were swapped"
@@ -116,6 +117,33 @@ def _held_up_words(repetition: Repetition) -> tuple[str, str]:
     """Return noisewatch's delay as text, and a clause if its CPU is known to have been free, else an empty text."""
     is_explained = repetition.seen_late_ns is not None
     return describe_ns(_held_up_ns(repetition)), _WAS_FREE if is_explained else ""
+
+
+def unlooked_reason(repetition: Repetition, allowance: Allowance) -> str | None:
+    """Return why a stop or a pause may have been missed while noisewatch slept, or None.
+
+    A command that ran or was ready all the time was not stopped. If its CPUs have all their ticks, the machine was not
+    paused either.
+    """
+    if repetition.no_looks_reason is None:
+        return None
+    limit_ns = max(allowance.ns(repetition.length_ns), _HELD_UP_NS)
+    waited_ns = repetition.use.waited_ns if repetition.use.ran_alone else None
+    unused = unused_ns(repetition) - (waited_ns or 0) - repetition.use.stopped_ns - repetition.freezing.ns
+    missing = [_missing_ticks_ns(repetition, cpu) for cpu in repetition.target]
+    if None in missing:
+        return f"cannot tell whether the machine was paused: {repetition.no_looks_reason}"
+    lost_ns = max(unused, *(ns for ns in missing if ns is not None))
+    return None if lost_ns <= limit_ns else _ASLEEP.format(describe_ns(lost_ns), repetition.no_looks_reason)
+
+
+def _missing_ticks_ns(repetition: Repetition, cpu: int) -> int | None:
+    """Return how much less time the CPU's counters have than the span, or None if they prove nothing."""
+    before, after = ((look.cpu_time or {}).get(cpu) for look in (repetition.span.before, repetition.span.after))
+    tickless = repetition.span.after.isolation.nohz_full or frozenset()
+    if before is None or after is None or cpu in tickless:
+        return None
+    return repetition.span.length_ns - (after.total_ns - before.total_ns)
 
 
 def unused_ns(repetition: Repetition) -> int:

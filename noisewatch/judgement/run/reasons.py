@@ -229,9 +229,13 @@ def describe_run(verdict: RepetitionVerdict, repetition: Repetition, most: int =
     return "; ".join(text for text in texts if text)
 
 
-def own_quota_words(repetitions: Iterable[Repetition]) -> str | None:
-    """Return how much of the quota noisewatch itself used in the repetitions that the quota stopped, or None."""
-    stopped = [repetition for repetition in repetitions if repetition.quota.ns]
+def own_quota_words(judged: Iterable[tuple[Repetition, RepetitionVerdict]]) -> str | None:
+    """Return how much of its own group's quota noisewatch used in the repetitions that this quota stopped, or None."""
+    stopped = [
+        repetition
+        for repetition, verdict in judged
+        if any(reason.kind == ReasonKind.QUOTA for reason in verdict.reasons) and not repetition.quota.ns
+    ]
     if not stopped:
         return None
     own_ns, numbers = sum(run.own_cpu_ns for run in stopped), format_cpu_list(run.number for run in stopped)

@@ -22,7 +22,13 @@ from noisewatch.judgement.run.foreign_time import (
     share_out,
     waited_for_none_ns,
 )
-from noisewatch.judgement.run.hard_events import hard_reasons, unknown_end_reason, unknown_events_reason, unused_ns
+from noisewatch.judgement.run.hard_events import (
+    hard_reasons,
+    unknown_end_reason,
+    unknown_events_reason,
+    unlooked_reason,
+    unused_ns,
+)
 from noisewatch.judgement.run.interruptions import interruption_reasons, unknown_interruptions_reason
 from noisewatch.judgement.run.left_target import LeftTarget
 from noisewatch.judgement.run.placement import placement_reasons, unknown_placement_reason
@@ -107,6 +113,7 @@ def judge_repetition(
         unknown_steal_reason(repetition, allowance),
         unknown_events_reason(repetition),
         unknown_end_reason(repetition, allowance),
+        unlooked_reason(repetition, allowance),
         unexplained_time_reason(repetition, allowance),
     )
     unknowns = tuple(reason for reason in questions if reason is not None)
@@ -124,7 +131,10 @@ def _unwatched(repetition: Repetition, khz_by_cpu: Mapping[int, float]) -> Itera
     if clock is not None:
         yield clock
     if repetition.no_looks_reason is not None:
-        yield Unwatched("the command's threads, and pauses of a virtual machine", repetition.no_looks_reason)
+        yield Unwatched(
+            "the command's threads and control groups, and short pauses of a virtual machine",
+            repetition.no_looks_reason,
+        )
 
 
 def with_placement(verdict: RepetitionVerdict, placement: Placement, length_ns: int) -> RepetitionVerdict:

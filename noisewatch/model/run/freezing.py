@@ -113,11 +113,6 @@ class FreezeTally:
         group = self._groups[now.folder] = _Group(replace(now, is_frozen=False), self._last.taken_at_ns)
         return group
 
-    @property
-    def has_stopped(self) -> bool:
-        """Whether any look or write has shown a group frozen or throttled."""
-        return any(group.ns for group in self._groups.values())
-
     def freezing(self, length_ns: int) -> Freezing:
         """Return the frozen time from all looks, at most the length (ns) of the repetition."""
         frozen = [group for group in self._groups.values() if group.ns > 0]

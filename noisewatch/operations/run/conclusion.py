@@ -303,6 +303,8 @@ def gate_of_machine(series: RunSeries) -> RunOutcome:
         return RunOutcome.DISTURBED
     if series.load is not None and series.load.trouble is not None:
         return RunOutcome.UNKNOWN
+    if series.options.calibration_s and series.closing is None:  # the series may have ended before it
+        return RunOutcome.UNKNOWN
     return RunOutcome.UNDISTURBED if unknown_speed_reason(series) is None else RunOutcome.UNKNOWN
 
 

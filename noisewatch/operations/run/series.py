@@ -265,7 +265,7 @@ class _Series:
     _placement: PlacementWatch = field(init=False)
     _freezes: FreezeWatch = field(init=False)
     _quotas: FreezeWatch = field(init=False)
-    _room: QuotaRoom = field(init=False)
+    _rooms: list[QuotaRoom] = field(init=False)  # by command
     _energy: EnergyMeter = field(init=False)
     _served: list[str | None] = field(init=False)  # by command, as in Repetition
     _end: EndedCommand = field(init=False)
@@ -275,7 +275,7 @@ class _Series:
         self.watch.begin()
         target, topology = self.watch.last_snapshot.target.cpus, self.watch.last_snapshot.topology
         self._placement = PlacementWatch(self.watch.counting, target, topology)
-        self._room = QuotaRoom(self.watch.last_snapshot)
+        self._rooms = [QuotaRoom(self.watch.last_snapshot) for _ in self.options.commands]
         machine = self.watch.counting
         self._energy = EnergyMeter(machine, self.options.measures_energy, topology)
         self._served = [find_served_type(Reader(machine), usual_paths(argv)) for argv in self.options.commands]
@@ -390,6 +390,8 @@ class _Series:
         self.trace.begin(started)
         self._placement.begin(started.pid, self.options.spreads)
         pending = PendingRepetition(number, command, began, started, wakeups, is_warm_up)
+        if plan.cgroup is None and not self.options.spreads:  # in another group it has a quota of its own
+            pending.no_looks_reason = self._rooms[command].reason
         end = self._watch_to_the_end(pending)
         self._end = end
         pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
@@ -399,8 +401,7 @@ class _Series:
         pending.counts = self.counter.end()
         pending.freezing = self._freezes.end(end.ended_ns - started.began_ns)
         pending.quota = self._quotas.end(end.ended_ns - started.began_ns)
-        pending.no_looks_reason = self._room.reason
-        self._room.end(pending.use, end.ended_ns - started.began_ns)
+        self._rooms[command].end(pending.use, end.ended_ns - started.began_ns)
         pending.served = self._served[command]
         pending.layout = layout
         pending.is_cut_short = self.commands.asked_to_end is not None
@@ -423,7 +424,7 @@ class _Series:
         Do neither while the command uses up the CPU quota that it shares with noisewatch.
         """
         began_ns, sampled_ns = pending.started.began_ns, pending.started.began_ns
-        for poll_ns in _FIRST_POLLS_NS if self._room.reason is None else ():
+        for poll_ns in _FIRST_POLLS_NS if pending.no_looks_reason is None else ():
             end = pending.wakeups.wait(pending.started, began_ns + poll_ns)
             if end is not None:
                 return end
@@ -432,7 +433,7 @@ class _Series:
                     self._placement.sample_early()
         while True:
             snapshot_ns = self.watch.next_snapshot_ns(began_ns, self.options.has_frequent_snapshots)
-            until_ns = min(snapshot_ns, sampled_ns + SAMPLE_EVERY_NS) if self._room.reason is None else None
+            until_ns = min(snapshot_ns, sampled_ns + SAMPLE_EVERY_NS) if pending.no_looks_reason is None else None
             end = pending.wakeups.wait(pending.started, until_ns)
             if end is not None:
                 return end
@@ -446,8 +447,6 @@ class _Series:
                 self._freezes.sample(pending.started.pid)
                 self._quotas.sample(pending.started.pid)
                 self._energy.look()
-            if self._quotas.has_stopped:
-                self._room.fill()
 
     def _take_snapshot(self) -> Interval:
         """Take a snapshot, which ends the window of all pending repetitions; judge them, and return the window."""

@@ -101,11 +101,6 @@ class FreezeWatch:
             self._tally.add(look)
             self._watch_groups()
 
-    @property
-    def has_stopped(self) -> bool:
-        """Whether the command's groups have been frozen, or over their quota, since it was started."""
-        return self._tally.has_stopped
-
     def end(self, length_ns: int) -> Freezing:
         """Return how long the groups of the command, which ran for `length_ns`, were frozen."""
         look = self._reader.look_again()

@@ -173,7 +173,7 @@ class SingleRunReport(TerminalListener):
                 self.on_remark(left_target_advice(reason.cpus))
         repetition = judged.repetition
         for words in (
-            own_quota_words([repetition]),
+            own_quota_words([(repetition, judged.verdict)]),
             left_words(repetition),
             words_on_energy_of(repetition),
             self._layout_words,
@@ -287,7 +287,8 @@ def run(arguments: Namespace) -> int:
         return _report_early_end(result.series)
     if not is_series and result.series.end.exit_status != 0:
         return end_as(result.series.end)
-    if result.series.failed_side_command is not None:
+    is_interrupted = result.series.ended_by is not None and not result.series.repetitions[-1].repetition.is_cut_short
+    if is_interrupted or result.series.failed_side_command is not None:
         return _report_early_end(result.series)
     status = 0
     if arguments.gate or result.is_empty:
