@@ -66,7 +66,7 @@ class ReportedRepetition(Struct, frozen=True, kw_only=True):
 
 
 class RunStatus(Struct, frozen=True, kw_only=True):
-    """The status of a run. Repetition `number` (None before the first) began at `since_ns`.
+    """The status of a run. Its stage began at `since_ns`; `number` is the last repetition begun, None before the first.
 
     `is_alive`: whether the run's process still exists, or None if unknown.
     """

@@ -116,7 +116,7 @@ class CommandCounter:
         self._kept.close()
 
     def _try(self, event: Event) -> None:
-        """Keep a counter of the event that counts nothing, to learn with which flags it can be opened."""
+        """Find the flags with which the event can be opened. The disabled counter that this opens is kept open."""
         _, _, is_user_only = _EVENTS[event]
         failure: OSError | None = None
         for flags in (_USER_ONLY,) if is_user_only else (0, _USER_ONLY):

@@ -195,8 +195,9 @@ def add_budget(parser: ArgumentParser) -> None:
     add_tracer(parser)
     measurement.value(
         "--history FILE",
-        f"store the calibration in FILE (default: {USUAL_HISTORY}), and widen the predicted intervals by the "
-        "change of this machine's noise between the stored calibrations (drift)",
+        f"store the calibration in FILE (default: {USUAL_HISTORY}), and learn from the stored "
+        "calibrations how much this machine's noise drifts, instead of only assuming a default drift; preflight also "
+        "checks whether the machine has changed",
         const="",
     )
 
