@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.live
+
 _CPU = max(os.sched_getaffinity(0))
 _LOOP = "import time\nuntil = time.monotonic() + 0.7\nwhile time.monotonic() < until: pass"
 _ROUNDS = 10
