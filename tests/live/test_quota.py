@@ -55,4 +55,5 @@ def _throttles_of(group: Path, *wrapper: str) -> int:
 def test_noisewatch_does_not_use_up_the_quota_of_the_command(group: Path) -> None:
     noisewatch = (sys.executable, "-m", "noisewatch", "run", "--cpus", str(_CPU), "--")
     rounds = [(_throttles_of(group), _throttles_of(group, *noisewatch)) for _ in range(_ROUNDS)]
-    assert sum(watched <= alone for alone, watched in rounds) >= 0.9 * _ROUNDS, rounds
+    more = sum(watched - alone for alone, watched in rounds)
+    assert more <= _ROUNDS, rounds  # at its start, noisewatch may use up a period; looks would stop the command in each
