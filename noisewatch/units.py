@@ -25,7 +25,7 @@ _LEAST_SHARE = 0.0005  # smaller shares would be rounded to 0
 _LEAST_TEXT, _MOST_TEXT = 1e-4, 99.0  # the smallest and largest share that `share_text` prints as a number
 _FOUR_DIGITS_FROM = 9.995  # from 999.5% on, the format for three digits would use an exponent
 _COUNTED = {"CPUs", "nodes", "caches", "users", "tasks", "periods", "times", "pages", "events"}
-_SHORT_UNITS = {"": "", "per second": "/s", "seconds": " s"}
+_SHORT_UNITS = {"per second": "/s", "seconds": " s"}
 
 
 def parse_duration(text: str) -> float | None:

@@ -16,7 +16,7 @@ _MAY_LEAVE_ROOM = 2.0  # CPUs: with this quota, most commands leave one
 
 
 def is_tight(snapshot: Snapshot, cpus: int) -> bool:
-    """Return whether the quota leaves no room for noisewatch while other processes keep so many CPUs busy."""
+    """Return whether the quota leaves no room for noisewatch while other processes use `cpus` whole CPUs."""
     quota = snapshot.cgroup.known_quota_share
     return quota != UNLIMITED and quota < cpus + _NEEDED
 

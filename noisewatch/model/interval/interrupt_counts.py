@@ -219,4 +219,4 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Interrupt
 
 def unchanged_reason(path: str) -> str:
     """Return the reason why unchanged counters are unusable: the file is damaged, cached or hidden by a mount."""
-    return f"{path} stood still: on a running machine some of its counts always grow"
+    return f"{path} did not advance: on a running machine some of its counts always grow"

@@ -28,7 +28,7 @@ _NOT_TOLD = "not reported by this processor or driver"
 
 
 def clock_figures(snapshot: Snapshot, interval: Interval | None) -> ClockFigures | None:
-    """Return the clock figures: shares of the interval, and readings at its end. None if the clocks were not read."""
+    """Return the clock figures: shares of the interval, and the last readings. None if the clocks were not read."""
     readings = snapshot.clock
     if readings is None:
         return None

@@ -72,7 +72,7 @@ def test_a_still_file_is_the_reason_of_an_unknown_answer(check_id: str, path: st
     assert _finding(check_id, "").status in ("pass", "warn")
     finding = _finding(check_id, path)
     assert (finding.status, f"{path}" in (finding.answer.reason or "")) == ("unknown", True)
-    assert any(words in (finding.answer.reason or "") for words in ("stood still", "did not advance"))
+    assert "did not advance" in (finding.answer.reason or "")
 
 
 @_for_all_paths
@@ -109,7 +109,7 @@ def test_a_still_cpuacct_usage_file_is_unknown() -> None:
     both = {f"{folder}/release_agent": "\n", usage: "5 5 5 5\n", **mounts}
     assert answered("target-cpu-busy", both, {usage: "6 5 5 5\n"}).status == "pass"
     answer = answered("target-cpu-busy", both)
-    assert (answer.status, answer.reason is not None and "usage_percpu stood still" in answer.reason) == (
+    assert (answer.status, answer.reason is not None and "usage_percpu did not advance" in answer.reason) == (
         "unknown",
         True,
     )

@@ -413,7 +413,7 @@ def throughput_drifts(case: Case) -> Answer:
 
 _HUMPS_PASS, _HUMPS_FAIL = passing_and_failing(
     "mvalue",
-    "",
+    "mvalue",
     passes=(2.8, "less means a single mode, with some sampling noise"),
     fails=(4.2, "more means at least two modes"),
 )

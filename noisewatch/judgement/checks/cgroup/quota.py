@@ -27,7 +27,7 @@ _NICE = Limit(
     key="nice",
     name="nice value that passes",
     value=0,
-    unit="",
+    unit="nice",
     reason="each step above 0 costs about a fifth of the weight",
 )
 _WEIGHT = Limit(

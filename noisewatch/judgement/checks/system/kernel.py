@@ -341,7 +341,7 @@ _LEVEL = Limit(
     key="fails",
     name="highest printed log level",
     value=5.0,
-    unit="",
+    unit="level",
     reason="level 6 is routine information; levels up to 5 report real events",
 )
 _SHOW_ALL = "ignore_loglevel"

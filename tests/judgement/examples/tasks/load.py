@@ -43,7 +43,7 @@ _OWN = [
     ),
     Example("own-load-on-target", "unknown", {}, "cannot see itself", own_pids=(950,)),
     Example(
-        *("own-load-on-target", "unknown", process(950, "noisewatch", 2, 5), "/proc/950/schedstat stood still"),
+        *("own-load-on-target", "unknown", process(950, "noisewatch", 2, 5), "/proc/950/schedstat did not advance"),
         own_pids=(950,),
     ),
     Example(

@@ -21,7 +21,7 @@ from tests import CHECKOUT
 
 _IDS = {check.id for check in CATALOGUE}
 _PAGES = {topic: parse_page(read_page(topic)) for topic in TOPICS}
-_LONGEST, _LONGEST_GUIDE, _WIDEST = 62, 160, 100  # lines of a page; columns of its code in a terminal
+_LONGEST, _LONGEST_GUIDE, _WIDEST = 62, 145, 100  # lines of a page; columns of its code in a terminal
 _SECTIONS = ("What to do", "What noisewatch does", "What it cannot see")
 _all_pages = pytest.mark.parametrize(("topic", "page"), _PAGES.items(), ids=_PAGES)
 _all_subjects = pytest.mark.parametrize(("topic", "page"), [(topic, _PAGES[topic]) for topic in SUBJECTS], ids=SUBJECTS)
