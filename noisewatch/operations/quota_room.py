@@ -7,7 +7,7 @@ stops the command for some milliseconds: the scheduler hands out the quota in sl
 
 from __future__ import annotations
 
-from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
+from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, UNLIMITED
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.run.repetition import CommandUse
 
@@ -22,11 +22,17 @@ def is_tight(snapshot: Snapshot, cpus: int) -> bool:
 
 
 class QuotaRoom:
-    """The room that a command leaves in the CPU quota, estimated from its last repetition."""
+    """The room that a command leaves in the CPU quota, estimated from its last repetition.
+
+    `period_ns` is the period of the quota. If noisewatch sleeps for so long before the command starts, it holds no more
+    of the command's first period than a slice.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         """Begin before the first repetition, which is expected to leave room in a quota of two CPUs or more."""
         self._quota = snapshot.cgroup.known_quota_share
+        periods_us = [level.period_us or 0 for level in snapshot.cgroup.levels if level.quota_share == self._quota]
+        self.period_ns = max(periods_us, default=0) * NS_PER_US
         self._is_tight = is_tight(snapshot, len(snapshot.target.cpus))
         self._is_full = self._is_tight and self._quota < _MAY_LEAVE_ROOM
 

@@ -13,7 +13,15 @@ import pytest
 pytestmark = pytest.mark.live
 
 _CPU = max(os.sched_getaffinity(0))
-_LOOP = "import time\nuntil = time.monotonic() + 0.7\nwhile time.monotonic() < until: pass"
+_LOOP = """
+import sys, time
+def throttled():
+    with open(sys.argv[1]) as file:
+        return int(dict(map(str.split, file))["nr_throttled"])
+before, until = throttled(), time.monotonic() + 0.7
+while time.monotonic() < until: pass
+print(throttled() - before)
+"""
 _ROUNDS = 10
 
 
@@ -39,21 +47,15 @@ def group() -> Iterator[Path]:
     group.rmdir()
 
 
-def _throttled(group: Path) -> int:
-    stat = dict(line.split() for line in (group / "cpu.stat").read_text().splitlines())
-    return int(stat["nr_throttled"])
-
-
 def _throttles_of(group: Path, *wrapper: str) -> int:
-    before = _throttled(group)
+    """Return in how many periods a busy loop in the group was throttled, as the loop itself counts them."""
     script = f'echo $$ > {group}/cgroup.procs && exec "$@"'
-    command = ["sh", "-c", script, "sh", *wrapper, "taskset", "-c", str(_CPU), sys.executable, "-S", "-c", _LOOP]
-    subprocess.run(command, check=True, capture_output=True)
-    return _throttled(group) - before
+    loop = ["taskset", "-c", str(_CPU), sys.executable, "-S", "-c", _LOOP, f"{group}/cpu.stat"]
+    result = subprocess.run(["sh", "-c", script, "sh", *wrapper, *loop], check=True, capture_output=True, text=True)
+    return int(result.stdout)
 
 
 def test_noisewatch_does_not_use_up_the_quota_of_the_command(group: Path) -> None:
     noisewatch = (sys.executable, "-m", "noisewatch", "run", "--cpus", str(_CPU), "--")
     rounds = [(_throttles_of(group), _throttles_of(group, *noisewatch)) for _ in range(_ROUNDS)]
-    more = sum(watched - alone for alone, watched in rounds)
-    assert more <= _ROUNDS, rounds  # at its start, noisewatch may use up a period; looks would stop the command in each
+    assert sum(watched <= alone for alone, watched in rounds) >= 0.9 * _ROUNDS, rounds

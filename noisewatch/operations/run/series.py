@@ -382,6 +382,12 @@ class _Series:
         self.trace.prepare()
         self._freezes.prepare(plan.cgroup)
         self._quotas.prepare()
+        room = self._rooms[command]
+        no_looks_reason = None
+        if plan.cgroup is None and not self.options.spreads:  # in another group it has a quota of its own
+            no_looks_reason = room.reason
+        if no_looks_reason is not None:
+            self.commands.pause(time.monotonic_ns() + room.period_ns)
         wakeups = WakeUps()
         self._energy.begin()
         began = self.watch.read_edge()
@@ -390,8 +396,7 @@ class _Series:
         self.trace.begin(started)
         self._placement.begin(started.pid, self.options.spreads)
         pending = PendingRepetition(number, command, began, started, wakeups, is_warm_up)
-        if plan.cgroup is None and not self.options.spreads:  # in another group it has a quota of its own
-            pending.no_looks_reason = self._rooms[command].reason
+        pending.no_looks_reason = no_looks_reason
         end = self._watch_to_the_end(pending)
         self._end = end
         pending.left_ns = read_processes_ns(self.watch.counting, end.left_pids or ())
@@ -401,7 +406,7 @@ class _Series:
         pending.counts = self.counter.end()
         pending.freezing = self._freezes.end(end.ended_ns - started.began_ns)
         pending.quota = self._quotas.end(end.ended_ns - started.began_ns)
-        self._rooms[command].end(pending.use, end.ended_ns - started.began_ns)
+        room.end(pending.use, end.ended_ns - started.began_ns)
         pending.served = self._served[command]
         pending.layout = layout
         pending.is_cut_short = self.commands.asked_to_end is not None
