@@ -91,14 +91,15 @@ static int set_groups(PyObject *numbers, struct plan *plan) {
 }
 
 /* Fills the plan; the caller frees all allocations in any case. Returns non-zero and sets an exception on failure. */
-static int parse_plan(struct plan *plan, PyObject *arguments) {
+static int parse_plan(struct plan *plan, Py_buffer *guarded, PyObject *arguments) {
     PyObject *paths, *argv, *environment, *cpus, *nodes, *groups;
     PyTypeObject *tuple = &PyTuple_Type;
-    if (!PyArg_ParseTuple(arguments, "O!O!O!O!pO!ipIIO!pKKi", tuple, &paths, tuple, &argv, tuple, &environment, tuple,
+    if (!PyArg_ParseTuple(arguments, "O!O!O!O!pO!ipIIO!pKKiw*", tuple, &paths, tuple, &argv, tuple, &environment, tuple,
                           &cpus, &plan->must_have_all, tuple, &nodes, &plan->cgroup, &plan->has_user, &plan->uid,
                           &plan->gid, tuple, &groups, &plan->is_quiet, &plan->blocked, &plan->ignored,
-                          &plan->layout))
+                          &plan->layout, guarded))
         return 1;
+    plan->guarded = guarded->buf;
     plan->cpu_count = (size_t)PyTuple_Size(cpus);
     plan->node_count = (size_t)PyTuple_Size(nodes);
     plan->group_count = (size_t)PyTuple_Size(groups);
@@ -113,7 +114,10 @@ static PyObject *native_launch(PyObject *module, PyObject *arguments) {
     struct plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
         return PyErr_NoMemory();
-    PyObject *result = parse_plan(plan, arguments) == 0 ? run_plan(plan) : NULL;
+    Py_buffer guarded = {0};
+    PyObject *result = parse_plan(plan, &guarded, arguments) == 0 ? run_plan(plan) : NULL;
+    if (guarded.buf != NULL)
+        PyBuffer_Release(&guarded);
     free(plan->paths);
     free(plan->argv);
     free(plan->shell_argv);

@@ -1,3 +1,5 @@
+from mmap import mmap
+
 from noisewatch.machine.command.python_launching import Launched
 
 def launch(
@@ -16,6 +18,7 @@ def launch(
     blocked: int,
     ignored: int,
     layout: int,
+    guarded: mmap,
 ) -> Launched: ...
 def prctl(option: int, value: int) -> None: ...
 def signalfd(numbers: int) -> int: ...

@@ -142,6 +142,7 @@ static void run_child(struct plan *plan, volatile struct outcome *outcome) {
         getrusage(RUSAGE_SELF, (struct rusage *)&outcome->used);
         outcome->began_ns = now_ns();
         outcome->stage = STARTED;
+        *plan->guarded = (int)getpid();
         restore_signal_mask(plan);
         int error = run_first(plan);
         outcome->stage = EXEC;

@@ -17,6 +17,7 @@ struct plan {
     int must_have_all, cgroup, is_quiet, has_user, layout;
     unsigned int uid, gid;
     unsigned long long blocked, ignored;
+    volatile int *guarded; /* shared with the guard, which ends the process with this PID */
 };
 
 struct outcome {

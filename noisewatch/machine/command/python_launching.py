@@ -15,6 +15,7 @@ import signal
 import struct
 import warnings
 from collections.abc import Callable
+from mmap import mmap
 from time import monotonic_ns
 from typing import NoReturn
 
@@ -26,6 +27,7 @@ _READ_PERSONALITY, _NO_RANDOMIZATION = 0xFFFFFFFF, 0x0040000  # ADDR_NO_RANDOMIZ
 _MOST_NODES = 1 << 10
 _SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}  # numbers of system calls, by machine type
 _MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.ENODEV, errno.ETIMEDOUT}
+GUARDED_PID = struct.Struct("=i")  # a C int
 _REPORT = struct.Struct(f"=iiq{USAGE_FIELDS}q")
 _EXIT_STATUS = 127  # never shown: the report contains the error
 
@@ -50,13 +52,14 @@ def launch(
     blocked: int,
     ignored: int,
     layout: int,
+    guarded: mmap,
 ) -> Launched:
     """Start the first of the `paths` that can be executed. Raise OSError if no process can be created.
 
     Empty `cpus` or `nodes` leave the affinity or memory policy unchanged; `must_have_all` requires all of the CPUs.
     `cgroup` is the cgroup's `cgroup.procs`, open for writing, or -1. Signals are bits, 1 << (number - 1): the command
     starts with `blocked` and `ignored` signals; all others have their default handling. `layout` is the layout
-    of its addresses: fixed, random or inherited.
+    of its addresses: fixed, random or inherited. The child writes its PID into `guarded` before it runs the command.
     """
     set_signals = _signal_setter(ignored)
     mask = [number for number in signal.valid_signals() if blocked >> (number - 1) & 1]
@@ -93,6 +96,7 @@ def launch(
                 if must_have_all and os.sched_getaffinity(0) != wanted_cpus:
                     raise _os_error(errno.EINVAL)
             used = _own_usage()
+            GUARDED_PID.pack_into(guarded, 0, os.getpid())
             os.write(write_end, _REPORT.pack(STARTED, 0, monotonic_ns(), *used))
             stage = EXEC
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -30,6 +30,7 @@ from noisewatch.errors import CannotStart, system_reason
 from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.adopted import AdoptedProcesses, with_descendants
 from noisewatch.machine.command.ending import AffinitySpan, EndedCommand, ResourceUsage
+from noisewatch.machine.command.python_launching import GUARDED_PID
 from noisewatch.machine.command.start import (
     CommandPlan,
     InheritedState,
@@ -143,19 +144,19 @@ def stop_as_by_terminal() -> None:
         signal.signal(signal.SIGTSTP, before)
 
 
-_PID = struct.Struct("=i")
 _NO_COMMAND = 0
 
 
 class CommandGuard:
     """A guard process, which ends the command when noisewatch's end of a pipe closes, however noisewatch ends.
 
-    It sleeps until then. The command's daemons, adopted by noisewatch, survive. If the guard is killed first,
-    everything survives.
+    It sleeps until then. `guarded` is memory that it shares with the command, which writes its PID there right before
+    its execve: so it is guarded from its first instruction. The command's daemons, adopted by noisewatch, survive. If
+    the guard is killed first, everything survives.
     """
 
     def __init__(self) -> None:
-        self._guarded = mmap.mmap(-1, _PID.size)  # shared, so that the guard need not be woken for each command
+        self.guarded = mmap.mmap(-1, GUARDED_PID.size)  # shared, so that the guard need not be woken for each command
         self._pid = 0
         self._alive = -1
 
@@ -178,13 +179,9 @@ class CommandGuard:
                 os._exit(0)
         os.close(ends)
 
-    def watch(self, pid: int) -> None:
-        """Guard this command from now on."""
-        _PID.pack_into(self._guarded, 0, pid)
-
     def rest(self) -> None:
         """Guard no command: the last one has ended."""
-        self.watch(_NO_COMMAND)
+        GUARDED_PID.pack_into(self.guarded, 0, _NO_COMMAND)
 
     def end(self) -> None:
         """End the guard process."""
@@ -198,7 +195,7 @@ class CommandGuard:
         os.closerange(0, ends)
         os.closerange(ends + 1, os.sysconf("SC_OPEN_MAX"))
         os.read(ends, 1)
-        (pid,) = _PID.unpack_from(self._guarded, 0)
+        (pid,) = GUARDED_PID.unpack_from(self.guarded, 0)
         if pid != _NO_COMMAND:
             _end_all(pid)
 
@@ -281,8 +278,11 @@ class Commands:
     def start(self, plan: CommandPlan) -> StartedCommand:
         """Start the command after the previous one has ended. Raise CannotStart."""
         earlier = self._adopted.begin_command()
-        launched = launch_command(self._core, plan, self._inherited)
-        self._guard.watch(launched.pid)
+        try:
+            launched = launch_command(self._core, plan, self._inherited, self._guard.guarded)
+        except CannotStart:
+            self._guard.rest()
+            raise
         self._running = StartedCommand(launched, self, earlier)
         return self._running
 

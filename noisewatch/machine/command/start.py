@@ -9,6 +9,7 @@ import errno
 import os
 import signal
 from collections.abc import Iterable
+from mmap import mmap
 from types import ModuleType
 
 from msgspec import Struct
@@ -112,8 +113,11 @@ class LaunchedProcess(Struct, frozen=True):
     launch: ResourceUsage
 
 
-def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedState) -> LaunchedProcess:
-    """Start the command in a child of this thread; it is killed when the thread ends. Raise CannotStart."""
+def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedState, guarded: mmap) -> LaunchedProcess:
+    """Start the command in a child of this thread. Raise CannotStart.
+
+    The child writes its PID into `guarded`, which it shares with the guard, before it runs the command.
+    """
     _check_plan(plan)
     argv = tuple(map(os.fsencode, plan.argv))
     paths = _paths(argv[0], inherited.environment)
@@ -135,6 +139,7 @@ def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedStat
             inherited.blocked_signals,
             inherited.ignored_signals,
             plan.layout,
+            guarded,
         )
     except OSError as failed:
         raise CannotStart(CannotStart.OURS, f"cannot start a process: {_reason(failed.errno or 0)}") from failed

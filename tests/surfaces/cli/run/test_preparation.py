@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pyperf
@@ -109,7 +108,6 @@ def test_killed_noisewatch_ends_the_side_command(tmp_path: Path) -> None:
     script = f"sh -c 'echo $$ > {tmp_path}/pid; exec sleep 60'"
     with subprocess.Popen(words("--prepare", script, "--", "true")) as process:
         wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().endswith("\n"))
-        time.sleep(0.5)  # noisewatch names the process to its guard right after it has started it
         process.kill()
     pid = int((tmp_path / "pid").read_text())
     wait_until(lambda: not is_alive(pid))
