@@ -127,7 +127,7 @@ class LoadPart(DocumentPart, frozen=True, kw_only=True):
 
     cpus: The CPUs that the processes were pinned to, in turn.
     busy_share: The mean share that each process had of its CPU; only in the footer.
-    trouble: Why the load may not have lasted; "none" if it did. Only in the footer.
+    trouble: Why the load may have been smaller than requested; "none" if it was not. Only in the footer.
     """
 
     processes: Count

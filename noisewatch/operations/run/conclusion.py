@@ -7,7 +7,7 @@ the machine, of the series, and of the runs in a benchmark tool's file.
 from __future__ import annotations
 
 import statistics
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.run.series import Bounds, SelectedByCause, VarianceParts, parts_of, select_by_cause
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.results import MarkedResults
-from noisewatch.operations.run.series import RunSeries
+from noisewatch.operations.run.series import RunSeries, undisturbed_count
 
 _IS_UNDISTURBED = {RunOutcome.UNDISTURBED: True, RunOutcome.DISTURBED: False, RunOutcome.UNKNOWN: None}
 
@@ -275,18 +275,15 @@ def gate_of_run(series: RunSeries, has_results: bool = False, results: MarkedRes
 
 
 def gate_of_series(series: RunSeries) -> RunOutcome:
-    """Return `undisturbed` if enough repetitions of each command were undisturbed, by number and by share.
+    """Return `undisturbed` if enough repetitions, pairs or layouts were undisturbed, by number and by share.
 
     Otherwise return `disturbed` if a repetition was disturbed, failed, was cut short or is missing, else `unknown`.
     """
     measured = [judged for judged in series.repetitions if judged.repetition.is_measurement]
-    outcomes = Counter((judged.repetition.command, judged.verdict.outcome) for judged in measured)
-    commands = range(len(series.options.commands))
-    least = series.options.requested_count // len(commands)
-    is_enough = all(outcomes[command, RunOutcome.UNDISTURBED] >= least for command in commands)
+    is_enough = undisturbed_count(series.options, series.repetitions) >= series.options.runs
     if is_enough and not conclude(series).is_refused:
         return RunOutcome.UNDISTURBED
-    is_disturbed = any(outcomes[command, RunOutcome.DISTURBED] for command in commands)
+    is_disturbed = any(judged.verdict.outcome == RunOutcome.DISTURBED for judged in measured)
     is_incomplete = series.has_ended_early or len(measured) < len(series.repetitions)
     return RunOutcome.DISTURBED if is_disturbed or is_incomplete else RunOutcome.UNKNOWN
 
@@ -294,7 +291,7 @@ def gate_of_series(series: RunSeries) -> RunOutcome:
 def gate_of_machine(series: RunSeries) -> RunOutcome:
     """Return `disturbed` if the machine's speed changed too much during the series, `unknown` if the change is unknown.
 
-    Also return `unknown` if a requested load may not have lasted.
+    Also return `unknown` if the load may have been smaller than requested.
 
     Return `undisturbed` otherwise, also if the speed change was not requested.
     """

@@ -22,8 +22,8 @@ from noisewatch.units import describe_busy_processes
 class SeriesLoad(Struct, frozen=True):
     """Busy processes during a series, pinned to `cpus` in turn.
 
-    `busy_share` is the mean share that each had of its CPU, or None before the end and if `trouble` is the reason why
-    the load is not known to have lasted.
+    `busy_share` is the mean share that each had of its CPU, or None before the end. `trouble` is the reason why the
+    load was or may have been smaller than requested, or None.
     """
 
     processes: int
@@ -35,16 +35,19 @@ class SeriesLoad(Struct, frozen=True):
 class RunningLoad:
     """The busy processes of a series until `end` is called."""
 
-    def __init__(self, busy: BusyProcesses) -> None:
+    def __init__(self, busy: BusyProcesses, count: int) -> None:
+        """Begin with the processes of the `count` requested ones that could be pinned."""
         self._busy = busy
-        self.begun = SeriesLoad(len(busy.cpus), frozenset(busy.cpus))
+        missing = count - len(busy.cpus)
+        trouble = f"{describe_busy_processes(missing)} could not be pinned to another CPU" if missing else None
+        self.begun = SeriesLoad(len(busy.cpus), frozenset(busy.cpus), trouble=trouble)
 
     def end(self) -> SeriesLoad:
         """End the busy processes; return the load with the share that they had of their CPUs."""
         try:
             return replace(self.begun, busy_share=self._busy.end())
         except CannotMeasure as error:
-            return replace(self.begun, trouble=str(error))
+            return replace(self.begun, trouble=self.begun.trouble or str(error))
 
 
 def cpus_for_load(snapshot: Snapshot) -> CpuSet:
@@ -73,7 +76,7 @@ def running_load(count: int, snapshot: Snapshot, listener: ProgressListener) -> 
         return
     places = list(islice(cycle(sorted(cpus_for_load(snapshot))), count))
     with busy_processes(places) as busy:
-        missing = count - len(busy.cpus)
-        if missing:
-            listener.on_remark(f"--load: {describe_busy_processes(missing)} could not be pinned to another CPU")
-        yield RunningLoad(busy)
+        load = RunningLoad(busy, count)
+        if load.begun.trouble is not None:
+            listener.on_remark(f"--load: {load.begun.trouble}")
+        yield load

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from noisewatch.judgement.run.benchmark_runs import MarkedRun
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
 from noisewatch.model.run.benchmark_run import BenchmarkRun
-from noisewatch.operations.run.conclusion import gate_of_results, gate_of_run, gate_of_series
+from noisewatch.model.run.layout import draw_layout
+from noisewatch.operations.run.conclusion import gate_of_machine, gate_of_results, gate_of_run, gate_of_series
 from noisewatch.operations.run.results import MarkedResults, PyperfFile
 from noisewatch.operations.run.series import RunSeries
 from tests.judgement.noise.test_steadiness import calibration
@@ -48,6 +49,33 @@ def test_a_share_of_undisturbed_runs_below_the_minimum_fails_the_gate() -> None:
 def test_each_of_two_commands_has_to_be_undisturbed() -> None:
     series = written_series(UNDISTURBED, _DISTURBED, UNDISTURBED, UNDISTURBED, has_two=True)
     assert gate_of_series(replace(series, options=replace(series.options, runs=2))) == RunOutcome.DISTURBED
+
+
+def test_halves_of_pairs_are_no_pair() -> None:
+    """Each command has two undisturbed runs, but no pair has both."""
+    halves = (UNDISTURBED, _DISTURBED, UNDISTURBED, _DISTURBED, _DISTURBED, UNDISTURBED, _DISTURBED, UNDISTURBED)
+    series = written_series(*halves, has_two=True)
+    options = replace(series.options, runs=2, min_undisturbed=0.0)
+    assert gate_of_series(replace(series, options=options)) == RunOutcome.DISTURBED
+
+
+def test_halves_of_layouts_are_no_layout() -> None:
+    series = written_series(*[UNDISTURBED, _DISTURBED] * 4)
+    layouts = [draw_layout(1, at // 2, "bench") for at in range(8)]
+    judged = [
+        replace(one, repetition=replace(one.repetition, layout=layout))
+        for one, layout in zip(series.repetitions, layouts, strict=True)
+    ]
+    options = replace(series.options, runs=2, varies_layout=True)
+    series = replace(series, repetitions=tuple(judged), options=options)
+    assert gate_of_series(series) == RunOutcome.DISTURBED
+
+
+def test_a_missing_closing_calibration_is_unknown() -> None:
+    """A signal ended the series after its last repetition."""
+    series = _calibrated(written_series(UNDISTURBED))
+    assert gate_of_machine(series) == RunOutcome.UNDISTURBED
+    assert gate_of_machine(replace(series, closing=None, ended_by=15)) == RunOutcome.UNKNOWN
 
 
 def test_a_series_that_ended_early_is_incomplete() -> None:

@@ -19,7 +19,9 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.run_status import RunStage
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.spinning.load.host import NAME
+from noisewatch.machine.spinning.load.run import busy_processes
 from noisewatch.operations.machines import MachineOptions, snapshot_options
+from noisewatch.operations.run import load
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.load import SeriesLoad, cpus_for_load
 from noisewatch.operations.run.options import RunOptions
@@ -254,6 +256,14 @@ def test_killed_load_is_reported() -> None:
     series = _run("true", load=1, listener=_LookingListener(kills=True))
     assert series.load is not None
     assert (series.load.busy_share, series.load.trouble) == (None, "the load ended before the measurement did")
+
+
+@_needs_another_cpu
+def test_load_of_fewer_processes_than_requested_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "busy_processes", lambda places: busy_processes(places[:1]))
+    series = _run("true", load=3)
+    assert series.load is not None
+    assert (series.load.processes, series.load.trouble) == (1, "2 busy processes could not be pinned to another CPU")
 
 
 @_needs_another_cpu

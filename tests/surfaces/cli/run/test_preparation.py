@@ -113,6 +113,13 @@ def test_killed_noisewatch_ends_the_side_command(tmp_path: Path) -> None:
     wait_until(lambda: not is_alive(pid))
 
 
+def test_gate_of_a_run_that_a_signal_ends_afterwards_does_not_pass() -> None:
+    """The signal comes after the command's end, while its side command runs."""
+    result = ran("--gate", "--conclude", "sh -c '(kill -TERM $PPID); exec sleep 60'", "--", "true")
+    assert result.returncode == 128 + signal.SIGTERM
+    assert "interrupted by SIGTERM" in result.stderr
+
+
 @_needs_another_cpu
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_load_ends_with_the_series_however_it_ends(tmp_path: Path, number: signal.Signals) -> None:
