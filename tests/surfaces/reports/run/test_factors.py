@@ -16,7 +16,7 @@ _PARTS = {
 
 def test_largest_part_is_first_and_says_what_happened() -> None:
     assert spread_words(Decomposition(0.033, _PARTS, 0.0001, None)) == (
-        "of the 3.3%, cycles per instruction cause 3.1%, the clock 0.2%, time off the CPU 0.0%, instructions 0.0%: "
+        "of the 3.3%, 3.1% by cycles per instruction, 0.2% by the clock, 0.0% by time off the CPU, 0.0% by instructions: "
         "the same instructions took more cycles (caches, memory, sibling CPU, layout)"
     )
 
@@ -24,7 +24,7 @@ def test_largest_part_is_first_and_says_what_happened() -> None:
 def test_different_work_needs_no_quieter_machine() -> None:
     words = spread_words(Decomposition(0.02, {Factor.INSTRUCTIONS: 0.019, Factor.CLOCK: 0.001}, 0.021, None))
     assert words == (
-        "of the 2%, instructions cause 1.9%, the clock 0.1%: the program did different work; instructions vary by 2.1%,"
+        "of the 2%, 1.9% by instructions, 0.1% by the clock: the program did different work; instructions vary by 2.1%,"
         " which a quieter machine does not change"
     )
 
@@ -32,7 +32,7 @@ def test_different_work_needs_no_quieter_machine() -> None:
 def test_missing_counters_are_named() -> None:
     parts = {Factor.CPU_TIME: 0.1, Factor.OFF_CPU: 0.1}
     words = spread_words(Decomposition(0.2, parts, None, "no\x1b PMU"))
-    assert words.startswith("of the 20%, CPU time causes 10%, time off the CPU 10%: no single cause; instructions and")
+    assert words.startswith("of the 20%, 10% by CPU time, 10% by time off the CPU: no single cause; instructions and")
     assert words.endswith("were not counted: no· PMU")
     assert spread_words(Decomposition(0.2, parts, None, NOT_COUNTED)).endswith("not counted: --counters none")
 
