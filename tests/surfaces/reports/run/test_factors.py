@@ -16,7 +16,8 @@ _PARTS = {
 
 def test_largest_part_is_first_and_says_what_happened() -> None:
     assert spread_words(Decomposition(0.033, _PARTS, 0.0001, None)) == (
-        "of the 3.3%, 3.1% by cycles per instruction, 0.2% by the clock, 0.0% by time off the CPU, 0.0% by instructions: "
+        "of the 3.3%, 3.1% by cycles per instruction, 0.2% by the clock, 0.0% by time off the CPU, "
+        "0.0% by instructions: "
         "the same instructions took more cycles (caches, memory, sibling CPU, layout)"
     )
 
