@@ -159,13 +159,22 @@ def group_v1() -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("restored_process")
-def test_a_freeze_of_cgroup_v1_between_two_looks_is_measured(group_v1: Path) -> None:
-    """The first look, at 100 ms, finds the command in the group; a later freeze is between two looks."""
+def test_a_freeze_of_cgroup_v1_between_two_looks_is_measured(group_v1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The freeze begins right after a look that finds the command in the group, and ends before the next one."""
     frozen_ns: list[int] = []
+    has_looked = threading.Event()
+
+    def sample(watch: FreezeWatch, pid: int) -> None:
+        is_in_group = bool((group_v1 / "cgroup.procs").read_text())
+        original(watch, pid)
+        if is_in_group:
+            has_looked.set()
+
+    original = FreezeWatch.sample
+    monkeypatch.setattr(FreezeWatch, "sample", sample)
 
     def freeze() -> None:
-        wait_until(lambda: bool((group_v1 / "cgroup.procs").read_text()))
-        time.sleep(0.43)
+        assert has_looked.wait(5)
         began_ns = time.monotonic_ns()
         (group_v1 / "freezer.state").write_text("FROZEN")
         time.sleep(0.03)
