@@ -98,7 +98,7 @@ class CommandCounter:
         self._is_requested = is_requested
         self._kept = ExitStack()
         self._open: dict[Event, int] = {}
-        self._call = ctypes.CDLL(None, use_errno=True).syscall if is_requested else None
+        self._call = ctypes.CDLL(None, use_errno=True).syscall
 
     def __enter__(self) -> Self:
         if self._is_requested:
@@ -159,7 +159,7 @@ class CommandCounter:
     def _open_event(self, event: Event, flags: int) -> int:
         """Return the descriptor of a counter of this thread, on all CPUs. Raise OSError."""
         number = _OPEN.get(platform.machine())
-        if number is None or self._call is None:
+        if number is None:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         kind, config, _ = _EVENTS[event]
         attributes = _ATTRIBUTES.pack(kind, _SIZE, config, 0, 0, _TIMES, flags).ljust(_SIZE, b"\0")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import platform
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,6 +75,18 @@ def test_a_command_has_no_descriptor_of_the_counters() -> None:
     assert set(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.usefixtures("of_software")
+def test_counters_are_closed_with_or_without_a_command() -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    with CommandCounter() as counter:
+        kept = set(os.listdir("/proc/self/fd"))
+        counter.begin()
+        counter.end()
+        assert set(os.listdir("/proc/self/fd")) == kept
+        counter.begin()
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
 def test_without_a_counter_of_cycles_nothing_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     _fail_with(monkeypatch, errno.ENOENT, {Event.CYCLES, Event.INSTRUCTIONS})
     before = set(os.listdir("/proc/self/fd"))
@@ -87,6 +101,7 @@ def test_without_a_counter_of_cycles_nothing_is_opened(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("number", "reason"),
     [
+        *((number, "no hardware counters") for number in (errno.ENODEV, errno.EOPNOTSUPP, errno.ENXIO)),
         (errno.EACCES, "kernel.perf_event_paranoid forbids it"),
         (errno.EPERM, "a seccomp filter or security module"),
         (errno.ENOSYS, "perf_event_open is not available"),
@@ -99,34 +114,69 @@ def test_each_failure_has_its_reason(monkeypatch: pytest.MonkeyPatch, number: in
         assert reason in (counter.unknown or "")
 
 
+@pytest.mark.parametrize("event", [Event.CYCLES, Event.INSTRUCTIONS])
+def test_cycles_and_instructions_are_required(monkeypatch: pytest.MonkeyPatch, event: Event) -> None:
+    monkeypatch.setattr(CommandCounter, "_open_event", lambda *_: os.open(os.devnull, os.O_RDONLY))
+    with CommandCounter() as counter:
+        assert counter.unknown is None
+    _fail_with(monkeypatch, errno.ENOENT, {event})
+    with CommandCounter() as counter:
+        assert "no hardware counters" in (counter.unknown or "")
+
+
+def test_an_unknown_machine_has_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "mips")
+    with CommandCounter() as counter:
+        assert counter.unknown == "perf_event_open is not available"
+
+
+def test_the_kernels_error_is_reported() -> None:
+    with pytest.raises(OSError, match=r"\w") as caught:
+        CommandCounter()._open_event(Event.CPU_TIME, 1 << 63)  # a flag that no kernel has
+    assert caught.value.errno
+
+
 def test_no_event_is_opened_unless_requested(monkeypatch: pytest.MonkeyPatch) -> None:
-    _fail_with(monkeypatch, errno.EIO, set(Event))
+    monkeypatch.setattr(CommandCounter, "_open_event", lambda *_: pytest.fail("an event was opened"))
     with CommandCounter(is_requested=False) as counter:
         counter.begin()
         assert counter.end() == counting.UNCOUNTED
 
 
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM])
 @pytest.mark.usefixtures("of_software")
-def test_a_kernel_that_forbids_its_own_events_counts_user_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_forbids_its_own_events_counts_user_code(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     open_event = CommandCounter._open_event
 
     def refuse_kernel(self: CommandCounter, event: Event, flags: int) -> int:
         if not flags & counting._EXCLUDE_KERNEL:
-            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+            raise OSError(number, os.strerror(number))
         return open_event(self, Event.CPU_TIME if event == Event.CYCLES else event, flags)
 
     monkeypatch.setattr(CommandCounter, "_open_event", refuse_kernel)
     (counts, _), *_ = _counts(["true"])
     assert counts.is_user_only
+    assert counts.value(Event.CYCLES)
     assert counts.value(Event.MIGRATIONS) is None, "an event of the kernel would always be 0"
 
 
-@pytest.mark.usefixtures("of_software")
-def test_counts_of_a_part_of_the_time_explain_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "_read", lambda file: EventCount(100, 0.6))
-    (counts, _), *_ = _counts(["true"])
-    assert counts.value(Event.CPU_TIME) == 100
-    assert (counts.unknown or "").startswith("they were counted for only 60% of the time")
+@pytest.mark.parametrize(
+    ("partly", "words"),
+    [(Event.CPU_TIME, "they were counted for only 80% of the time"), (Event.MIGRATIONS, "")],
+)
+def test_required_counts_of_a_part_of_the_time_explain_nothing(
+    monkeypatch: pytest.MonkeyPatch, partly: Event, words: str
+) -> None:
+    monkeypatch.setattr(counting, "_REQUIRED", {Event.CPU_TIME, Event.USER_INSTRUCTIONS})
+    monkeypatch.setattr(CommandCounter, "_open_event", lambda *_: os.open(os.devnull, os.O_RDONLY))
+    with CommandCounter() as counter:
+        counter.begin()
+        file = counter._open[partly]
+        monkeypatch.setattr(counting, "_read", lambda other: EventCount(100, 0.8 if other == file else 1.0))
+        counts = counter.end()
+    assert counts.value(partly) == 100
+    assert (counts.unknown or "").startswith(words)
+    assert bool(counts.unknown) == bool(words)
 
 
 def test_shared_counters_are_scaled(tmp_path: Path) -> None:
@@ -135,6 +185,69 @@ def test_shared_counters_are_scaled(tmp_path: Path) -> None:
     descriptor = os.open(file, os.O_RDONLY)
     assert counting._read(descriptor) == EventCount(400, 0.25)
     os.close(descriptor)
+
+
+def test_a_counter_that_cannot_be_read_has_no_count(tmp_path: Path) -> None:
+    (tmp_path / "event").touch()
+    for path in (tmp_path / "event", tmp_path):  # without the three values, and with an error
+        descriptor = os.open(path, os.O_RDONLY)
+        assert counting._read(descriptor) is None
+        os.close(descriptor)
+
+
+_HEADER = Path("/usr/include/linux/perf_event.h")
+_NAMES = {
+    Event.CYCLES: ("PERF_TYPE_HARDWARE", "PERF_COUNT_HW_CPU_CYCLES"),
+    Event.INSTRUCTIONS: ("PERF_TYPE_HARDWARE", "PERF_COUNT_HW_INSTRUCTIONS"),
+    Event.USER_INSTRUCTIONS: ("PERF_TYPE_HARDWARE", "PERF_COUNT_HW_INSTRUCTIONS"),
+    Event.CACHE_MISSES: ("PERF_TYPE_HARDWARE", "PERF_COUNT_HW_CACHE_MISSES"),
+    Event.BRANCH_MISSES: ("PERF_TYPE_HARDWARE", "PERF_COUNT_HW_BRANCH_MISSES"),
+    Event.CPU_TIME: ("PERF_TYPE_SOFTWARE", "PERF_COUNT_SW_TASK_CLOCK"),
+    Event.MIGRATIONS: ("PERF_TYPE_SOFTWARE", "PERF_COUNT_SW_CPU_MIGRATIONS"),
+}
+
+
+@pytest.mark.skipif(not _HEADER.exists(), reason="the kernel's header is not installed")
+def test_events_are_opened_with_the_values_of_the_kernels_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel's answers are made up, as this machine may have no hardware counters."""
+    header = _HEADER.read_text()
+    values = {name: int(value) for name, value in re.findall(r"(PERF_\w+)\s*=?\s*(\d+)\b", header)}
+    bits = re.findall(r"(\w+)\s*:\s*1,", header)
+    calls: list[tuple[object, ...]] = []
+
+    def call(number: int, attributes: bytes, *others: object) -> int:
+        kind, size, config, period, sampled, formats, flags = counting._ATTRIBUTES.unpack(attributes[:48])
+        assert size == len(attributes) == values["PERF_ATTR_SIZE_VER0"]
+        assert not any(attributes[48:])
+        assert (period, sampled, formats) == (0, 0, 3)  # PERF_FORMAT_TOTAL_TIME_ENABLED and _RUNNING
+        pid, cpu, group, _ = others
+        assert (pid, cpu, group) == (0, -1, -1)
+        calls.append((kind, config, {name for at, name in enumerate(bits) if flags >> at & 1}))
+        return os.open(os.devnull, os.O_RDONLY)
+
+    counter = CommandCounter()
+    monkeypatch.setattr(counter, "_call", call)
+    with counter:
+        counter.begin()
+    expected = []
+    for begins in ({"disabled"}, {"disabled", "inherit", "enable_on_exec"}):
+        for event, (kind, config) in _NAMES.items():
+            user_only = {"exclude_kernel", "exclude_hv"} if event == Event.USER_INSTRUCTIONS else set()
+            expected.append((values[kind], values[config], begins | user_only))
+    assert calls == expected
+
+
+@pytest.mark.parametrize(
+    ("machine", "header"),
+    [("x86_64", "x86_64-linux-gnu/asm/unistd_64.h"), ("aarch64", "asm-generic/unistd.h")],
+)
+def test_system_call_has_the_number_of_the_kernels_header(machine: str, header: str) -> None:
+    path = Path("/usr/include", header)
+    if not path.exists():
+        pytest.skip("the kernel's headers are not installed")
+    number = re.search(r"__NR_perf_event_open (\d+)", path.read_text())
+    assert number is not None
+    assert counting._OPEN[machine] == int(number[1])
 
 
 def _fail_with(monkeypatch: pytest.MonkeyPatch, number: int, events: set[Event]) -> None:
