@@ -8,7 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.kernel.frequency.energy import EnergyDomain, EnergyReading
-from noisewatch.model.run.energy import UNMEASURED, RunEnergy, energy_between, energy_statistics
+from noisewatch.model.run.energy import (
+    UNMEASURED,
+    EnergyStatistics,
+    RunEnergy,
+    energy_between,
+    energy_statistics,
+    longest_gap_ns,
+)
 from noisewatch.units import NS_PER_S
 from tests.written.repetitions import ran, repeat
 
@@ -74,11 +81,25 @@ def test_a_counter_that_may_have_wrapped_twice_is_unknown() -> None:
     assert (energy.package_j, energy.interval_ns) == (80_000.0, 60 * NS_PER_S)
 
 
+@pytest.mark.parametrize(("joules", "energy"), [(19, 19.0), (21, "the counter was reset")])
+def test_a_step_of_the_counter_is_not_a_reset(joules: int, energy: float | str) -> None:
+    """The counter advances in steps, so 19 J within 1 ms may be the energy of a longer time."""
+    between = _between({"package-0": 1_000_000 * (1 + joules)}, seconds=0.001)
+    assert between.by_domain["package-0"] == energy
+
+
+def test_the_whole_computer_is_no_package() -> None:
+    readings = [EnergyReading(second * NS_PER_S, {"psys": 1_000_000 * second}) for second in range(2)]
+    energy = energy_between(readings, _DOMAINS[4:])
+    assert (energy.package_j, energy.reason) == (None, "no counter is a package's")
+
+
 def test_domains_without_a_range_or_a_name_are_unknown() -> None:
     readings = [EnergyReading(0, {"package-0": 1, "?1": 1}), EnergyReading(NS_PER_S, {"package-0": 9, "?1": 9})]
     ranged, unnamed = EnergyDomain("/zone0", "package-0", _RANGE), EnergyDomain("/zone1", "?1", _RANGE)
     energy = energy_between(readings, [replace(ranged, range_uj=None)])
     assert energy.reason == "/zone0/max_energy_range_uj is unknown, so the counter may have wrapped"
+    assert longest_gap_ns(replace(ranged, range_uj=None)) == 0
     energy = energy_between(readings, [ranged, unnamed])
     assert (energy.package_j, energy.reason) == (None, "the name of /zone1 is unknown")
 
@@ -92,6 +113,21 @@ def test_statistics_have_the_runs_with_a_known_energy() -> None:
     assert statistics.sd_j == pytest.approx(7.071, abs=1e-3)
     assert (statistics.dram_mean_j, statistics.unknown) == (3.5, "denied")
     assert statistics.excess_share == pytest.approx(2 * NS_PER_S / run.length_ns - 1)
+
+
+@pytest.mark.parametrize("domains", [("package-1/dram",), ("package-0/dram", "package-1/dram")])
+def test_memory_has_a_mean_only_if_it_was_counted_in_all_runs(domains: tuple[str, ...]) -> None:
+    run = repeat(ran(), ran(seconds=1.0))
+    energies = [_between({}), _between(dict.fromkeys(domains, "denied"))]
+    for measured in (energies, energies[1:]):
+        statistics = energy_statistics([replace(run, energy=energy) for energy in measured])
+        assert statistics is not None
+        assert (statistics.count, statistics.dram_mean_j, statistics.unknown) == (len(measured), None, None)
+
+
+def test_unknown_energy_has_only_its_reason() -> None:
+    run = replace(repeat(ran(), ran(seconds=1.0)), energy=_between({"package-0": "denied"}))
+    assert energy_statistics([run]) == EnergyStatistics(0, None, None, None, None, None, "denied")
 
 
 def test_energy_that_was_not_requested_has_no_statistics() -> None:
