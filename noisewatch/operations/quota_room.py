@@ -7,7 +7,7 @@ stops the command for some milliseconds: the scheduler hands out the quota in sl
 
 from __future__ import annotations
 
-from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, UNLIMITED
+from noisewatch.kernel.cgroup.bandwidth import NS_PER_US
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.run.repetition import CommandUse
 
@@ -17,8 +17,7 @@ _MAY_LEAVE_ROOM = 2.0  # CPUs: with this quota, most commands leave one
 
 def is_tight(snapshot: Snapshot, cpus: int) -> bool:
     """Return whether the quota leaves no room for noisewatch while other processes use `cpus` whole CPUs."""
-    quota = snapshot.cgroup.known_quota_share
-    return quota != UNLIMITED and quota < cpus + _NEEDED
+    return snapshot.cgroup.known_quota_share < cpus + _NEEDED
 
 
 class QuotaRoom:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, own_quota_words
 from noisewatch.judgement.run.repetition_verdict import judge_repetition
 from noisewatch.kernel.calibration import CalibrationOptions
-from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
+from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.live import LiveMachine
@@ -30,15 +30,16 @@ _CPU = max(os.sched_getaffinity(0))
 _SECOND = 10**9
 
 
-def _snapshot(quota: float, target: frozenset[int] = frozenset({2})) -> Snapshot:
+def _snapshot(quota: float, target: frozenset[int] = frozenset({2}), levels: tuple[CgroupLevel, ...] = ()) -> Snapshot:
     machine = WrittenMachine(quiet_files(0), answers=ANSWERS)
     snapshot = read_snapshot(machine, SnapshotOptions(), TaskReader())
-    cgroup = replace(snapshot.cgroup, known_quota_share=quota)
+    cgroup = replace(snapshot.cgroup, known_quota_share=quota, levels=levels)
     return replace(snapshot, cgroup=cgroup, target=replace(snapshot.target, cpus=target))
 
 
 @pytest.mark.parametrize(
-    ("quota", "cpus", "expected"), [(UNLIMITED, 64, False), (1, 1, True), (1.5, 1, False), (2, 1, False), (2, 64, True)]
+    ("quota", "cpus", "expected"),
+    [(UNLIMITED, 64, False), (1, 1, True), (1.19, 1, True), (1.2, 1, False), (2, 1, False), (2, 64, True)],
 )
 def test_a_quota_is_tight_without_a_share_for_noisewatch(quota: float, cpus: int, expected: bool) -> None:
     assert is_tight(_snapshot(quota), cpus) is expected
@@ -52,6 +53,31 @@ def test_a_command_that_needs_the_whole_quota_leaves_no_room() -> None:
         room.end(replace(ALONE, user_ns=_SECOND // 2, waited_ns=waited_ns), _SECOND)
         reasons.append(room.reason)
     assert reasons == [full, None, full]
+
+
+def test_unknown_waits_are_no_need() -> None:
+    room = QuotaRoom(_snapshot(1))
+    room.end(replace(ALONE, user_ns=_SECOND // 2, waited_ns=None), _SECOND)
+    assert room.reason is None
+
+
+def test_waits_for_the_target_cpus_are_no_waits_for_the_quota() -> None:
+    room = QuotaRoom(_snapshot(1.5))
+    assert room.reason is None
+    room.end(replace(ALONE, user_ns=_SECOND, waited_ns=_SECOND // 2), _SECOND)
+    assert room.reason is None
+
+
+def test_the_longest_period_of_the_narrowest_quota_counts() -> None:
+    levels = [(1, 100_000), (1, 250_000), (1, None), (2, 900_000), (UNLIMITED, None)]
+    of_quota = tuple(CgroupLevel("/sys/fs/cgroup", quota, None, period_us=us) for quota, us in levels)
+    assert QuotaRoom(_snapshot(1, levels=of_quota)).period_ns == 250_000_000
+    assert QuotaRoom(_snapshot(UNLIMITED, levels=of_quota)).period_ns == 0
+    assert QuotaRoom(_snapshot(UNLIMITED)).period_ns == 0
+
+
+def test_less_than_two_cpus_are_expected_to_leave_no_room() -> None:
+    assert "a quota of 1.9 CPUs" in (QuotaRoom(_snapshot(1.9, frozenset({2, 3}))).reason or "")
 
 
 def test_two_cpus_are_expected_to_leave_room() -> None:
