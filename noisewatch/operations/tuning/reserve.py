@@ -40,7 +40,7 @@ def unreserved_reasons(plan: TuningPlan) -> Iterator[str]:
         is_isolation = finding.check.id == target_not_isolated.id
         if is_isolation and finding.status != Status.PASS and not has_partition:
             yield f"other processes may still use the target CPUs: {_unisolated_reason(plan, finding)}"
-        elif finding.is_unknown and not is_isolation:
+        elif finding.is_unknown:
             yield f"{finding.check.id} is unknown: {sentence(finding)}"
 
 
