@@ -53,7 +53,7 @@ def difference_parts_words(difference: Decomposition) -> str:
 def outlier_words(outlier: Outlier) -> str:
     """Return how long the run took, that no disturbance was seen, and which factor differs from the other runs."""
     factors = ", ".join(f"{_RATIO_NAMES[factor]} ×{_ratio(ratio)}" for factor, ratio in outlier.factors.items())
-    main = outlier.main if outlier.ratio > 1 else None
+    main = outlier.main
     conclusion = _COLD if main == Factor.CPU_TIME else _NO_MAIN if main is None else _CONCLUSIONS[main]
     took = f"run {outlier.number} took {_times_as_long(outlier.ratio)} the others: no disturbance was seen"
     answer = f"{factors}: {conclusion}" if outlier.ratio > 1 else factors
