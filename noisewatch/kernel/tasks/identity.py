@@ -150,8 +150,8 @@ def read_identities(
         before = previous.by_tid.get(tid)
         if before is task or task.is_kernel or task.pid in identities:
             continue
-        is_known = before is not None and before.started_ticks == task.started_ticks
-        ran_ns[task.pid] += task.ran_ns - (before.ran_ns if is_known and before is not None else 0)
+        before_ns = before.ran_ns if before is not None and before.started_ticks == task.started_ticks else 0
+        ran_ns[task.pid] += task.ran_ns - before_ns
         if task.cpu in target:
             on_target.add(task.pid)
     ran = [pid for pid, ns in ran_ns.items() if ns >= _LEAST_NS and pid in tasks.by_tid]

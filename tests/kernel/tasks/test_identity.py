@@ -75,9 +75,15 @@ def test_path_names_unit_container_and_pod(
 
 
 def test_only_some_hierarchies_of_version_1_name_the_container() -> None:
-    assert parse_surroundings(f"5:pids:/\n4:memory:/docker/{ID}\n1:name=systemd:/\n") == Surroundings(
-        None, "docker", _SHORT, None
-    )
+    container = Surroundings(None, "docker", _SHORT, None)
+    assert parse_surroundings(f"5:pids:/\n4:memory:/docker/{ID}\n1:name=systemd:/\n") == container
+    assert parse_surroundings(f"5:pids:/x.service\n4:memory:/docker/{ID}\n1:name=systemd:/\n") == container
+
+
+@pytest.mark.parametrize("line", ["1:name=systemd:/sshd.service", "0::/sshd.service"])
+def test_hierarchy_of_systemd_is_preferred(line: str) -> None:
+    for text in (f"4:memory:/docker/{ID}\n{line}\n", f"{line}\n4:memory:/docker/{ID}\n"):
+        assert parse_surroundings(text) == Surroundings("sshd.service")
 
 
 def test_surroundings_are_one_text() -> None:
@@ -124,6 +130,11 @@ def test_hostile_command_is_printable_and_short(word: str) -> None:
     assert len(identity.name) < 1000
 
 
+def test_long_command_is_cut_at_its_end() -> None:
+    assert _parsed(["hog", 196 * "x"], "hog").command == f"hog {196 * 'x'}"
+    assert _parsed(["hog", 197 * "x"], "hog").command == f"hog {195 * 'x'}…"
+
+
 def test_name_that_the_kernel_has_cut_is_completed() -> None:
     assert _parsed(["/opt/a-very-long-program", "-x"], "a-very-long-pro").name == "a-very-long-program"
     assert _parsed(["/opt/other"], "a-very-long-pro").name == "a-very-long-pro"
@@ -131,7 +142,11 @@ def test_name_that_the_kernel_has_cut_is_completed() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [None, [], "x", 3, {}, {"name": "x"}, _answer([]) | {"command": "x"}, _answer([]) | {"cgroup": None}]
+    "answer",
+    [
+        *(None, [], "x", 3, {}, {"name": "x"}),
+        *(_answer([]) | change for change in ({"name": 3}, {"command": "x"}, {"cgroup": None})),
+    ],
 )
 def test_malformed_answer_is_no_identity(answer: object) -> None:
     assert parse_identity(answer, 7) is None
@@ -165,6 +180,23 @@ def test_only_processes_that_ran_are_read() -> None:
     assert _read(_reader((5, 7), (6, 7)), before, after) == {5: "/bin/hog 5 7"}
 
 
+@pytest.mark.parametrize(("ran_ns", "is_read"), [(99_999, False), (100_000, True)])
+def test_process_that_hardly_ran_is_not_read(ran_ns: int, is_read: bool) -> None:
+    before, after = _tasks(_task(5, 10**9)), _tasks(_task(5, 10**9 + ran_ns))
+    assert list(_read(_reader((5, 7)), before, after)) == [5] * is_read
+
+
+def test_time_of_all_threads_counts_also_without_the_main_thread() -> None:
+    threads = [_task(5, 60_000, tid=tid) for tid in (5, 6)]
+    assert list(_read(_reader((5, 7)), _tasks(), _tasks(*threads))) == [5]
+    assert _read(_reader((5, 7)), _tasks(), _tasks(_task(5, 10**9, tid=6))) == {}
+
+
+def test_kernel_threads_are_not_read() -> None:
+    after = _tasks(replace(_task(5, 10**9), is_kernel=True))
+    assert _read(_reader((5, 7)), _tasks(), after) == {}
+
+
 def test_processes_of_noisewatch_and_its_commands_are_not_read() -> None:
     child = Task(6, 6, "bench", False, False, 1, 9_000_000, 0, 5, 0, 7)
     before, after = _tasks(_task(5, 10)), _tasks(_task(5, 9_000_010), child)
@@ -181,12 +213,26 @@ def test_at_most_some_processes_are_read_at_once_those_on_target_cpus_first() ->
 def test_known_process_is_not_read_again() -> None:
     known = {5: _parsed(["/bin/hog", "known"], "hog")}
     before, after = _tasks(_task(5, 10)), _tasks(_task(5, 9_000_010))
-    assert _read(_reader(), before, after, known) == {5: "/bin/hog known"}
+    assert _read(_reader((5, 7)), before, after, known) == {5: "/bin/hog known"}
+
+
+@pytest.mark.parametrize("name", ["a-very-long-pro", "a-very-long-program", "a-very-long-program:1"])
+def test_process_is_the_same_under_a_cut_or_longer_name(name: str) -> None:
+    known = {5: _parsed(["/bin/a-very-long-program", "known"], "a-very-long-pro")}
+    assert known[5].name == "a-very-long-program"
+    tasks = _tasks(_task(5, 10, name=name))
+    assert _read(_reader(), tasks, tasks, known) == {5: "/bin/a-very-long-program known"}
+
+
+def test_process_that_was_not_read_is_the_same() -> None:
+    known = {5: _parsed(["/bin/hog", "known"], "hog")}
+    unread = Tasks({}, frozenset({5}), frozenset())
+    assert _read(_reader(), _tasks(_task(5, 10)), unread, known) == {5: "/bin/hog known"}
 
 
 def test_reused_pid_does_not_have_the_name_of_the_earlier_process() -> None:
     known = {5: _parsed(["/bin/hog", "known"], "hog")}
-    before, after = _tasks(_task(5, 10)), _tasks(_task(5, 9_000_000, started=99))
+    before, after = _tasks(_task(5, 8_999_990)), _tasks(_task(5, 9_000_000, started=99))
     assert _read(_reader((5, 7)), before, after, known) == {}
     assert _read(_reader((5, 99)), before, after, known) == {5: "/bin/hog 5 99"}
 
@@ -211,7 +257,7 @@ def test_interval_with_a_reused_pid_has_no_identity_for_it() -> None:
 
 
 def test_process_of_this_host_is_read() -> None:
-    hog = subprocess.Popen([sys.executable, "-S", "-c", "while 1: pass", "\x1b[2J"])
+    hog = subprocess.Popen([sys.executable, "-S", "-c", "while 1: pass", "\x1b[2J\udcff"])
     try:
         folder = Path(f"/proc/{hog.pid}")
         wait_until(lambda: b"while" in (folder / "cmdline").read_bytes())
@@ -219,7 +265,7 @@ def test_process_of_this_host_is_read() -> None:
         name = (folder / "comm").read_text().strip()
         task = _task(hog.pid, 9_000_000, started=int(fields[19]), name=name)
         identities = read_identities(Reader(LiveMachine()), _tasks(task), _tasks(), TARGET)
-        assert identities[hog.pid].command == f"{sys.executable} -S -c while 1: pass ·[2J"
+        assert identities[hog.pid].command == f"{sys.executable} -S -c while 1: pass ·[2J\ufffd"
         other = _task(hog.pid, 9_000_000, started=int(fields[19]) + 1, name=name)
         assert not read_identities(Reader(LiveMachine()), _tasks(other), _tasks(), TARGET)
     finally:
