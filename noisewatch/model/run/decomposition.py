@@ -75,22 +75,18 @@ def spread_of(runs: Sequence[Repetition]) -> Decomposition | None:
 
 
 def difference_of_factors(a: Sequence[Repetition], b: Sequence[Repetition], share: float) -> Decomposition | None:
-    """Return the parts of the difference between two commands, whose runs form pairs in order.
+    """Return the parts of the difference between two commands, whose runs form one or more pairs in order.
 
     `share` is how much longer the second command takes. Return None if the pairs show no difference.
     """
     factors, unknown = _factors([*a, *b])
     count = len(a)
-    means = (
-        {
-            factor: statistics.fmean(values[count:]) - statistics.fmean(values[:count])
-            for factor, values in factors.items()
-        }
-        if count
-        else {}
-    )
+    means = {
+        factor: statistics.fmean(values[count:]) - statistics.fmean(values[:count])
+        for factor, values in factors.items()
+    }
     total = math.fsum(means.values())
-    if not total or not share:
+    if not total:
         return None
     return Decomposition(share, {factor: mean / total * share for factor, mean in means.items()}, None, unknown)
 
@@ -128,24 +124,24 @@ def outlier_of(run: Repetition, others: Sequence[Repetition]) -> Outlier:
 
 
 def _factors(runs: Sequence[Repetition]) -> tuple[dict[Factor, list[float]], str | None]:
-    """Return the logarithms of each factor by run, and why hardware events are missing, or None.
+    """Return the logarithms of each factor by run (one or more), and why hardware events are missing, or None.
 
     If events are missing for any run, they are left out for all runs.
     """
     unknown = next((run.counts.unknown for run in runs if run.counts.unknown is not None), None)
     rows = [_without_counters(run) if unknown is not None else _with_counters(run) for run in runs]
-    return {factor: [math.log(row[factor]) for row in rows] for factor in rows[0]} if rows else {}, unknown
+    return {factor: [math.log(row[factor]) for row in rows] for factor in rows[0]}, unknown
 
 
 def _without_counters(run: Repetition) -> dict[Factor, float]:
-    cpu_s = max(run.use.cpu_ns, 1) / 1e9
+    cpu_s = (run.use.cpu_ns or 1) / 1e9
     return {Factor.CPU_TIME: cpu_s, Factor.OFF_CPU: run.seconds / cpu_s}
 
 
 def _with_counters(run: Repetition) -> dict[Factor, float]:
     counts = run.counts
-    cycles, instructions = (max(counts.value(event) or 1, 1) for event in (Event.CYCLES, Event.INSTRUCTIONS))
-    cpu_s = max(counts.value(Event.CPU_TIME) or run.use.cpu_ns, 1) / 1e9
+    cycles, instructions = (counts.value(event) or 1 for event in (Event.CYCLES, Event.INSTRUCTIONS))
+    cpu_s = (counts.value(Event.CPU_TIME) or run.use.cpu_ns or 1) / 1e9
     return {
         Factor.INSTRUCTIONS: instructions,
         Factor.CYCLES_PER_INSTRUCTION: cycles / instructions,
