@@ -59,6 +59,8 @@ def test_example_of_the_analysis_by_hand() -> None:
     assert effect.between == pytest.approx(math.sqrt(0.5) / 9)
     assert effect.probability == pytest.approx(3**1.5 / (3 + 2 * 2) ** 1.5, abs=1e-9)
     assert effect.is_shown is False
+    least, usual = (1.5 * (share ** (-2 / 3) - 1) for share in (0.05, 0.8))  # the F distribution beyond, inverted
+    assert effect.smallest_shown == pytest.approx(math.sqrt((least / usual - 1) / 2) / 9, rel=1e-6)
 
 
 @pytest.mark.parametrize("times", [[], [(1.0, 2.0)], [(1.0, 2.0)] * 2])
@@ -105,12 +107,16 @@ def test_layouts_are_drawn_by_the_seed_and_differ() -> None:
 )
 def test_argv0_grows_behind_its_last_slash(argv0: str, padded: str) -> None:
     layouts = [draw_layout(5, number, argv0) for number in range(500)]
+    assert (padded == argv0) == (not any(layout.argv0_bytes for layout in layouts))
     assert padded in [layout.padded(argv0) for layout in layouts]
     assert all(len(layout.padded(argv0)) - len(argv0) == layout.argv0_bytes for layout in layouts)
 
 
 def test_argv0_stays_shorter_than_the_longest_path() -> None:
     argv0 = "d/" * 2040 + "bench"
+    assert {draw_layout(5, number, "d/" * 2100 + "bench").argv0_bytes for number in range(50)} == {0}
+    long = "ü/" * 1360 + "bench"
+    assert max(len(draw_layout(5, number, long).padded(long).encode()) for number in range(500)) == 4095
     assert {len(draw_layout(5, number, argv0).padded(argv0)) for number in range(500)} == set(range(4085, 4096, 2))
 
 
