@@ -56,7 +56,7 @@ def cpus_for_load(snapshot: Snapshot) -> CpuSet:
     Raise UsageError if there is none.
     """
     case = Case(snapshot)
-    cpus = case.online - case.target - case.siblings - case.doubtful_siblings
+    cpus = case.online - case.target - case.siblings
     if not cpus:
         raise UsageError(
             "--load: expected an online CPU that is neither a target CPU nor a sibling of one, found none (targets: "

@@ -246,6 +246,7 @@ def test_load_runs_beside_the_series_on_other_cpus() -> None:
     assert all(cpus <= _OTHERS for cpus in listener.cpus)
     assert series.load is not None
     assert series.load.trouble is None
+    assert not any(remark.startswith("--load") for remark in listener.remarks)
     assert 0 < (series.load.busy_share or 0) <= 1
     assert _load() == []
     assert NAME not in {reason.name for judged in series.repetitions for reason in judged.verdict.reasons}
@@ -261,9 +262,12 @@ def test_killed_load_is_reported() -> None:
 @_needs_another_cpu
 def test_load_of_fewer_processes_than_requested_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "busy_processes", lambda places: busy_processes(places[:1]))
-    series = _run("true", load=3)
+    listener = _Listener()
+    series = _run("true", load=3, listener=listener)
+    trouble = "2 busy processes could not be pinned to another CPU"
     assert series.load is not None
-    assert (series.load.processes, series.load.trouble) == (1, "2 busy processes could not be pinned to another CPU")
+    assert (series.load.processes, series.load.trouble) == (1, trouble)
+    assert f"--load: {trouble}" in listener.remarks
 
 
 @_needs_another_cpu
@@ -292,6 +296,8 @@ def test_load_is_on_no_target_cpu_and_no_sibling(monkeypatch: pytest.MonkeyPatch
     assert cpus_for_load(_snapshot(siblings, "3")) == {0, 1}
     monkeypatch.setattr("noisewatch.operations.run.load.read_allowed_cpus", lambda: frozenset({1, 3}))
     assert cpus_for_load(_snapshot({}, "3")) == {1}
+    monkeypatch.setattr("noisewatch.operations.run.load.read_allowed_cpus", lambda: frozenset({3}))
+    assert cpus_for_load(_snapshot({}, "3")) == {0, 1, 2}
     refused = "--load: expected an online CPU that is neither a target CPU nor a sibling"
     for topology, target in (({}, "0-3"), (siblings, "0-2")):
         with pytest.raises(UsageError, match=refused):
