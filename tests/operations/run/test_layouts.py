@@ -130,6 +130,7 @@ def test_layout_counts_as_one_pair_with_the_mean_of_its_pairs() -> None:
     assert (conclusion.pairs, conclusion.difference.pairs) == (5, 5)
     assert conclusion.difference.share == pytest.approx(0.1 / 1.2)
     assert conclusion.difference.second_share is None
+    assert conclusion.difference.interval is not None
     half = with_layouts(written_series(_DISTURBED, *[UNDISTURBED] * 19, has_two=True), numbers)
     assert (conclude(half).pairs, conclude(half).difference.pairs) == (5, 5)  # type: ignore[union-attr]
 
