@@ -87,15 +87,16 @@ def test_a_command_runs_on_reserved_cpus(run: Run, monkeypatch: pytest.MonkeyPat
     @contextmanager
     def tuned(plan: TuningPlan, is_quiet: bool) -> Iterator[None]:
         asked = {finding.check.id for finding in plan.verdict.findings if finding.status != Status.IGNORED}
-        events.append(asked == RESERVING)
+        events.append(asked == RESERVING and plan.verdict.case.target == {cpu})
         yield
         events.append(marker.read_text() == "ran")
 
+    cpu = min(os.sched_getaffinity(0))  # not the default target
     marker = tmp_path / "marker"
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(f"{_TUNING}.tuned_for_command", tuned)
     monkeypatch.setattr(f"{_TUNING}.unreserved_reasons", lambda plan: ["other processes may still use CPU 1"])
-    command = ("--", "sh", "-c", f"printf ran > {marker}")
+    command = ("--cpus", str(cpu), "--", "sh", "-c", f"printf ran > {marker}")
     assert run("run", "--reserve", *command).err.startswith("noisewatch: other processes may still use CPU 1\n")
     assert "other processes" not in run("run", "--reserve", "--quiet", *command).err
     assert events == [True] * 4
