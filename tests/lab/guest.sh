@@ -1,6 +1,6 @@
-# Runs in the lab's machine. Takes numbers on standard input, runs N.sh of the scratch folder, says `N STATUS`.
-# The host's files are mounted a second time: with a cache, without which Python starts three times as slowly, and below
-# an overlay, so that the host never sees what is written here. A host that is a container shall not make us one.
+# Runs in the lab's machine, before serve.sh. The host's files are mounted a second time: with a cache, without which
+# Python starts three times as slowly, and below an overlay, so that the host never sees what is written here. A host
+# that is a container shall not make us one.
 scratch=$1
 files=/run/lab/files
 root=/run/lab/root
@@ -16,8 +16,4 @@ for folder in /proc /sys /dev "$scratch"; do
 done
 mount --bind /run $root/run  # without what is mounted there: the root itself is
 modprobe acpi-cpufreq
-echo ready
-while read -r number; do
-    chroot $root timeout -s KILL 240 sh "$scratch/$number.sh" </dev/null >"$scratch/$number.out" 2>"$scratch/$number.err"
-    echo "$number $?"
-done
+exec sh "$(dirname "$0")/serve.sh" "$scratch" $root
