@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.lab import Lab, LabFailed
-from tests.lab.machine import ISOLATED, NOHZ_FULL, ONE_CPU, PLAIN, REALTIME, REBUILT, Variant, kernel_image
+from tests.lab.machine import ARM, ISOLATED, NOHZ_FULL, ONE_CPU, PLAIN, REALTIME, REBUILT, Variant, kernel_image
 
 _BOOTS = 3
 
@@ -23,11 +23,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @contextmanager
 def _lab(variant: Variant) -> Iterator[Lab]:
-    if shutil.which("qemu-system-x86_64") is None:
-        pytest.skip("QEMU is not installed: tests/lab/set_up")
+    set_up = f"tests/lab/set_up {variant.set_up_option}".rstrip()
+    if shutil.which(variant.emulator) is None:
+        pytest.skip(f"{variant.emulator} is not installed: {set_up}")
     image = kernel_image(variant)
-    if image is None and variant is REALTIME:
-        pytest.skip("there is no real-time kernel: tests/lab/set_up --realtime")
+    if image is None and variant.set_up_option:
+        pytest.skip(f"there is no kernel for the machine {variant.name}: {set_up}")
     assert image is not None, "QEMU is here, but no kernel for it: tests/lab/set_up"
     with ExitStack() as stack:
         yield _boot(stack, variant, image)
@@ -74,4 +75,10 @@ def realtime() -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def rebuilt() -> Iterator[Lab]:
     with _lab(REBUILT) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def arm() -> Iterator[Lab]:
+    with _lab(ARM) as lab:
         yield lab

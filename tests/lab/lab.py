@@ -16,13 +16,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests import CHECKOUT
-from tests.lab.frequency_table import write_frequency_table
-from tests.lab.machine import Variant, boot_command
+from tests.lab.machine import Variant, lab_command
 
 _BOOT_TIMEOUT_S = 180.0
 _COMMAND_TIMEOUT_S = 300.0
 _BIN = Path(__file__).with_name("bin")
-_GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +44,9 @@ class Lab:
         self._folder = tempfile.TemporaryDirectory(prefix="noisewatch-lab-")
         self.scratch = Path(self._folder.name)
         self._count = 0
-        table = write_frequency_table(self.scratch, variant.cpus)
         self._console = open(self.scratch / "console", "wb")  # noqa: SIM115 - closed with the machine
         self._process = subprocess.Popen(
-            boot_command(variant, image, table, f"sh {_GUEST_SCRIPT} {self.scratch}"),
+            lab_command(variant, image, self.scratch),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._console,

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests import CHECKOUT
+from tests.lab.frequency_table import write_frequency_table
 
 _KERNELS = CHECKOUT / ".lab"
 _BIN = Path(sys.prefix) / "bin"
+_GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
+_ARM_GUEST_SCRIPT = Path(__file__).with_name("arm") / "guest.sh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,8 @@ class Variant:
     cpus: int = 8
     kernel: str = "stock"  # its folder below .lab
     memory_gb: int = 2  # with eight CPUs: one gigabyte in the first node, the rest in the second
+    set_up_option: str = ""  # with which set_up installs what the variant needs
+    emulator: str = "qemu-system-x86_64"
 
 
 _ANY_MACHINE = (
@@ -38,8 +43,11 @@ ISOLATED = Variant(
 PLAIN = Variant("plain")
 ONE_CPU = Variant("one-cpu", cpus=1)
 NOHZ_FULL = Variant("nohz-full", ("nohz_full=2,3,6,7",))
-REALTIME = Variant("realtime", kernel="realtime")  # its kernel has the osnoise tracer
+REALTIME = Variant("realtime", kernel="realtime", set_up_option="--realtime")  # its kernel has the osnoise tracer
 REBUILT = Variant("rebuilt", (*ISOLATED.kernel_options, "audit=0"), memory_gb=3)  # `isolated` after changes
+ARM = Variant(  # its CPUs count instructions and cycles
+    "arm", cpus=1, kernel="arm", memory_gb=1, set_up_option="--arm", emulator="qemu-system-aarch64"
+)
 VARIANTS = {variant.name: variant for variant in (ISOLATED, PLAIN, ONE_CPU, NOHZ_FULL, REALTIME, REBUILT)}
 
 
@@ -52,12 +60,13 @@ def _eight_cpus(memory_gb: int) -> tuple[str, ...]:
     )
 
 
+_HOST_FILES = ("-virtfs", "local,path=/,mount_tag=files,security_model=none,multidevs=remap")
 _DEVICES = (
     # acpi-cpufreq rejects QEMU's default CPU; erms and fsrm emulate the clearing of memory byte by byte.
     *("-cpu", "max,vendor=GenuineIntel,family=6,model=85,erms=off,fsrm=off"),
     *("-global", "virtio-serial-pci.max_ports=2"),  # otherwise QEMU polls 400 files instead of 60
     *("-device", "pc-testdev"),  # the port of the frequency table
-    *("-virtfs", "local,path=/,mount_tag=files,security_model=none,multidevs=remap"),
+    *_HOST_FILES,
     *("-blockdev", "driver=null-co,node-name=void,size=1073741824", "-device", "ide-hd,drive=void,bus=ide.0"),  # sda
 )
 
@@ -67,15 +76,42 @@ def kernel_image(variant: Variant) -> Path | None:
     return next(iter(sorted((_KERNELS / variant.kernel / "boot").glob("vmlinuz-*"))), None)
 
 
-def boot_command(variant: Variant, image: Path, frequency_table: Path, script: str | None) -> list[str]:
-    """Return the command that boots a machine with this host's files, and runs `script`, or without one a shell."""
+def lab_command(variant: Variant, image: Path, scratch: Path) -> list[str]:
+    """Return the command that boots a machine with this host's files, and runs the scripts in the scratch folder."""
+    if variant is ARM:
+        return _arm_command(image, scratch)
+    return boot_command(variant, image, scratch, "--script-sh", f"sh {_GUEST_SCRIPT} {scratch}")
+
+
+def boot_command(variant: Variant, image: Path, scratch: Path, *options: str) -> list[str]:
+    """Return the command that boots an x86 machine with this host's files, by default into a shell."""
+    table = write_frequency_table(scratch, variant.cpus)
     return [
         *(str(_BIN / "virtme-run"), "--kimg", str(image), "--mods=auto", "--rw", "--pwd", "--force-9p"),
         *("--disable-kvm", "--disable-microvm", "--cpus", str(variant.cpus), "--memory", f"{variant.memory_gb}G"),
         *(word for option in (*_ANY_MACHINE, *variant.kernel_options) for word in ("-a", option)),
-        *(("--script-sh", script) if script is not None else ()),
+        *options,
         "--qemu-opts",
         *(_eight_cpus(variant.memory_gb) if variant.cpus == 8 else ()),
         *_DEVICES,
-        *("-acpitable", f"file={frequency_table}"),
+        *("-acpitable", f"file={table}"),
+    ]
+
+
+def _arm_command(image: Path, scratch: Path) -> list[str]:
+    """Return the command that boots the aarch64 machine.
+
+    Only with icount are instructions counted; with a second CPU, also those that it executes. With a shift of 1 an
+    instruction takes two nanoseconds, and therefore two cycles.
+    """
+    script = f"sh /host{_ARM_GUEST_SCRIPT} {scratch} {CHECKOUT}"
+    return [
+        *(ARM.emulator, "-M", "virt", "-cpu", "max,pmu=on,pauth-impdef=on", "-icount", "shift=1"),
+        *("-smp", str(ARM.cpus), "-m", f"{ARM.memory_gb}G", "-nodefaults", "-display", "none", "-no-reboot"),
+        *("-kernel", str(image), "-initrd", str(_KERNELS / ARM.kernel / "initramfs")),
+        *("-append", f'panic=-1 lab_script="{script}"'),
+        *("-serial", "file:/dev/stderr"),
+        *("-chardev", "stdio,id=script,signal=off", "-device", "virtio-serial-pci"),
+        *("-device", "virtserialport,chardev=script"),
+        *_HOST_FILES,
     ]
