@@ -328,8 +328,7 @@ class _Series:
             self._run_side_command(PREPARE, number, is_warm_up)
             if not (self._has_ended() or is_warm_up):
                 self._wait_for_quiet()
-            if not self._has_ended():
-                self._run_once(number, command, is_warm_up)
+            if not self._has_ended() and self._run_once(number, command, is_warm_up):
                 self._run_side_command(CONCLUDE, number, is_warm_up)
 
     def _run_side_command(self, option: SideOption, number: int, is_warm_up: bool) -> None:
@@ -338,6 +337,8 @@ class _Series:
             return
         self._close_window()
         self.status.enter(RunStage.PREPARING if option == PREPARE else RunStage.CONCLUDING)
+        if option == PREPARE and self._has_ended():  # meanwhile
+            return
         plan = side_command_plan(self.options, argv)
         result = run_side_command(option, plan, number, is_warm_up, self.watch, self.commands)
         if result is None:
@@ -371,7 +372,11 @@ class _Series:
             self.status.enter(RunStage.WAITING)
             wait_for_quiet(self.watch, self.commands, self.options.wait_s, self.listener)
 
-    def _run_once(self, number: int, command: int, is_warm_up: bool) -> None:
+    def _run_once(self, number: int, command: int, is_warm_up: bool) -> bool:
+        """Run the command once; return False if a signal ended the series before the command could start.
+
+        The signal would not reach the command: the terminal sends it only to processes that exist.
+        """
         argv = self.options.commands[command]
         layout = self._layout_of(number, argv[0])
         plan = command_plan(self.options, argv, self.watch.last_snapshot, layout)
@@ -388,6 +393,8 @@ class _Series:
             no_looks_reason = room.reason
         if no_looks_reason is not None:
             self.commands.pause(time.monotonic_ns() + room.period_ns)
+        if self._has_ended():
+            return False
         wakeups = WakeUps()
         self._energy.begin()
         began = self.watch.read_edge()
@@ -415,6 +422,7 @@ class _Series:
             self._failed = number
         if self.watch.is_due(end.ended_ns - started.began_ns):
             self._close_window()
+        return True
 
     def _layout_of(self, number: int, argv0: str) -> Layout | None:
         """Return the layout of a repetition; there may be more warm-ups than turns, so these start again."""

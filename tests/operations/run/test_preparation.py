@@ -17,6 +17,8 @@ import pytest
 from noisewatch.errors import CannotStart, UsageError
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.run_status import RunStage
+from noisewatch.machine.command.running import Commands, StartedCommand
+from noisewatch.machine.command.start import CommandPlan
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.spinning.load.host import NAME
 from noisewatch.machine.spinning.load.run import busy_processes
@@ -176,6 +178,34 @@ def test_failed_warm_up_is_an_error_with_its_status(tmp_path: Path) -> None:
         stops_at_failure=False,
     )
     assert (len(series.warm_ups), len(series.repetitions)) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("stage", "expected"), [(RunStage.PREPARING, ["p", "r", "c"]), (RunStage.RUNNING, ["p", "r", "c", "p"])]
+)
+def test_no_command_starts_after_a_signal_that_came_right_before_it(
+    monkeypatch: pytest.MonkeyPatch, stage: RunStage, expected: list[str]
+) -> None:
+    """A terminal sends Ctrl-C only to commands that run already: a command started later would run to its end."""
+    enter, start = RunStatusWriter.enter, Commands.start
+    entered: list[RunStage] = []
+    started: list[str] = []
+
+    def enter_and_signal(writer: RunStatusWriter, now: RunStage) -> None:
+        enter(writer, now)
+        entered.append(now)
+        if now == stage and entered.count(stage) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def start_and_note(commands: Commands, plan: CommandPlan) -> StartedCommand:
+        started.append(plan.argv[-1])
+        return start(commands, plan)
+
+    monkeypatch.setattr(RunStatusWriter, "enter", enter_and_signal)
+    monkeypatch.setattr(Commands, "start", start_and_note)
+    series = _run("true", "r", runs=3, prepare=("true", "p"), conclude=("true", "c"))
+    assert started == expected
+    assert (len(series.repetitions), series.ended_by) == (1, signal.SIGTERM)
 
 
 @pytest.mark.parametrize(("option", "runs"), [("prepare", 1), ("conclude", 2)])
