@@ -337,7 +337,7 @@ def _sighting(
     repetition: Repetition, key: _Key, runs: Sequence[tuple[Interval, TaskRun]], kind: ReasonKind
 ) -> Sighting:
     cpu, name, pid, noise = key
-    first, last = runs[0][0], runs[-1][0]
+    first, last, last_run = runs[0][0], *runs[-1]
     is_estimate = any(run.is_inferred or repetition.outside(window) for window, run in runs)
     return Sighting(
         RunReason(
@@ -349,7 +349,7 @@ def _sighting(
             begin_ns=max(first.before.taken_at_ns - repetition.began_ns, 0),
             end_ns=min(last.after.taken_at_ns, repetition.ended_ns) - repetition.began_ns,
             is_estimate=is_estimate,
-            program=last.program_of_thread(runs[-1][1]),
+            program=last.program_of_thread(replace(last_run, name=last_run.name.removesuffix(LEFT_RUNNING))),
             identity=last.identities.get(pid),
         ),
         certain_ns=sum(_certain_ns(repetition, window, run) for window, run in runs),
@@ -453,7 +453,7 @@ def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: Re
     return [
         RunReason(
             kind=kind,
-            name=culprit.name + (LEFT_RUNNING if culprit.pid in repetition.earlier_pids else ""),
+            name=_name_of(repetition, culprit) + (LEFT_RUNNING if culprit.pid in repetition.earlier_pids else ""),
             noise=culprit.kind,
             cpu=culprit.cpu,
             pid=culprit.pid,
@@ -470,12 +470,19 @@ def _reasons(repetition: Repetition, culprits: Iterable[TracedCulprit], kind: Re
     ]
 
 
+def _name_of(repetition: Repetition, culprit: TracedCulprit) -> str:
+    """Return the culprit's name, which is whole if a snapshot has the whole name of its process."""
+    if culprit.pid is None or not repetition.windows:
+        return culprit.name
+    return repetition.windows[-1].whole_name(culprit.name, culprit.pid)
+
+
 def _program_of(repetition: Repetition, culprit: TracedCulprit) -> str | None:
     """Return the name of the process to which the culprit, a thread with another name, belongs."""
     if culprit.pid is None or not culprit.is_other_thread or not repetition.windows:
         return None
     name = repetition.windows[-1].name_of_process(culprit.pid)
-    return name if name != culprit.name else None
+    return name if name != _name_of(repetition, culprit) else None
 
 
 def _is_in_doubt(

@@ -20,11 +20,10 @@ from noisewatch.kernel.tasks.files import (
     read_stat,
     thread_times,
 )
-from noisewatch.kernel.tasks.task import Task, is_confined_by
+from noisewatch.kernel.tasks.task import Task, is_confined_by, is_cut_from, may_be_cut
 from noisewatch.text import clean
 
 FOLDER = "/proc"
-_LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; longer names are cut
 _LONG_NS = 1_000_000  # least run time of a thread whose migrations are read, because it may have moved
 
 
@@ -111,7 +110,7 @@ class ThreadReader(Struct, frozen=True):
         task = Task(
             tid=stat.pid,
             pid=pid,
-            name=before.name if before is not None and _is_cut_from(before.name, stat.name) else stat.name,
+            name=before.name if before is not None and is_cut_from(before.name, stat.name) else stat.name,
             is_kernel=stat.is_kernel,
             is_bound=stat.is_bound,
             cpu=stat.cpu,
@@ -125,7 +124,7 @@ class ThreadReader(Struct, frozen=True):
             process_ns=stat.busy_ns if folder == f"{FOLDER}/{pid}" else None,
             migrations=read_migrations(self._read, folder) if may_move else None,
         )
-        if runs_on_target and not is_named and _may_be_cut(task.name) and not task.is_kernel:
+        if runs_on_target and not is_named and may_be_cut(task.name) and not task.is_kernel:
             task = replace(task, name=_whole_name(self.reader, task))
         if task.allowed is None and before is not None and _may_have_been_elsewhere(before, task, stat.thread_count):
             task = replace(task, allowed=self._allowed(folder))
@@ -151,17 +150,10 @@ def _may_have_been_elsewhere(before: Task, task: Task, thread_count: int) -> boo
     return task.process_ns - before.process_ns > task.ran_ns - before.ran_ns + TICK_NS
 
 
-def _may_be_cut(name: str) -> bool:
-    return len(name.encode()) >= _LONGEST_KERNEL_NAME
-
-
-def _is_cut_from(whole: str, name: str) -> bool:
-    return _may_be_cut(name) and whole.startswith(name)
-
-
 def _whole_name(reader: Reader, task: Task) -> str:
-    """Return the program's file name if the kernel's name is the beginning of it; else the kernel's name."""
-    if task.tid != task.pid:
-        return task.name
+    """Return the program's file name if the kernel's name is the beginning of it; else the kernel's name.
+
+    A thread inherits the name of its process.
+    """
     name = reader.ask(f"name of process {task.pid}", lambda: read_program(task.pid))
     return clean(name) if isinstance(name, str) and name.startswith(task.name) else task.name

@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from noisewatch.kernel.tasks.identity import ProcessIdentity
 
 _WORKER_OF_ANY_CPU = "kworker/u"
+_LONGEST_KERNEL_NAME = 15  # bytes: TASK_COMM_LEN less the NUL; longer names are cut
+
+
+def may_be_cut(name: str) -> bool:
+    """Return whether the kernel may have cut the name of a thread."""
+    return len(name.encode(errors="replace")) >= _LONGEST_KERNEL_NAME
+
+
+def is_cut_from(whole: str, name: str) -> bool:
+    """Return whether the name of a thread is the part of the whole name that the kernel keeps."""
+    return may_be_cut(name) and whole.startswith(name)
 
 
 class Task(Struct, frozen=True):

@@ -116,9 +116,10 @@ def identified(culprit: Disturbance, interval: Interval) -> Disturbance:
     """Return the culprit with the identity of its process, if the interval has it."""
     if culprit.kind not in THREADS or culprit.pid is None or culprit.identity is not None:
         return culprit
-    name = interval.name_of_process(culprit.pid) if culprit.tid not in (None, culprit.pid) else None
-    program = culprit.program or (name if name != culprit.name else None)
-    return replace(culprit, program=program, identity=interval.identities.get(culprit.pid))
+    name = interval.whole_name(culprit.name, culprit.pid)
+    process = interval.name_of_process(culprit.pid) if culprit.tid not in (None, culprit.pid) else None
+    program = culprit.program or (process if process != name else None)
+    return replace(culprit, name=name, program=program, identity=interval.identities.get(culprit.pid))
 
 
 def main_culprit_names(culprits: Sequence[Disturbance]) -> list[str]:

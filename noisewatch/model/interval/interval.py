@@ -19,6 +19,7 @@ from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, CgroupLevel
 from noisewatch.kernel.frequency.heat import cpus_of_core, cpus_of_package, limited_path, throttle_path
 from noisewatch.kernel.tasks.identity import ProcessIdentity, merge_identities
 from noisewatch.kernel.tasks.run_status import cpus_by_watcher
+from noisewatch.kernel.tasks.task import is_cut_from, may_be_cut
 from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
 from noisewatch.model.interval.task_runs import (
@@ -152,6 +153,11 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
         tables = (look.tasks.by_tid for look in (self.after, self.before) if look.tasks is not None)
         return next((by_tid[pid].name for by_tid in tables if pid in by_tid), None)
 
+    def whole_name(self, name: str, pid: int) -> str:
+        """Return the name of the process for a thread that has only its beginning; else the thread's name."""
+        process = self.name_of_process(pid) if may_be_cut(name) else None
+        return process if process is not None and is_cut_from(process, name) else name
+
     def had_runs(self, cpu: int) -> bool:
         """Return whether any task, including noisewatch, is known to have run on the CPU."""
         return cpu in self._all_on_cpu
@@ -213,7 +219,7 @@ def interval_between(
     length_ns = after.taken_at_ns - before.taken_at_ns
     between = list(between)
     loads = measure_loads(before, after, length_ns)
-    return Interval(
+    interval = Interval(
         before=before,
         after=after,
         length_ns=length_ns,
@@ -241,6 +247,11 @@ def interval_between(
         },
         identities=merge_identities(look.tasks for look in (before, *between, after) if look.tasks is not None),
     )
+    runs = [
+        run if (name := interval.whole_name(run.name, run.pid)) == run.name else replace(run, name=name)
+        for run in interval.runs
+    ]
+    return replace(interval, runs=tuple(runs))
 
 
 def _runs(

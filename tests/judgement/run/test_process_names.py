@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from msgspec.structs import replace
 
 from noisewatch.judgement.run.reasons import describe_reason, summarize_reasons
@@ -19,19 +22,26 @@ _ANSWER = {
     "cgroup": f"0::/system.slice/docker-{64 * 'a'}.scope\n",
 }
 _WORKER = 903  # a thread of process 900, with another name
+_LONG, _CUT = "averylongprogramname", "averylongprogra"  # the kernel keeps 15 bytes
+_LONG_ANSWER = {"name": _CUT, "command": [f"/opt/{_LONG}"], "cgroup": "0::/\n"}
 
 
-def _repetition(started: int = 1000) -> Repetition:
+def _repetition(
+    started: int = 1000,
+    name: str = "tokio-rt-worker",
+    process: str = "process_api",
+    answer: Mapping[str, Any] = _ANSWER,
+) -> Repetition:
     """Return a repetition that thread 903 of process 900 disturbs; the identity is of a process with this start."""
     moments = []
     for ms in (0, 200):
-        files = crowd(900, "process_api", [0, 0, 0, 2], "0-3")
+        files = crowd(900, process, [0, 0, 0, 2], "0-3")
         folder = f"/proc/900/task/{_WORKER}"
-        files[f"{folder}/stat"] = files[f"{folder}/stat"].replace("process_api", "tokio-rt-worker")
+        files[f"{folder}/stat"] = files[f"{folder}/stat"].replace(process, name)
         files[f"{folder}/schedstat"] = files[f"{folder}/schedstat"].replace("0 ", f"{ms * MS} ", 1)
         moments.append(files)
     moments = [ran() | moments[0], ran({2: 900}, 1.0) | moments[1]]
-    return repeat(*moments, own_ms=700, answers={IDENTITY.format(900, started): _ANSWER})
+    return repeat(*moments, own_ms=700, answers={IDENTITY.format(900, started): answer})
 
 
 def test_thread_is_named_with_its_process() -> None:
@@ -48,16 +58,33 @@ def test_reused_pid_has_no_details_of_the_earlier_process() -> None:
     assert (reason.program, reason.identity) == ("process_api", None)
 
 
-def test_traced_thread_is_named_with_its_process() -> None:
-    looks = _repetition()
+def _traced(looks: Repetition, tid: int, name: str) -> Repetition:
+    """Return the repetition with a trace in which this thread of process 900 disturbs it."""
     begin, end = looks.began_ns, looks.ended_ns
-    source = TracedSource(Kind.THREAD, "tokio-rt-worker", thread=Thread(_WORKER, "tokio-rt-worker", 900, False))
+    source = TracedSource(Kind.THREAD, name, thread=Thread(tid, name, 900, False))
     time = TracedTime(2, source, 200 * MS, 10, begin, begin + 200 * MS)
     own = {2: 700 * MS, 3: 0}
-    trace = TraceWindow(begin, end, own, (time,), has_seen_end=True)
-    (reason,) = judge(replace(looks, trace=trace)).reasons
+    return replace(looks, trace=TraceWindow(begin, end, own, (time,), has_seen_end=True))
+
+
+def test_traced_thread_is_named_with_its_process() -> None:
+    (reason,) = judge(_traced(_repetition(), _WORKER, "tokio-rt-worker")).reasons
     assert (reason.name, reason.program, reason.pid) == ("tokio-rt-worker", "process_api", 900)
     assert reason.identity is not None
+
+
+def test_thread_with_the_cut_name_of_its_process_has_the_whole_name() -> None:
+    looks = _repetition(name=_CUT, process=_CUT, answer=_LONG_ANSWER)
+    for repetition in (looks, _traced(looks, _WORKER, _CUT), _traced(looks, 900, _CUT)):
+        (reason,) = judge(repetition).reasons
+        assert (reason.name, reason.program) == (_LONG, None)
+
+
+def test_thread_left_running_is_not_named_twice() -> None:
+    looks = _repetition(name="process_api")
+    window = replace(looks.windows[-1], runs=tuple(replace(run, is_own=True) for run in looks.windows[-1].runs))
+    (reason,) = judge(replace(looks, windows=(window,), earlier_pids=frozenset({900}))).reasons
+    assert describe_reason(reason).startswith("process_api (left running by an earlier repetition) (pid 900) on CPU 2")
 
 
 def test_report_lists_processes_and_files_omit_arguments() -> None:

@@ -210,6 +210,19 @@ def test_truncated_name_is_completed_when_the_thread_matters() -> None:
     assert tasks.by_tid[9].name == "a-very-long-program·"
 
 
+def test_truncated_name_of_a_second_thread_is_completed_from_its_process() -> None:
+    machine = WrittenMachine(
+        *(crowd(9, "a-very-long-pro", [0, 2], "0-3", ran_ns) for ran_ns in (1, 5_000)),
+        answers={"name of process 9": "a-very-long-program"},
+    )
+    task_reader = TaskReader()
+    task_reader.read(Reader(machine), TARGET)
+    machine.advance()
+    tasks = task_reader.read(Reader(machine), TARGET)
+    assert tasks is not None
+    assert tasks.by_tid[10].name == "a-very-long-program"
+
+
 def test_complete_name_is_read_again_only_if_the_kernels_name_changes() -> None:
     cut = ["a-very-long-pro", "a-very-long-pro", "a-very-long-pro", "another-long-pr"]
     machine = WrittenMachine(*(process(9, name, 2, 1_000 * at) for at, name in enumerate(cut, start=1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,21 @@ def test_trace_lists_processes(run: Run, tmp_path: Path) -> None:
         "hog.service          hog (arguments not recorded)",
         "docker cccccccccccc  server",
     ]
+
+
+def test_a_name_that_the_kernel_has_cut_is_whole_in_all_reports(run: Run, tmp_path: Path) -> None:
+    """Thread 601 has the name of its process, whose main thread does not run on a target CPU."""
+    moments = [
+        {path: re.sub("server|tokio-rt-worker", "averylongprogra", text) for path, text in files.items()}
+        for files in _moments()
+    ]
+    server = {"name": "averylongprogra", "command": ["/bin/averylongprogramname"], "cgroup": "0::/\n"}
+    answers = _ANSWERS | {IDENTITY.format(600, 700): server}
+    recording = record(tmp_path / "long.nw", *moments, asides=answers)
+    for arguments in ((*_SAMPLED, recording, "-v"), ("trace", "--cpus", "2", "--replay", recording)):
+        words = run(*arguments).words
+        assert "averylongprogramname (pid 600, thread 601)" in words
+        assert "averylongprogra " not in words
 
 
 def test_older_recording_has_no_processes(run: Run, tmp_path: Path) -> None:
