@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet, format_cpu_list
@@ -40,6 +42,17 @@ def pin_with_remark(snapshot: Snapshot, listener: ProgressListener) -> None:
     remark = pin_to_housekeeping(snapshot)
     if remark is not None:
         listener.on_remark(remark)
+
+
+@contextmanager
+def affinity_restored() -> Iterator[None]:
+    """Restore the allowed CPUs of this thread at the end: work in the context may pin it to housekeeping CPUs."""
+    allowed = read_allowed_cpus()
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # the CPUs went offline, or out of the control group
+            os.sched_setaffinity(0, allowed)
 
 
 def pin_all_threads(cpus: CpuSet) -> None:

@@ -17,6 +17,7 @@ from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.tuning import Change, FileChange, ThreadChange
 from noisewatch.machine import Machine
+from noisewatch.operations.pinning import affinity_restored
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.tuning.states import are_equal, change_key
@@ -69,10 +70,12 @@ def read_plan(
 ) -> TuningPlan:
     """Judge the machine's settings, without any measurement, and return the plan.
 
-    For `requests` see `plan_tuning`. Raise NoisewatchError if the machine cannot be judged, or a request is unknown.
+    The allowed CPUs of this process stay the same, because a command may inherit them. For `requests` see
+    `plan_tuning`. Raise NoisewatchError if the machine cannot be judged, or a request is unknown.
     """
     settings_only = replace(options, sample_s=0.0, calibration=CalibrationOptions(0.0), wait_s=0.0)
-    verdict = preflight(machine, settings_only, listener).verdict
+    with affinity_restored():
+        verdict = preflight(machine, settings_only, listener).verdict
     return plan_tuning(verdict, target_not_isolated.id in options.rules.selected, requests)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,29 @@ def test_a_command_runs_on_reserved_cpus(run: Run, monkeypatch: pytest.MonkeyPat
     assert run("run", "--reserve", *command).err.startswith("noisewatch: other processes may still use CPU 1\n")
     assert "other processes" not in run("run", "--reserve", "--quiet", *command).err
     assert events == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("tuned", "untuned"),
+    [
+        (["run", "--reserve"], [sys.executable, "-m", "noisewatch", "run", "--"]),
+        (["run", "--tune"], [sys.executable, "-m", "noisewatch", "run", "--"]),
+        (["tune", "--yes", "--until-exit"], ["env"]),
+    ],
+)
+def test_a_command_has_the_same_cpus_with_and_without_tuning(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tuned: list[str], untuned: list[str]
+) -> None:
+    """Planning pins noisewatch to the housekeeping CPUs: neither the command nor the default target is on these."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    for module in (_TUNE, _TUNING):
+        monkeypatch.setattr(f"{module}.tuned_for_command", lambda *arguments: nullcontext())
+    marker = tmp_path / "marker"
+    command = ["sh", "-c", f"grep Cpus_allowed_list: /proc/self/status > {marker}"]
+    assert run(*tuned, "--", *command).status == 0
+    cpus = marker.read_text()
+    subprocess.run([*untuned, *command], check=True)
+    assert cpus == marker.read_text()
 
 
 def test_a_machine_is_tuned_or_its_cpus_are_reserved(run: Run) -> None:
