@@ -117,7 +117,6 @@ _MOST_NAMED = 3
 # This takes some 2 ms of CPU time for a command that runs for 50 ms or longer.
 _FIRST_POLLS_NS = (5_000_000, 12_000_000, 25_000_000, 50_000_000)
 _FIRST_LOOK_NS = 12_000_000
-FAILURE_HINT = "--show-output shows its output, and --ignore-failure continues"
 
 
 class RunSeries(Struct, frozen=True, kw_only=True):
@@ -155,6 +154,12 @@ class RunSeries(Struct, frozen=True, kw_only=True):
     def of_command(self, command: int) -> list[JudgedRepetition]:
         """Return the repetitions of command 0 or 1."""
         return [judged for judged in self.repetitions if judged.repetition.command == command]
+
+
+def failure_hint(options: RunOptions, side: SideCommandResult | None) -> str:
+    """Return the options that help after a failed run, or a failed side command, has ended the series."""
+    is_shown = options.shows_output if side is None else options.shows_side_output or not side.has_started
+    return ("" if is_shown else "--show-output shows its output, and ") + "--ignore-failure continues"
 
 
 def run_series(
@@ -354,10 +359,11 @@ class _Series:
         """Raise the reason for which no repetition was made: a failure before the first one, or a signal."""
         if self.commands.asked_to_end is not None or self._failed is None:
             raise KeyboardInterrupt(self.commands.asked_to_end)
-        if (side := self._failed_side_command) is not None:
-            raise CannotStart(side.status, f"{side.name}: {side.trouble}; {FAILURE_HINT}")
+        side, hint = self._failed_side_command, failure_hint(self.options, self._failed_side_command)
+        if side is not None:
+            raise CannotStart(side.status, f"{side.name}: {side.trouble}; {hint}")
         words = failure_words(status_of(self._end))
-        raise CannotStart(self._end.shell_status, f"warm-up {self._failed} {words}; {FAILURE_HINT}")
+        raise CannotStart(self._end.shell_status, f"warm-up {self._failed} {words}; {hint}")
 
     def _has_ended(self) -> bool:
         return self._failed is not None or self.commands.asked_to_end is not None

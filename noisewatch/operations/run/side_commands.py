@@ -26,7 +26,8 @@ CONCLUDE: SideOption = "--conclude"
 class SideCommandResult(Struct, frozen=True):
     """A side command that failed or left processes running. `trouble` is None if it succeeded.
 
-    `status` is the exit status of noisewatch if the failure ends the series.
+    `status` is the exit status of noisewatch if the failure ends the series. `has_started` is whether it could be
+    executed.
     """
 
     option: SideOption
@@ -35,6 +36,7 @@ class SideCommandResult(Struct, frozen=True):
     trouble: str | None
     status: int
     name_by_left_pid: Mapping[int, str | None]
+    has_started: bool = True
 
     @property
     def name(self) -> str:
@@ -50,15 +52,16 @@ def run_side_command(
 
     A failure after a signal that asked noisewatch to end is not a failure of the side command.
     """
-    trouble, status, left = None, 0, frozenset[int]()
+    trouble, status, left, has_started = None, 0, frozenset[int](), True
     try:
         end = commands.start(plan).wait()
     except CannotStart as error:
-        trouble, status = str(error), error.status
+        trouble, status, has_started = str(error), error.status, False
     else:
         assert end is not None  # there is no time limit
         left = end.left_pids or left
         if status_of(end) != 0 and commands.asked_to_end is None:
             trouble, status = failure_words(status_of(end)), end.shell_status
     names = watch.set_apart(left)
-    return SideCommandResult(option, number, is_warm_up, trouble, status, names) if trouble or left else None
+    result = SideCommandResult(option, number, is_warm_up, trouble, status, names, has_started)
+    return result if trouble or left else None

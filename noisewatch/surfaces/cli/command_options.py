@@ -35,7 +35,7 @@ from noisewatch.surfaces.cli.values import (
     minutes,
     or_auto,
     seconds,
-    share,
+    share_of_all,
     whole_number,
     words,
     zero_or_seconds,
@@ -333,7 +333,7 @@ def _add_repetitions(parser: ArgumentParser) -> None:
     repetitions.value(
         "--min-undisturbed SHARE",
         "minimum share of undisturbed repetitions for a result (default 50%%)",
-        share,
+        share_of_all,
         "50%",
     )
 

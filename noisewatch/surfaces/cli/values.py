@@ -101,6 +101,14 @@ def share(text: str) -> float:
     return value
 
 
+def share_of_all(text: str) -> float:
+    """Parse a share of at most 100%, such as 50%."""
+    value = share(text)
+    if value > 1:
+        raise ArgumentTypeError(f"expected a share of at most 100%, such as 50%, found {text!r}")
+    return value
+
+
 def chance(text: str) -> float:
     """Parse a chance above 50%, such as 90% or 0.9."""
     value = share(text)

@@ -183,6 +183,12 @@ def test_other_names_of_runs_are_understood(run: Run, option: str) -> None:
     assert f"there is no option {option}; did you mean --runs? (see noisewatch run --help)" in result.err
 
 
+def test_not_more_than_all_runs_can_be_required(run: Run) -> None:
+    result = run("run", "--runs", "2", "--min-undisturbed", "120%", "--", "true")
+    assert (result.status, result.out) == (125, "")
+    assert "--min-undisturbed: expected a share of at most 100%, such as 50%, found '120%'" in result.err
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"\x1f\x8b", b"[]\n", b"{}\n", b"null\n", b"\xff\xfe\n", b"[" * 100_000, _NEWER_FORMAT]
 )

@@ -32,7 +32,7 @@ from noisewatch.operations.machines import open_machine
 from noisewatch.operations.run.conclusion import gate_of_run
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.results import MarkedResults, mark_results, refuse_same_file
-from noisewatch.operations.run.series import FAILURE_HINT, RunSeries, run_series
+from noisewatch.operations.run.series import RunSeries, failure_hint, run_series
 from noisewatch.surfaces.cli.command_options import CALIBRATION_S, LAYOUT, default_runs
 from noisewatch.surfaces.cli.common import machine_options, recording_to, report_interrupt
 from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
@@ -378,5 +378,5 @@ def _report_early_end(series: RunSeries) -> int:
     side, status = series.failed_side_command, series.end.exit_status
     end = f"with status {status}" if status is not None else f"by signal {series.end.signal_number}"
     what = f"run {series.failed} ended {end}" if side is None else f"{side.name}: {side.trouble}"
-    _print(f"{what}; {FAILURE_HINT}")
+    _print(f"{what}; {failure_hint(series.options, side)}")
     return series.end.shell_status if side is None else side.status

@@ -15,7 +15,8 @@ from tests.plumbing.waiting import is_alive, wait_until
 from tests.surfaces.cli.run.test_progress import at_a_terminal
 from tests.surfaces.reports.run.running import lines_of, ran, words
 
-_HINT = "--show-output shows its output, and --ignore-failure continues\n"
+_CONTINUE = "--ignore-failure continues\n"
+_HINT = f"--show-output shows its output, and {_CONTINUE}"
 _needs_another_cpu = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is no other CPU")
 
 
@@ -58,8 +59,9 @@ def test_show_output_shows_the_output_of_side_commands() -> None:
         (
             ["--prepare", "/none"],
             127,
-            f"--prepare before run 1: cannot run '/none': no such file or directory; {_HINT}",
+            f"--prepare before run 1: cannot run '/none': no such file or directory; {_CONTINUE}",
         ),
+        (["--show-output", "--prepare", "false"], 1, f"--prepare before run 1: failed (status 1); {_CONTINUE}"),
         (["--conclude", "false"], 1, f"--conclude after run 1: failed (status 1); {_HINT}"),
         (["--runs", "3", "--conclude", "false"], 1, f"--conclude after run 1: failed (status 1); {_HINT}"),
         (["--warmup", "1", "--conclude", "false"], 1, f"--conclude after warm-up 1: failed (status 1); {_HINT}"),
@@ -69,6 +71,14 @@ def test_failed_side_command_is_reported_with_its_status(options: list[str], sta
     result = ran(*options, "--", "true")
     assert result.returncode == status
     assert result.stderr.endswith(f"noisewatch run: {message}")
+
+
+def test_hint_to_show_the_output_of_a_failed_run_is_only_printed_if_it_is_hidden() -> None:
+    for shown, hint in (([], _HINT), (["--show-output"], _CONTINUE)):
+        result = ran("--runs", "2", *shown, "--", "false")
+        assert result.stderr.endswith(f"noisewatch run: run 1 ended with status 1; {hint}")
+        result = ran("--warmup", "1", *shown, "--", "false")
+        assert result.stderr.endswith(f"noisewatch run: warm-up 1 failed (status 1); {hint}")
 
 
 @pytest.mark.parametrize(
