@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import os
 import signal
 import sys
 from types import FrameType, ModuleType, TracebackType
@@ -18,6 +19,8 @@ def run() -> None:
         ended.append(number)
         raise KeyboardInterrupt(number)
 
+    if sys.stderr is None:  # closed: print() would use standard output, and the next opened file its number
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     sys.excepthook = _report_failed_start
     gc.set_threshold(_YOUNG_OBJECTS)
     command_line = _command_line()

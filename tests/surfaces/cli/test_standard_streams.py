@@ -65,6 +65,29 @@ def test_the_report_can_be_printed_without_unicode(unchanged_tree: Path) -> None
     assert (result.returncode, result.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        (["run", "--", "echo", "hello"], "hello\n"),
+        (["run", "--runs", "2", "--calibration", "0.5", "--", "true"], "noisewatch run · "),
+        (["preflight", "--sample", "0.5", "--no-calibration", "--exit-zero"], ""),
+    ],
+)
+def test_closed_standard_error_changes_neither_the_answer_nor_the_status(words: list[str], start: str) -> None:
+    """The interpreter has no stream for it, and would print remarks to standard output."""
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *NOISEWATCH, *words]
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 0
+    assert result.stdout.startswith(start)
+    assert words[1] != "--" or result.stdout == start
+
+
+def test_a_command_has_the_closed_standard_error_that_noisewatch_has() -> None:
+    """`ls` then opens the folder with the free number."""
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *NOISEWATCH, "run", "--", "ls", "-l", "/proc/self/fd"]
+    assert " 2 -> /proc/" in subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
 def test_standard_output_stays_writable_after_a_failed_answer() -> None:
     """Nagios reads its line from standard output even after an error, so only an unwritable stream is abandoned."""
     program = (
