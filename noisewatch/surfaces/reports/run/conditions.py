@@ -24,7 +24,8 @@ FIXED_LAYOUT_WORDS = f"all runs share one memory layout, which may cause a small
 
 def load_words(load: SeriesLoad) -> str:
     """Return `under a load of 2 busy processes on CPUs 0,3, each with 99% of its CPU`."""
-    share = "" if load.busy_share is None else f", each with {describe_share(load.busy_share, 0)} of its CPU"
+    with_cpu = "with" if load.processes == 1 else "each with"
+    share = "" if load.busy_share is None else f", {with_cpu} {describe_share(load.busy_share, 0)} of its CPU"
     return f"under a load of {describe_busy_processes(load.processes)} on {name_cpus(load.cpus)}{share}"
 
 
@@ -35,7 +36,7 @@ def layout_effect_words(effect: LayoutEffect) -> str:
     """
     layouts = describe_count(effect.layouts, "layout")
     if effect.between is None or effect.within is None or effect.smallest_shown is None:
-        return f"{layouts} with two runs each: too few to show an effect of the layout (at least {FEWEST_LAYOUTS})"
+        return f"{layouts} with two counted runs: too few to show an effect of the layout (at least {FEWEST_LAYOUTS})"
     between, within = share_text(effect.between), share_text(effect.within)
     if effect.is_shown:
         return f"varies {between} between layouts and {within} within one ({layouts}; {_WITHIN})"

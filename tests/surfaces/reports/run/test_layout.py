@@ -33,7 +33,7 @@ def test_effect_is_described_with_both_deviations() -> None:
         "below 0.2% may be missed"
     )
     assert layout_effect_words(LayoutEffect(1, None, None, None, None)) == (
-        "1 layout with two runs each: too few to show an effect of the layout (at least 3)"
+        "1 layout with two counted runs: too few to show an effect of the layout (at least 3)"
     )
 
 

@@ -101,6 +101,11 @@ def test_load_is_in_each_report(form: str) -> None:
     assert words in _text(series, form).replace("%25", "%")
 
 
+def test_a_single_busy_process_is_not_each() -> None:
+    series = replace(written_series(UNDISTURBED), load=SeriesLoad(1, frozenset({0}), 0.5))
+    assert "under a load of 1 busy process on CPU 0, with 50% of its CPU" in _text(series)
+
+
 def test_receipt_has_the_load_in_header_and_footer() -> None:
     document = read(render("json", replace(written_series(UNDISTURBED), load=_LOAD)))
     assert document["load"] == {"processes": 2, "cpus": [0, 3]}
