@@ -167,6 +167,7 @@ def test_run_tunes_for_root_only(run: Run, monkeypatch: pytest.MonkeyPatch, opti
     result = run("run", option, "--", "true")
     assert (result.status, result.out) == (125, "")
     assert f"{option} needs root: sudo " in result.err
+    assert f"noisewatch run --as-user {option}" in result.err
 
 
 def _plan() -> tuple[TuningPlan, bool]:

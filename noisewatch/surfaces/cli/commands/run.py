@@ -33,6 +33,7 @@ from noisewatch.operations.run.conclusion import gate_of_run
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.results import MarkedResults, mark_results, refuse_same_file
 from noisewatch.operations.run.series import RunSeries, failure_hint, run_series
+from noisewatch.surfaces.cli.arguments import RUN
 from noisewatch.surfaces.cli.command_options import CALIBRATION_S, LAYOUT, default_runs
 from noisewatch.surfaces.cli.common import machine_options, recording_to, report_interrupt
 from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
@@ -306,7 +307,10 @@ def _tuning(arguments: Namespace) -> AbstractContextManager[None]:
         return nullcontext()
     from noisewatch.surfaces.cli import tuning  # imports the judgement
 
-    tuning.require_root("--tune" if arguments.tune else "--reserve", sys.argv[1:])
+    words = list(arguments.words)
+    if not arguments.as_user:  # the command needs no root
+        words.insert(words.index(RUN) + 1, "--as-user")
+    tuning.require_root("--tune" if arguments.tune else "--reserve", words)
     plan, _ = tuning.plan_of(arguments, reserves_only=arguments.reserve)
     prepare = tuning.tuned_for_command if arguments.tune else tuning.reserved_for_command
     return prepare(plan, arguments.quiet)
