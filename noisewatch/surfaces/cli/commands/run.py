@@ -40,7 +40,7 @@ from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.drawing.colours import paint_row
 from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, open_output, width
-from noisewatch.surfaces.reports.run.conditions import FIXED_LAYOUT_WORDS
+from noisewatch.surfaces.reports.run.conditions import FIXED_LAYOUT_WORDS, load_words
 from noisewatch.surfaces.reports.run.energy import words_on_energy_of
 from noisewatch.surfaces.reports.run.formats import ReportOptions, open_run_report
 from noisewatch.text import printable
@@ -182,14 +182,17 @@ class SingleRunReport(TerminalListener):
             if words is not None:
                 self.on_remark(words)
 
-    def report_speed_change(self, series: RunSeries) -> None:
-        """Print a remark if the machine's speed changed during the run, or may have; only calibrations show that."""
-        if series.options.calibration_s:
-            from noisewatch.operations.run.conclusion import conclude  # most single runs are not calibrated
-            from noisewatch.surfaces.reports.run.sentences import machine_sentences
+    def report_series(self, series: RunSeries) -> None:
+        """Print remarks on the load, and on a change of the machine's speed, which only calibrations show."""
+        if not series.options.calibration_s and series.load is None:
+            return
+        from noisewatch.operations.run.conclusion import conclude  # most single runs have neither
+        from noisewatch.surfaces.reports.run.sentences import load_trouble_sentences, machine_sentences
 
-            for sentence in machine_sentences(conclude(series)):
-                self.on_remark(sentence)
+        loads = [] if series.load is None else [load_words(series.load)]
+        changes = machine_sentences(conclude(series)) if series.options.calibration_s else []
+        for sentence in (*changes, *loads, *load_trouble_sentences(series)):
+            self.on_remark(sentence)
 
 
 def _read_results(path: str, series: RunSeries) -> MarkedResults | None:
@@ -352,7 +355,7 @@ def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace,
             finally:
                 progress.on_done()  # the next message needs a line of its own
             if isinstance(progress, SingleRunReport):
-                progress.report_speed_change(series)
+                progress.report_series(series)
             if arguments.results is not None:
                 results = _read_results(arguments.results, series)
             report.write_reports(series, width(), results)

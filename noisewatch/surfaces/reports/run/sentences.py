@@ -459,10 +459,13 @@ def machine_sentences(conclusion: RunConclusion) -> list[str]:
 
 def ending_sentences(series: RunSeries) -> list[str]:
     """Return sentences if the series ended before all requested runs were made, or its load may have been too small."""
+    return _early_end(series) + load_trouble_sentences(series)
+
+
+def load_trouble_sentences(series: RunSeries) -> list[str]:
+    """Return a sentence if the load may have been too small; else an empty list."""
     trouble = None if series.load is None else series.load.trouble
-    return _early_end(series) + (
-        [] if trouble is None else [f"the load may have been smaller than requested: {printable(trouble)}"]
-    )
+    return [] if trouble is None else [f"the load may have been smaller than requested: {printable(trouble)}"]
 
 
 def _early_end(series: RunSeries) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from noisewatch.operations.run.load import SeriesLoad
 from noisewatch.surfaces.cli.commands.run import SingleRunReport
 from tests.judgement.noise.test_steadiness import calibration
 from tests.surfaces.reports.run.running import ran, words
@@ -75,11 +76,21 @@ def test_output_of_the_command_is_not_overwritten() -> None:
 def test_a_single_run_reports_that_the_machine_changed(capsys: pytest.CaptureFixture[str]) -> None:
     """A single run prints no report, so standard error names the change."""
     series = written_series(UNDISTURBED)
-    SingleRunReport().report_speed_change(series)
+    SingleRunReport().report_series(series)
     calibrated = replace(series, options=replace(series.options, calibration_s=1.0), opening=calibration())
-    SingleRunReport().report_speed_change(replace(calibrated, closing=calibration()))
+    SingleRunReport().report_series(replace(calibrated, closing=calibration()))
     assert capsys.readouterr().err == ""
-    SingleRunReport().report_speed_change(replace(calibrated, closing=calibration(0.03)))
+    SingleRunReport().report_series(replace(calibrated, closing=calibration(0.03)))
     assert "noisewatch run: the machine changed during the series" in capsys.readouterr().err
-    SingleRunReport().report_speed_change(replace(calibrated, not_calibrated="after the series: no memory"))
+    SingleRunReport().report_series(replace(calibrated, not_calibrated="after the series: no memory"))
     assert capsys.readouterr().err.endswith("whether the machine changed: not calibrated after the series: no memory\n")
+
+
+def test_a_single_run_reports_its_load_and_why_that_was_too_small(capsys: pytest.CaptureFixture[str]) -> None:
+    """Such a load makes the gate unknown."""
+    load = SeriesLoad(2, frozenset({0}), busy_share=0.5)
+    for trouble in (None, "the load ended before the measurement did"):
+        SingleRunReport().report_series(replace(written_series(UNDISTURBED), load=replace(load, trouble=trouble)))
+        words = "noisewatch run: under a load of 2 busy processes on CPU 0, each with 50% of its CPU\n"
+        reason = f"noisewatch run: the load may have been smaller than requested: {trouble}\n" if trouble else ""
+        assert capsys.readouterr().err == words + reason
