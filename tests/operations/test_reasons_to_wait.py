@@ -10,7 +10,7 @@ from noisewatch.kernel.system.reference_clock import QUESTION, ClockComparison
 from noisewatch.kinds import Kind
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.model.interval.disturbance import Disturbance, main_culprit_names
 from noisewatch.operations.preflight import ClockRateWatch, name_reasons
 from tests.surfaces.reports.verdicts import failed_verdict, hostile_verdict, unknown_verdict, warned_verdict
 from tests.surfaces.running import record
@@ -46,6 +46,12 @@ def test_all_large_culprits_are_named_or_else_the_first() -> None:
     large = [_culprit("cc1", 2, 0.9), _culprit("cc1", 3, 0.8)]
     assert _reasons(*large, _culprit("sshd", 2, 0.01)) == "cc1 on CPU 2, cc1 on CPU 3"
     assert _reasons(_culprit("sshd", 2, 0.02), _culprit("cron", 2, 0.01)) == "sshd on CPU 2"
+
+
+def test_culprits_of_one_name_on_a_cpu_are_named_once() -> None:
+    """So a series that waits does not name three processes `cc1`, and hide a fourth one."""
+    culprits = [_culprit("cc1", 2, 0.4), _culprit("cc1", 2, 0.3), _culprit("ld", 2, 0.2)]
+    assert main_culprit_names(culprits) == ["cc1 on CPU 2", "ld on CPU 2"]
 
 
 def test_culprits_that_do_not_fit_are_an_ellipsis() -> None:

@@ -123,9 +123,12 @@ def identified(culprit: Disturbance, interval: Interval) -> Disturbance:
 
 
 def main_culprit_names(culprits: Sequence[Disturbance]) -> list[str]:
-    """Return `hog on CPU 2` for each culprit that took more than 5% of its CPU, or for the first one if none did."""
+    """Return `hog on CPU 2` for each culprit that took more than 5% of its CPU, or for the first one if none did.
+
+    Culprits of the same name on one CPU are named once.
+    """
     notable = [culprit for culprit in culprits if (culprit.share or 0.0) > LOUD_SHARE] or culprits[:1]
-    return [printable(f"{_short_name(culprit)} on CPU {culprit.cpu}") for culprit in notable]
+    return list(dict.fromkeys(printable(f"{_short_name(culprit)} on CPU {culprit.cpu}") for culprit in notable))
 
 
 def _short_name(culprit: Disturbance) -> str:
