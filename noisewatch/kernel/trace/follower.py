@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
@@ -39,6 +39,7 @@ from noisewatch.kernel.trace.timeline import CpuTrace, Source
 from noisewatch.kinds import Kind, Tracer
 from noisewatch.text import clean
 
+_LEAVING_NS = 1_000_000  # CPU time within which a thread that has ended surely leaves its CPU for good
 _Key = tuple[int, Source, bool]  # CPU, source, whether it is an interrupt that the command has sent
 
 
@@ -65,8 +66,8 @@ class CommandTimes:
         self.states = OwnStates()
         self.began_ns = began_ns
         self._ended_ns: dict[int, int] = {}  # when each ended thread of the command's first process ended
-        self._ran_until_ns: dict[int, int] = {}  # end of each such thread's last run before the process was reaped
-        self._last_leaves: dict[int, tuple[int, bool]] = {}  # when each left a CPU, and whether it could have continued
+        # When each such thread last left a CPU before it ended or was reaped, and whether it could have continued.
+        self._last_leaves: dict[int, tuple[int, bool]] = {}
         self._busy_until_ns: dict[int, int] = {}  # end of the last run, by CPU
         self.cut_cpus: frozenset[int] = frozenset()  # CPUs with more events than could be kept
         self._functions = functions
@@ -93,31 +94,62 @@ class CommandTimes:
         """
         return any(is_ready and tid not in self._ended_ns for tid, (_, is_ready) in self._last_leaves.items())
 
-    def find_ends(self, trace: CpuTrace, reaped_ns: int | None) -> None:
-        """Note which threads of the first process ended on the CPU. Call it for all CPUs before any `add_events`.
+    def find_ends(self, traces: Collection[CpuTrace], reaped_ns: int | None) -> None:
+        """Note which threads of the first process have ended. Call it before any `add_events`.
 
-        `reaped_ns` is when the process was reaped, or None while it runs. A thread that ran last before this had ended
-        by then, even if it leaves its CPU later.
+        `reaped_ns` is when the process was reaped, or None while it runs. A thread that leaves its CPU for good later
+        had ended when it last ran before this time; its end is unknown if it ran on a CPU that is not traced.
         """
-        self._note_last_runs(trace, reaped_ns)
-        for at_ns, tid, state in trace.leaves:
-            if tid in self.own.group and at_ns >= self.began_ns and self.own.is_own(tid, at_ns):
-                self._last_leaves[tid] = max((at_ns, is_ready(state)), self._last_leaves.get(tid, (0, False)))
-                if is_end(state):
-                    is_late = reaped_ns is not None and at_ns > reaped_ns
-                    self._ended_ns[tid] = self._ran_until_ns.get(tid, at_ns) if is_late else at_ns
-                elif at_ns > self._ended_ns.get(tid, at_ns):  # another thread has called execve
+        if reaped_ns is not None:
+            for tid, start_ns, end_ns in self._runs_in(traces):
+                if start_ns < reaped_ns <= end_ns and self._is_of_group(tid, reaped_ns):
+                    self._note_leave(tid, reaped_ns, True)
+        leaves = (leave for trace in traces for leave in trace.leaves if self._is_of_group(leave[1], leave[0]))
+        for at_ns, tid, state in sorted(leaves):
+            is_late = reaped_ns is not None and at_ns > reaped_ns
+            left_ns, was_ready = self._last_leaves.get(tid, (0, False))
+            if is_end(state) and is_late and was_ready:
+                self._ended_ns[tid] = left_ns
+            elif is_end(state) and not is_late and at_ns >= left_ns:
+                self._ended_ns[tid] = at_ns
+            elif not is_end(state):
+                if not is_late:
+                    self._note_leave(tid, at_ns, is_ready(state))
+                if at_ns > self._ended_ns.get(tid, at_ns):  # another thread has called execve
                     del self._ended_ns[tid]
 
-    def _note_last_runs(self, trace: CpuTrace, reaped_ns: int | None) -> None:
-        if reaped_ns is None:
-            return
-        pieces = trace.pieces
-        for start_ns, end_ns, number in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
-            source = trace.sources[number]
-            if source.kind == Kind.THREAD and source.number in self.own.group and start_ns < reaped_ns:
-                until_ns = max(min(end_ns, reaped_ns), self._ran_until_ns.get(source.number, 0))
-                self._ran_until_ns[source.number] = until_ns
+    def _is_of_group(self, tid: int, at_ns: int) -> bool:
+        return tid in self.own.group and at_ns >= self.began_ns and self.own.is_own(tid, at_ns)
+
+    def _note_leave(self, tid: int, at_ns: int, was_ready: bool) -> None:
+        self._last_leaves[tid] = max((at_ns, was_ready), self._last_leaves.get(tid, (0, False)))
+
+    def _runs_in(self, traces: Iterable[CpuTrace]) -> Iterator[tuple[int, int, int]]:
+        """Yield the tid, start and end of each run of a thread of the first process."""
+        for trace in traces:
+            pieces = trace.pieces
+            for start_ns, end_ns, number in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+                source = trace.sources[number]
+                if source.kind == Kind.THREAD and source.number in self.own.group:
+                    yield source.number, start_ns, end_ns
+
+    def end_doubt_ns(self, traces: Iterable[CpuTrace]) -> int | None:
+        """Return how much (ns) before `left_ns` the first process may have ended; None if its end is not in the trace.
+
+        If its last thread was preempted right before it left its CPU for good, it may have ended before the preemption.
+        """
+        left_ns = self.left_ns
+        if left_ns is None:
+            return None
+        last = max(self._ended_ns, key=self._ended_ns.__getitem__)
+        since_ns, was_preempted = self._last_leaves.get(last, (0, False))
+        if not was_preempted:
+            return 0
+        runs = self._runs_in(traces)
+        ran_ns = sum(
+            end_ns - start_ns for tid, start_ns, end_ns in runs if tid == last and since_ns <= start_ns < left_ns
+        )
+        return left_ns - since_ns - ran_ns if ran_ns < _LEAVING_NS else 0
 
     def add_events(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
         """Add a CPU's new events up to `until_ns` (None: all). Earlier births must have been added to `own`."""
@@ -162,8 +194,8 @@ class CommandTimes:
         if not trace.tid:
             self.states.mark_idle(trace.cpu, before_ns)
 
-    def window(self, end_ns: int, uncovered: tuple[str, ...]) -> TraceWindow:
-        """Return all sums of the command, which ended at `end_ns`."""
+    def window(self, end_ns: int, uncovered: tuple[str, ...], end_doubt_ns: int | None) -> TraceWindow:
+        """Return all sums of the command, which ended at `end_ns`; the doubt is as in TraceWindow."""
         self.places.settle(end_ns)
         self.states.settle(end_ns)
         names = self._functions.names_of(addresses_in(source for _, source, _ in self._totals))
@@ -189,7 +221,7 @@ class CommandTimes:
             threads=self.places.threads,
             other_threads_ns=self.places.other_ns,
             states=self.states.times_until(end_ns),
-            has_seen_end=self.left_ns is not None,
+            end_doubt_ns=end_doubt_ns,
         )
 
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:
@@ -327,6 +359,7 @@ class TraceFollower:
         self._parse_pending(end_ns)
         times = self._times
         unended = self._wait_for_ends(times, end_ns) if times is not None else []
+        end_doubt_ns = times.end_doubt_ns(self._traces.values()) if times is not None else None
         self._count_parsed(end_ns)
         if times is None:
             return _NOT_FOLLOWED
@@ -335,7 +368,7 @@ class TraceFollower:
         self._sends.is_damaged = False
         if trouble is not None:
             return trouble
-        return times.window(_earliest(end_ns, times.left_ns), tuple(self._buffers.uncovered))
+        return times.window(_earliest(end_ns, times.left_ns), tuple(self._buffers.uncovered), end_doubt_ns)
 
     def _lose_if_off(self) -> bool:
         """Return whether tracing was switched off; if so, forget every CPU's owner."""
@@ -381,8 +414,8 @@ class TraceFollower:
             self._pending[cpu] = []
             if end_ns is not None:
                 trace.settle(end_ns)
-            if self._times is not None:
-                self._times.find_ends(trace, end_ns)
+        if self._times is not None:
+            self._times.find_ends(self._traces.values(), end_ns)
 
     def _count_parsed(self, end_ns: int | None) -> None:
         """Add the parsed events to the command's sums, and forget them."""

@@ -272,7 +272,8 @@ class TraceWindow(Struct, frozen=True):
     threads: tuple[TracedThread, ...] = ()  # the command's threads that are kept individually
     other_threads_ns: int = 0  # time of the command's other threads
     states: StateTimes = StateTimes()  # how long the command's threads were kept from running
-    has_seen_end: bool = False  # whether the end of the command's first process is in the trace
+    # How much earlier the command's first process may have ended; None if its end is not in the trace.
+    end_doubt_ns: int | None = None
 
     @property
     def traced(self) -> CpuSet:

@@ -117,8 +117,10 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
     """Judge the repetition by the opening calibration: its clocks, and its noise floors of interruptions alone."""
     before, after = pending.began.snapshot, pending.ended.snapshot
     ended_ns, seen_late_ns = pending.end.ended_ns, pending.wakeups.seen_late_ns
-    if not isinstance(pending.trace, str) and pending.trace.has_seen_end:
-        ended_ns, seen_late_ns = pending.trace.end_ns, 0
+    doubt_ns = None if isinstance(pending.trace, str) else pending.trace.end_doubt_ns
+    if not isinstance(pending.trace, str) and doubt_ns is not None:
+        ended_ns = pending.trace.end_ns
+        seen_late_ns = doubt_ns if seen_late_ns is None else min(doubt_ns, seen_late_ns)
     repetition = Repetition(
         number=pending.number,
         command=pending.command,

@@ -64,7 +64,7 @@ def _traced(looks: Repetition, tid: int, name: str) -> Repetition:
     source = TracedSource(Kind.THREAD, name, thread=Thread(tid, name, 900, False))
     time = TracedTime(2, source, 200 * MS, 10, begin, begin + 200 * MS)
     own = {2: 700 * MS, 3: 0}
-    return replace(looks, trace=TraceWindow(begin, end, own, (time,), has_seen_end=True))
+    return replace(looks, trace=TraceWindow(begin, end, own, (time,), end_doubt_ns=0))
 
 
 def test_traced_thread_is_named_with_its_process() -> None:

@@ -202,7 +202,7 @@ def test_command_ends_when_its_first_process_leaves_the_cpu_for_good() -> None:
         (600, switch("run", COMMAND, CHILD, state=EXITED)),
         (700, switch("hog", HOG, COMMAND, state=EXITED)),
     )
-    assert window.has_seen_end
+    assert window.end_doubt_ns == 0
     assert ((window.end_ns - window.begin_ns) // US, own_us(window), times_of_others(window)) == (600, 600, {})
 
 
@@ -213,7 +213,7 @@ def test_command_that_is_preempted_at_its_end_has_ended_before() -> None:
         (1200, switch("run", COMMAND, HOG)),
         (1205, switch("hog", HOG, COMMAND, state=EXITED)),
     )
-    assert window.has_seen_end
+    assert window.end_doubt_ns == 0
     assert ((window.end_ns - window.begin_ns) // US, own_us(window), times_of_others(window)) == (500, 500, {})
 
 
@@ -226,18 +226,67 @@ def test_end_of_a_preempted_command_may_be_traced_after_it_was_noticed() -> None
         followed.begin(100)
         window = followed.end(1000)
     assert isinstance(window, TraceWindow)
-    assert window.has_seen_end
+    assert window.end_doubt_ns == 0
     assert ((window.end_ns - window.begin_ns) // US, times_of_others(window)) == (500, {})
 
 
 def test_command_that_runs_until_it_is_reaped_ends_then() -> None:
     window = _window((1005, switch("hog", HOG, COMMAND, state=EXITED)))
-    assert (window.has_seen_end, (window.end_ns - window.begin_ns) // US, own_us(window)) == (True, 900, 900)
+    assert (window.end_doubt_ns, (window.end_ns - window.begin_ns) // US, own_us(window)) == (0, 900, 900)
 
 
 def test_end_of_a_command_that_left_the_traced_cpus_is_missing() -> None:
     window = _window((600, switch("migration", HOG, COMMAND, state=READY)), (610, switch("idle", 0, HOG)))
-    assert (window.has_seen_end, (window.end_ns - window.begin_ns) // US) == (False, 900)
+    assert (window.end_doubt_ns, (window.end_ns - window.begin_ns) // US) == (None, 900)
+
+
+def test_end_of_a_command_that_moved_after_its_preemption_is_the_preemption() -> None:
+    """The command is preempted on CPU 2, and leaves CPU 1 for good after it was reaped."""
+    with followed_trace(1, 2) as followed:
+        followed.on_others((10, birth(COMMAND, BEFORE)))
+        followed.on_target((20, switch("run", COMMAND)), (600, switch("hog", HOG, COMMAND, state=READY)), cpu=2)
+        followed.on_target(
+            (20, switch("idle", 0)), (1200, switch("run", COMMAND)), (1205, switch("idle", 0, COMMAND, state=EXITED))
+        )
+        followed.begin(100)
+        window = followed.end(1000)
+    assert isinstance(window, TraceWindow), window
+    assert (window.end_doubt_ns, (window.end_ns - window.begin_ns) // US) == (0, 500)
+
+
+def test_end_of_a_command_that_was_preempted_before_a_look_is_the_preemption() -> None:
+    with followed_trace() as followed:
+        followed.on_others((10, birth(COMMAND, BEFORE)))
+        followed.on_target((20, switch("run", COMMAND)), (600, switch("hog", HOG, COMMAND, state=READY)))
+        followed.begin(100)
+        followed.follower.look()
+        followed.on_target((1200, switch("run", COMMAND, HOG)), (1205, switch("hog", HOG, COMMAND, state=EXITED)))
+        window = followed.end(1000)
+    assert isinstance(window, TraceWindow), window
+    assert (window.end_doubt_ns, (window.end_ns - window.begin_ns) // US) == (0, 500)
+
+
+def test_end_of_a_command_that_continued_on_an_untraced_cpu_is_missing() -> None:
+    """The command slept at 300 µs, so it must have run elsewhere before it was reaped."""
+    window = _window(
+        (300, switch("idle", 0, COMMAND, state=SLEEPS)),
+        (1200, switch("run", COMMAND)),
+        (1205, switch("idle", 0, COMMAND, state=EXITED)),
+    )
+    assert (window.end_doubt_ns, (window.end_ns - window.begin_ns) // US) == (None, 900)
+
+
+@pytest.mark.parametrize(("again_us", "end_us", "doubt_us"), [(900, 905, 300), (700, 2000, 0)])
+def test_command_may_have_ended_before_it_was_last_preempted(again_us: int, end_us: int, doubt_us: int) -> None:
+    """An ended thread leaves its CPU for good within some microseconds of CPU time."""
+    window = _window(
+        (600, switch("child", CHILD, COMMAND, state=READY)),
+        (again_us, switch("run", COMMAND, CHILD, state=SLEEPS)),
+        (end_us, switch("idle", 0, COMMAND, state=EXITED)),
+        end_us=2200,
+    )
+    assert (window.end_doubt_ns or 0) // US == doubt_us
+    assert (window.end_ns - window.begin_ns) // US == end_us - 100
 
 
 def test_command_has_not_ended_while_a_thread_of_its_first_process_lives() -> None:
@@ -263,6 +312,19 @@ def test_first_thread_that_another_one_replaces_lives_on() -> None:
         (900, switch("idle", 0, COMMAND, state=EXITED)),
     )
     assert (window.end_ns - window.begin_ns) // US == 800
+
+
+def test_first_thread_that_another_one_replaces_on_another_cpu_lives_on() -> None:
+    with followed_trace(1, 2) as followed:
+        followed.on_others((10, birth(COMMAND, BEFORE)))
+        followed.on_target((20, switch("run", COMMAND)), (300, switch("idle", 0, COMMAND, state=EXITED)), cpu=2)
+        followed.on_target(
+            (20, switch("idle", 0)), (500, switch("run", COMMAND)), (800, switch("idle", 0, COMMAND, state=SLEEPS))
+        )
+        followed.begin(100)
+        window = followed.end(1000)
+    assert isinstance(window, TraceWindow), window
+    assert (window.end_doubt_ns, (window.end_ns - window.begin_ns) // US) == (None, 900)
 
 
 @pytest.mark.parametrize("looks", [True, False])
