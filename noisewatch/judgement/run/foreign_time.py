@@ -169,8 +169,11 @@ def _unknown_time_reason(repetition: Repetition, allowed_ns: float, known_ns: in
     if repetition.allowed is None:
         return _NO_AFFINITY
     # The command's time on other CPUs would hide as much foreign time on the target CPUs.
+    outside = repetition.first_outside
     if not repetition.allowed <= repetition.target:
         return _MAY_HAVE_LEFT.format(name_cpus(repetition.allowed))
+    if outside.max_ns is None or outside.max_ns > allowed_ns:
+        return _MAY_HAVE_LEFT.format(name_cpus(outside.cpus))
     if not books.is_exact:
         return _TOO_COARSE
     if waited_ns_of(repetition) is not None or books.foreign_ns - known_ns <= allowed_ns:

@@ -11,10 +11,13 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason, above_allowance
+from noisewatch.kernel.cpus.online import LIST as ONLINE
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
+from noisewatch.units import describe_ns
 
 _COUNT_ERROR = 0.01  # share of the command's CPU time by which the kernel's two counts may differ
 _WHERE = 0.01  # share of the time outside: CPUs with less are not named
@@ -31,15 +34,19 @@ _NOISE = frozenset(
     }
 )
 
+_MOVED = "the command ran on other CPUs for {}: cannot tell whether a target CPU went offline ({})"
+
 
 class LeftTarget(Struct, frozen=True):
     """A command's time outside the target CPUs; `reason` is None if it may be within the allowance.
 
     `away_share`: the share of the repetition in which the command was not, or may not have been, on the target CPUs.
+    `unknown`: why it is unknown whether the command left them by itself, or None if it is known.
     """
 
     reason: RunReason | None
     away_share: float
+    unknown: str | None = None
 
     def keep(self, reasons: Iterable[RunReason], repetition: Repetition, allowance: Allowance) -> list[RunReason]:
         """Return the reasons without noise that may have occurred while the command was elsewhere.
@@ -56,13 +63,16 @@ class LeftTarget(Struct, frozen=True):
 def find_left_target(repetition: Repetition, placement: Placement, allowance: Allowance) -> LeftTarget | None:
     """Return the command's time outside the target CPUs, or None if it is within the allowance."""
     used_ns, online = repetition.use.cpu_ns, repetition.span.after.online.online
-    if online is None or not repetition.target <= online:
+    if online is not None and not repetition.target <= online:
         return None  # the kernel itself moves threads away from a CPU that goes offline
     is_traced = not isinstance(repetition.trace, str)
     ns = traced_outside_ns(repetition) if is_traced else _counted_outside_ns(repetition, placement)
     if ns <= allowance.ns(repetition.length_ns):
         may_be_away = not is_traced and not (repetition.allowed or repetition.target) & repetition.target
-        return LeftTarget(None, repetition.first_outside.max_ns / max(used_ns, 1)) if may_be_away else None
+        max_ns = repetition.first_outside.max_ns
+        return LeftTarget(None, 1.0 if max_ns is None else max_ns / max(used_ns, 1)) if may_be_away else None
+    if online is None:
+        return LeftTarget(None, 0.0, _MOVED.format(describe_ns(ns), Case(repetition.span.after).unread_reason(ONLINE)))
     observed = {cpu: cpu_ns for cpu, cpu_ns in placement.ns_by_cpu().items() if cpu not in repetition.target}
     if not is_traced:
         ns = min(max(ns, round(sum(observed.values()))), used_ns)

@@ -108,6 +108,7 @@ def judge_repetition(
         reasons = kept if left.reason is None else [left.reason, *kept]
     questions = (
         foreign_time.unknown,
+        None if left is None else left.unknown,
         unknown_siblings_reason(repetition, siblings, allowance),
         unknown_interruptions_reason(repetition),
         unknown_steal_reason(repetition, allowance),

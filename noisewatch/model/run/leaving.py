@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,30 +16,36 @@ if TYPE_CHECKING:
 
 
 class TimeOutside(Struct, frozen=True):
-    """Bounds of the CPU time (ns) outside the target CPUs, and the CPUs that were allowed then.
+    """Bounds of the CPU time (ns) outside the target CPUs, and the other CPUs that were allowed then.
 
-    `max_ns` includes the time between the last poll of the old affinity and the first poll of the new one.
+    `max_ns` includes the time with an affinity that allows other CPUs as well as target CPUs, and the time between the
+    polls of one affinity and of the next one. None means unknown: the kernel does not count the thread's time.
     """
 
     ns: int = 0
-    max_ns: int = 0
+    max_ns: int | None = 0
     cpus: CpuSet = frozenset()
 
 
 NEVER_OUTSIDE = TimeOutside()
 
 
-def time_outside(spans: Iterable[AffinitySpan], target: CpuSet) -> TimeOutside:
-    """Return the first thread's time while its affinity excluded all target CPUs."""
-    ns, max_ns, before_ns, cpus = 0, 0, 0, set[int]()
-    for span in spans:
-        try:
-            (first_ns, _), (last_ns, _) = parse_schedstat(span.first_scheduling), parse_schedstat(span.last_scheduling)
-        except Malformed:
-            return NEVER_OUTSIDE
+def time_outside(spans: Sequence[AffinitySpan], target: CpuSet) -> TimeOutside:
+    """Return the first thread's time while its affinity excluded all target CPUs, and may have been elsewhere."""
+    cpus = frozenset[int]().union(*(span.allowed for span in spans)) - target
+    if not cpus:
+        return NEVER_OUTSIDE
+    try:
+        firsts = [parse_schedstat(span.first_scheduling)[0] for span in spans]
+        lasts = [parse_schedstat(span.last_scheduling)[0] for span in spans]
+    except Malformed:
+        return TimeOutside(0, None, cpus)
+    if not lasts[-1]:  # a row of zeros: the kernel counts nothing
+        return TimeOutside(0, None, cpus)
+    ns = max_ns = 0
+    for at, span in enumerate(spans):
         if not span.allowed & target:
-            ns += max(last_ns - first_ns, 0)
-            max_ns += max(last_ns - before_ns, 0)
-            cpus |= span.allowed
-        before_ns = last_ns
-    return TimeOutside(ns, max_ns, frozenset(cpus))
+            ns += max(lasts[at] - firsts[at], 0)
+        if not span.allowed <= target:
+            max_ns += max([*firsts, lasts[-1]][at + 1] - [0, *lasts][at], 0)
+    return TimeOutside(ns, max_ns, cpus)

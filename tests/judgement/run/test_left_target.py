@@ -155,3 +155,35 @@ def test_the_kernel_moves_threads_away_from_an_offline_cpu() -> None:
     span = replace(repetition.span, after=after)
     outside = TimeOutside(500 * MS, 500 * MS, frozenset({0}))
     assert find_left_target(replace(repetition, span=span, first_outside=outside), _placement(), ALLOWED) is None
+
+
+@pytest.mark.parametrize("max_ns", [90 * MS, None])
+def test_a_command_that_returned_after_an_unknown_time_is_unknown(max_ns: int | None) -> None:
+    """The affinity allowed only target CPUs at the end, but another CPU before."""
+    repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=900)
+    assert _judge(repetition).outcome == RunOutcome.UNDISTURBED
+    verdict = _judge(replace(repetition, first_outside=TimeOutside(0, max_ns, frozenset({0}))))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert verdict.unknowns[0].startswith("the command set its affinity to CPU 0: cannot tell how long it ran")
+
+
+def test_noise_next_to_a_command_that_left_for_an_uncounted_time_is_unknown() -> None:
+    repetition = replace(_next_to_a_hog(100), first_outside=TimeOutside(0, None, frozenset({0})))
+    verdict = _judge(replace(repetition, allowed=frozenset({0})))
+    assert (verdict.outcome, verdict.reasons) == (RunOutcome.UNKNOWN, ())
+
+
+@pytest.mark.parametrize("is_traced", [True, False])
+def test_a_command_that_left_is_unknown_if_the_online_cpus_are_unknown(is_traced: bool) -> None:
+    """The kernel may have moved it away from a CPU that went offline."""
+    repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=900)
+    after = replace(repetition.span.after, online=replace(repetition.span.after.online, online=None))
+    repetition = replace(repetition, span=replace(repetition.span, after=after))
+    if is_traced:
+        repetition = traced(repetition, own_ms=0)
+        repetition = replace(repetition, books=replace(repetition.books, tasks_ns=0))
+    assert _judge(replace(repetition)).outcome == (RunOutcome.UNKNOWN if is_traced else RunOutcome.UNDISTURBED)
+    outside = TimeOutside(500 * MS, 500 * MS, frozenset({0}))
+    verdict = _judge(replace(repetition, first_outside=outside))
+    assert verdict.outcome == RunOutcome.UNKNOWN
+    assert any("cannot tell whether a target CPU went offline" in unknown for unknown in verdict.unknowns)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from noisewatch.machine.command.ending import AffinitySpan
 from noisewatch.model.run.leaving import NEVER_OUTSIDE, TimeOutside, time_outside
 
@@ -13,14 +15,22 @@ def _span(cpus: set[int], first_ns: int, last_ns: int) -> AffinitySpan:
 
 
 def test_time_counts_from_the_first_to_the_last_poll_with_other_cpus() -> None:
+    """The upper bound counts from the last poll before to the first poll after."""
     spans = [_span({2, 3}, 0, 10), _span({0}, 15, 40), _span({2}, 50, 90), _span({0, 1}, 91, 100)]
-    assert time_outside(spans, _TARGET) == TimeOutside(25 + 9, 30 + 10, frozenset({0, 1}))
+    assert time_outside(spans, _TARGET) == TimeOutside(25 + 9, 40 + 10, frozenset({0, 1}))
 
 
-def test_an_affinity_with_a_target_cpu_does_not_count() -> None:
-    assert time_outside([_span({0, 2}, 0, 90)], _TARGET) == NEVER_OUTSIDE
+def test_an_affinity_with_target_cpus_and_others_may_be_time_outside() -> None:
+    assert time_outside([_span({2}, 0, 10), _span({0, 2}, 20, 90)], _TARGET) == TimeOutside(0, 80, frozenset({0}))
 
 
-def test_times_that_the_kernel_does_not_report_are_no_time() -> None:
-    spans = [AffinitySpan(frozenset({0}), "", "")]
-    assert time_outside(spans, _TARGET) == NEVER_OUTSIDE
+def test_an_affinity_with_target_cpus_only_does_not_count() -> None:
+    assert time_outside([_span({2}, 0, 90), _span({3}, 91, 100)], _TARGET) == NEVER_OUTSIDE
+    assert time_outside([AffinitySpan(frozenset({2}), "", "")], _TARGET) == NEVER_OUTSIDE
+    assert time_outside([], _TARGET) == NEVER_OUTSIDE
+
+
+@pytest.mark.parametrize("scheduling", ["", "rubbish", "0 0 0\n"])
+def test_time_outside_is_unknown_if_the_kernel_does_not_report_it(scheduling: str) -> None:
+    spans = [AffinitySpan(frozenset(cpus), scheduling, scheduling) for cpus in ({2}, {0}, {2})]
+    assert time_outside(spans, _TARGET) == TimeOutside(0, None, frozenset({0}))
