@@ -51,12 +51,15 @@ class LeftTarget(Struct, frozen=True):
     def keep(self, reasons: Iterable[RunReason], repetition: Repetition, allowance: Allowance) -> list[RunReason]:
         """Return the reasons without noise that may have occurred while the command was elsewhere.
 
-        If no main thread was mostly on the target CPUs, their noise explains little.
+        If it certainly left and no main thread was mostly on the target CPUs, their noise explains little.
         """
         listed, allowed_ns = list(reasons), allowance.ns(repetition.length_ns)
+        if not self.away_share:
+            return listed
         noise = [reason for reason in listed if reason.kind in _NOISE]
         away_ns = self.away_share * repetition.length_ns
-        kept = [] if self.away_share >= _MOSTLY else above_allowance(noise, away_ns + allowed_ns)
+        is_mostly_away = self.reason is not None and self.away_share >= _MOSTLY
+        kept = [] if is_mostly_away else above_allowance(noise, away_ns + allowed_ns)
         return [reason for reason in listed if reason.kind not in _NOISE or reason in kept]
 
 

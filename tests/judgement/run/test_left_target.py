@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.judgement.run.foreign_time import unusable_trace_reason
-from noisewatch.judgement.run.left_target import find_left_target
-from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, summarize_reasons
+from noisewatch.judgement.run.left_target import LeftTarget, find_left_target
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, summarize_reasons
 from noisewatch.judgement.run.repetition_verdict import judge_repetition
 from noisewatch.kernel.tasks.command_threads import ThreadLook
 from noisewatch.model.run.leaving import TimeOutside
@@ -148,6 +148,17 @@ def test_a_command_that_ended_elsewhere_after_an_unknown_time_is_unknown() -> No
     assert "cannot tell how long it ran" in verdict.unknowns[0]
 
 
+def test_noise_for_longer_than_a_command_may_have_been_elsewhere_is_a_reason() -> None:
+    """A hog had 800 ms of CPU 2, and the command may have been elsewhere for 600 ms."""
+    repetition = replace(_next_to_a_hog(500), first_outside=TimeOutside(0, 300 * MS, frozenset({0})))
+    verdict = _judge(replace(repetition, allowed=frozenset({0})))
+    assert (verdict.outcome, [reason.kind for reason in verdict.reasons]) == (
+        RunOutcome.DISTURBED,
+        [ReasonKind.FOREIGN],
+    )
+    assert "cannot tell how long it ran" in verdict.unknowns[0]
+
+
 def test_the_kernel_moves_threads_away_from_an_offline_cpu() -> None:
     repetition = _next_to_a_hog()
     online = replace(repetition.span.after.online, online=frozenset({0, 1, 2}))
@@ -187,3 +198,8 @@ def test_a_command_that_left_is_unknown_if_the_online_cpus_are_unknown(is_traced
     verdict = _judge(replace(repetition, first_outside=outside))
     assert verdict.outcome == RunOutcome.UNKNOWN
     assert any("cannot tell whether a target CPU went offline" in unknown for unknown in verdict.unknowns)
+
+
+def test_a_lower_clock_is_kept_for_a_command_that_the_kernel_may_have_moved() -> None:
+    lower = RunReason(kind=ReasonKind.CLOCK_LOWERED, name="CPU 2 ran at 2 GHz", cpu=2)
+    assert LeftTarget(None, 0.0, "unknown").keep([lower], _next_to_a_hog(), ALLOWED) == [lower]
