@@ -406,8 +406,9 @@ class _Series:
         began = self.watch.read_edge()
         self.counter.begin()
         started = self.commands.start(plan)
-        self.trace.begin(started)
-        self._placement.begin(started.pid, self.options.spreads)
+        with wakeups.working(started):
+            self.trace.begin(started)
+            self._placement.begin(started.pid, self.options.spreads)
         pending = PendingRepetition(number, command, began, started, wakeups, is_warm_up)
         pending.no_looks_reason = no_looks_reason
         end = self._watch_to_the_end(pending)

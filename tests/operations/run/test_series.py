@@ -30,6 +30,7 @@ from noisewatch.operations.record import recording_machine
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition, without_snapshots
 from noisewatch.operations.run.options import RunOptions, usual_paths
+from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.series import RunBeginning, RunSeries, run_series
 from noisewatch.operations.run.tracing import RunTrace
 from tests.operations.listening import SilentListener
@@ -64,6 +65,21 @@ def _python(code: str) -> Sequence[str]:
 def test_no_thread_watches_files_after_the_series() -> None:
     _run(RunOptions(argv=("true",), machine=_MACHINE))
     assert [thread.name for thread in threading.enumerate() if "_report" in thread.name] == []
+
+
+def test_end_before_the_first_wait_is_noticed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noisewatch prepares to look at the threads, which takes it a second here."""
+
+    def begin(watch: PlacementWatch, pid: int, spreads: bool = False) -> None:
+        until_s = time.monotonic() + 1
+        while time.monotonic() < until_s:
+            sum(range(1000))
+        begin_watch(watch, pid, spreads)
+
+    begin_watch = PlacementWatch.begin
+    monkeypatch.setattr(PlacementWatch, "begin", begin)
+    (judged,) = _run(RunOptions(argv=("true",), machine=_MACHINE)).repetitions
+    assert judged.repetition.seconds < 0.5
 
 
 def test_each_repetition_is_a_process_reported_in_order() -> None:
