@@ -34,6 +34,7 @@ _NOISE = frozenset(
     }
 )
 
+_MAY_HAVE_LEFT = "a thread of the command was on a CPU other than the target CPUs, for up to {}"
 _MOVED = "the command ran on other CPUs for {}: cannot tell whether a target CPU went offline ({})"
 
 
@@ -73,7 +74,11 @@ def find_left_target(repetition: Repetition, placement: Placement, allowance: Al
     if ns <= allowance.ns(repetition.length_ns):
         may_be_away = not is_traced and not (repetition.allowed or repetition.target) & repetition.target
         max_ns = repetition.first_outside.max_ns
-        return LeftTarget(None, 1.0 if max_ns is None else max_ns / max(used_ns, 1)) if may_be_away else None
+        if may_be_away:
+            return LeftTarget(None, 1.0 if max_ns is None else max_ns / max(used_ns, 1))
+        if not is_traced and placement.max_outside_ns > allowance.ns(repetition.length_ns):
+            return LeftTarget(None, 0.0, _MAY_HAVE_LEFT.format(describe_ns(placement.max_outside_ns)))
+        return None
     if online is None:
         return LeftTarget(None, 0.0, _MOVED.format(describe_ns(ns), Case(repetition.span.after).unread_reason(ONLINE)))
     observed = {cpu: cpu_ns for cpu, cpu_ns in placement.ns_by_cpu().items() if cpu not in repetition.target}

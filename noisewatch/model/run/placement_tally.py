@@ -67,6 +67,7 @@ class PlacementTally:
         self._begun = begun or {}
         self._hidden_ns = self._uncounted_ns = 0
         self._outside_ns_by_cpu: dict[int, float] = {}
+        self._max_outside_ns = 0
         self._looks = 0
         self._threads: dict[int, _Thread] = {}
         self._ended: list[_Thread] = []
@@ -108,6 +109,7 @@ class PlacementTally:
             before = self._begun.get(now.tid, 0) if self._begun or self._looks else now.migrations
             thread = self._threads[now.tid] = _Thread(now, before)
             thread.add(now.cpu, now.ran_ns)
+            self._max_outside_ns += now.ran_ns * (now.cpu not in self._target)
             self._add_unsure(now.ran_ns, before, now.migrations)
         elif now is not thread.last:
             self._add_time(thread, now)
@@ -119,6 +121,7 @@ class PlacementTally:
             thread.add(cpu, ns / 2)
             if not {last.cpu, now.cpu} & self._target:
                 self._outside_ns_by_cpu[cpu] = self._outside_ns_by_cpu.get(cpu, 0.0) + ns / 2
+        self._max_outside_ns += ns * (not {last.cpu, now.cpu} <= self._target)
         self._add_unsure(ns, last.migrations, now.migrations, observed_moves=1)
         if last.cpu != now.cpu:
             thread.moves += 1
@@ -196,6 +199,7 @@ class PlacementTally:
             reason=self._reason,
             debuggers=self._debuggers,
             outside_ns_by_cpu=dict(self._outside_ns_by_cpu),
+            max_outside_ns=self._max_outside_ns,
         )
 
     def _thread_placement(self, thread: _Thread) -> ThreadPlacement:

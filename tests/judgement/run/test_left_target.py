@@ -126,10 +126,22 @@ def test_two_looks_at_a_thread_elsewhere_show_it() -> None:
     assert (reason.kind, reason.cpu, reason.ns) == (ReasonKind.LEFT_TARGET, 0, 210 * MS)
 
 
-def test_one_look_at_a_thread_elsewhere_does_not() -> None:
-    placement = _placement([thread_look(9, 2, 10 * MS)], [thread_look(9, 0, 110 * MS)], [thread_look(9, 2, 210 * MS)])
+@pytest.mark.parametrize(("ran_ms", "outcome"), [(200, RunOutcome.UNKNOWN), (4, RunOutcome.UNDISTURBED)])
+def test_one_look_at_a_thread_elsewhere_does_not(ran_ms: int, outcome: RunOutcome) -> None:
+    """The thread may have run elsewhere from the look before to the look after."""
+    halves = [10 * MS, (10 + ran_ms // 2) * MS, (10 + ran_ms) * MS]
+    placement = _placement(*([thread_look(9, cpu, ns)] for cpu, ns in zip((2, 0, 2), halves, strict=True)))
     repetition = repeat(ran(), ran({2: 210}, 1.0), own_ms=210, use=THREADED)
-    assert find_left_target(repetition, placement, ALLOWED) is None
+    verdict = _judge(repetition, placement)
+    assert (verdict.outcome, verdict.reasons) == (outcome, ())
+    assert all("for up to 200 ms" in unknown for unknown in verdict.unknowns)
+    assert _judge(traced(repetition, own_ms=210), placement).outcome == RunOutcome.UNDISTURBED
+
+
+def test_first_look_at_a_thread_elsewhere_does_not_show_how_long_it_was_there() -> None:
+    placement = _placement([thread_look(9, 0, 100 * MS)], [thread_look(9, 2, 100 * MS)])
+    verdict = _judge(repeat(ran(), ran({2: 210}, 1.0), own_ms=210, use=THREADED), placement)
+    assert (verdict.outcome, verdict.reasons) == (RunOutcome.UNKNOWN, ())
 
 
 def test_noise_next_to_a_thread_that_stays_is_a_reason() -> None:
