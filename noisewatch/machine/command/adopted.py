@@ -35,7 +35,7 @@ def _read_children_lists(folder: str) -> Iterator[bytes]:
 
 def living_children() -> frozenset[int]:
     """Return this process's children except zombies, which cannot start anything."""
-    return frozenset(pid for pid in children_of("self") or () if _is_running(pid))
+    return frozenset(pid for pid in children_of("self") or () if is_running(pid))
 
 
 def with_descendants(pids: Iterable[int]) -> frozenset[int]:
@@ -100,7 +100,7 @@ class AdoptedProcesses:
         return None if now is None or self._ours is None else now - self._ours - {command}
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Return whether the child is running; an ended child is not reaped, so its starter still gets the exit status."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None

@@ -28,7 +28,7 @@ from msgspec import Struct
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import CannotStart, system_reason
 from noisewatch.machine.command import load_launching
-from noisewatch.machine.command.adopted import AdoptedProcesses, with_descendants
+from noisewatch.machine.command.adopted import AdoptedProcesses, is_running, with_descendants
 from noisewatch.machine.command.ending import AffinitySpan, EndedCommand, ResourceUsage
 from noisewatch.machine.command.python_launching import GUARDED_PID
 from noisewatch.machine.command.start import (
@@ -426,6 +426,7 @@ class StartedCommand:
     def poll(self, stopped_since_ns: int | None = None) -> None:
         """Update the command's state. `stopped_since_ns` is when this process, and perhaps the command, was stopped."""
         while self._ended is None:
+            has_ended, noticed_ns = not is_running(self.pid), monotonic_ns()  # reading files takes another 0.1 ms
             self._scheduling = scheduling_of(self.pid) or self._scheduling
             self._allowed = _allowed_cpus_of(self.pid) or self._allowed
             self._note_affinity()
@@ -441,7 +442,7 @@ class StartedCommand:
                 self._end_stop(now_ns, stopped_since_ns or polled_ns)
             else:
                 self._end_stop(now_ns, None)
-                self._end(status, used, now_ns)
+                self._end(status, used, noticed_ns if has_ended else now_ns)
 
     def _note_affinity(self) -> None:
         last = self._affinities[-1] if self._affinities else None

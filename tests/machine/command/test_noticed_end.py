@@ -11,8 +11,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from noisewatch.machine.command import load_launching
-from noisewatch.machine.command.running import Commands
+from noisewatch.machine.command import load_launching, running
+from noisewatch.machine.command.running import Commands, scheduling_of
 from noisewatch.machine.command.start import CommandPlan
 from tests.machine.command.wrapped import state_of, with_all_cores
 from tests.plumbing.waiting import wait_until
@@ -45,6 +45,22 @@ def test_end_before_a_look_is_no_later_than_its_start() -> None:
         end = command.wait()
     assert end is not None
     assert (end.exit_status, end.ended_ns <= look_ns) == (3, True)
+
+
+def test_reading_an_ended_commands_files_does_not_delay_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_slowly(pid: int) -> str:
+        time.sleep(0.1)
+        return scheduling_of(pid)
+
+    with Commands() as commands:
+        command = commands.start(_plan("exit 3"))
+        wait_until(lambda: state_of(command.pid) == "Z")
+        monkeypatch.setattr(running, "scheduling_of", read_slowly)
+        poll_ns = time.monotonic_ns()
+        end = command.wait()
+    assert end is not None
+    assert end.ended_ns - poll_ns < 50_000_000
+    assert end.scheduling.split()[0] != "0"
 
 
 @pytest.mark.parametrize("is_noticed", [True, False])
