@@ -125,18 +125,19 @@ class CommandTimes:
         self._last_leaves[tid] = max((at_ns, was_ready), self._last_leaves.get(tid, (0, False)))
 
     def _runs_in(self, traces: Iterable[CpuTrace]) -> Iterator[tuple[int, int, int]]:
-        """Yield the tid, start and end of each run of a thread of the first process."""
+        """Yield the tid, start and end of each run of a thread of the command."""
         for trace in traces:
             pieces = trace.pieces
             for start_ns, end_ns, number in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
                 source = trace.sources[number]
-                if source.kind == Kind.THREAD and source.number in self.own.group:
+                if source.kind == Kind.THREAD and self.own.is_own(source.number, start_ns):
                     yield source.number, start_ns, end_ns
 
     def end_doubt_ns(self, traces: Iterable[CpuTrace]) -> int | None:
         """Return how much (ns) before `left_ns` the first process may have ended; None if its end is not in the trace.
 
-        If its last thread was preempted right before it left its CPU for good, it may have ended before the preemption.
+        If another thread of the command preempted its last thread right before that left its CPU for good, the process
+        may have ended before the preemption. Time of foreign threads is noise in any case.
         """
         left_ns = self.left_ns
         if left_ns is None:
@@ -145,11 +146,12 @@ class CommandTimes:
         since_ns, was_preempted = self._last_leaves.get(last, (0, False))
         if not was_preempted:
             return 0
-        runs = self._runs_in(traces)
-        ran_ns = sum(
-            end_ns - start_ns for tid, start_ns, end_ns in runs if tid == last and since_ns <= start_ns < left_ns
-        )
-        return left_ns - since_ns - ran_ns if ran_ns < _LEAVING_NS else 0
+        ran_ns = others_ns = 0
+        for tid, start_ns, end_ns in self._runs_in(traces):
+            ns = max(min(end_ns, left_ns) - max(start_ns, since_ns), 0)
+            ran_ns += ns * (tid == last)
+            others_ns += ns * (tid != last)
+        return min(left_ns - since_ns - ran_ns, others_ns) if ran_ns < _LEAVING_NS else 0
 
     def add_events(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
         """Add a CPU's new events up to `until_ns` (None: all). Earlier births must have been added to `own`."""

@@ -276,16 +276,20 @@ def test_end_of_a_command_that_continued_on_an_untraced_cpu_is_missing() -> None
     assert (window.end_doubt_ns, (window.end_ns - window.begin_ns) // US) == (None, 900)
 
 
-@pytest.mark.parametrize(("again_us", "end_us", "doubt_us"), [(900, 905, 300), (700, 2000, 0)])
-def test_command_may_have_ended_before_it_was_last_preempted(again_us: int, end_us: int, doubt_us: int) -> None:
+@pytest.mark.parametrize(
+    ("other", "again_us", "end_us", "doubt_us"), [(CHILD, 900, 905, 300), (CHILD, 700, 2000, 0), (HOG, 900, 905, 0)]
+)
+def test_command_may_have_ended_before_its_child_preempted_it(
+    other: int, again_us: int, end_us: int, doubt_us: int
+) -> None:
     """An ended thread leaves its CPU for good within some microseconds of CPU time."""
     window = _window(
-        (600, switch("child", CHILD, COMMAND, state=READY)),
-        (again_us, switch("run", COMMAND, CHILD, state=SLEEPS)),
+        (600, switch("other", other, COMMAND, state=READY)),
+        (again_us, switch("run", COMMAND, other, state=SLEEPS)),
         (end_us, switch("idle", 0, COMMAND, state=EXITED)),
         end_us=2200,
     )
-    assert (window.end_doubt_ns or 0) // US == doubt_us
+    assert window.end_doubt_ns == doubt_us * US
     assert (window.end_ns - window.begin_ns) // US == end_us - 100
 
 
