@@ -25,10 +25,8 @@ from tests.live.noise import CPU
 
 _ROUNDS = 10
 _PROGRAMS = Path(__file__).with_name("programs")
-_PREFIX = {
-    False: ["taskset", "-c", str(CPU)],
-    True: [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU), "--"],
-}
+_ALONE = ["taskset", "-c", str(CPU)]
+_RUN = [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU)]
 
 
 def _output(tool: BenchmarkTool, words: Words, prefix: Words, folder: Path) -> str:
@@ -36,23 +34,23 @@ def _output(tool: BenchmarkTool, words: Words, prefix: Words, folder: Path) -> s
     return subprocess.run(words, check=True, capture_output=True, text=True, cwd=folder, env=environment).stdout
 
 
-def _figure(tool: BenchmarkTool, is_with: bool, folder: Path) -> float:
+def _figure(tool: BenchmarkTool, prefix: Words, folder: Path) -> float:
     for old_file in folder.glob("*.json"):
         old_file.unlink()
-    prefix = _PREFIX[is_with]
     return tool.figure(_output(tool, tool.command(prefix), prefix, folder), folder)
 
 
-def _compare(tool: BenchmarkTool, rounds: int, folder: Path) -> str:
-    """Warm up once in each way, measure in turn, and describe the ratio."""
+def _compare(tool: BenchmarkTool, watched: Words, rounds: int, folder: Path) -> str:
+    """Warm up once in each way, measure in turn, and describe the ratio. `watched` is the prefix with noisewatch."""
+    prefixes = {False: _ALONE, True: watched}
     figures: dict[bool, list[float]] = {False: [], True: []}
 
     def measure(is_with: bool) -> float:
-        figures[is_with].append(_figure(tool, is_with, folder))
+        figures[is_with].append(_figure(tool, prefixes[is_with], folder))
         return figures[is_with][-1]
 
-    for is_with in figures:
-        _figure(tool, is_with, folder)
+    for prefix in prefixes.values():
+        _figure(tool, prefix, folder)
     ratio = paired_ratio(measure, rounds)
     noise = statistics.stdev(figures[False]) / statistics.fmean(figures[False])
     is_within_noise = abs(ratio.middle - 1) <= noise or ratio.low <= 1 <= ratio.high
@@ -68,7 +66,7 @@ def _unusable_reason(tool: BenchmarkTool, folder: Path) -> str | None:
     if shutil.which(tool.prepare[0]) is None:
         return f"no {tool.prepare[0]}"
     try:
-        _output(tool, tool.prepare, _PREFIX[False], folder)
+        _output(tool, tool.prepare, _ALONE, folder)
     except subprocess.CalledProcessError as error:
         return f"{shlex.join(tool.prepare)}: {' '.join(error.stderr.split())[-200:]}"
     return None
@@ -80,7 +78,9 @@ def main() -> None:
     names = ", ".join(tool.name for tool in TOOLS)
     parser.add_argument("tool", nargs="*", metavar="TOOL", help=f"part of a name; all by default: {names}")
     parser.add_argument("--rounds", type=int, default=_ROUNDS, help=f"at least two (default {_ROUNDS})")
+    parser.add_argument("--options", default="", help="of `noisewatch run`, such as '--counters none'")
     options = parser.parse_args()
+    watched = [*_RUN, *shlex.split(options.options), "--"]
     for tool in TOOLS:
         if options.tool and not any(word in tool.name for word in options.tool):
             continue
@@ -89,7 +89,7 @@ def main() -> None:
             if tool.program is not None:
                 shutil.copytree(_PROGRAMS / tool.program, folder, dirs_exist_ok=True)
             reason = _unusable_reason(tool, folder)
-            text = _compare(tool, options.rounds, folder) if reason is None else f"not available: {reason}"
+            text = _compare(tool, watched, options.rounds, folder) if reason is None else f"not available: {reason}"
         print(f"{tool.name:<26}{text}", flush=True)
 
 
