@@ -2,7 +2,8 @@
 
 hogs (a hog in one repetition of ten, at each level of privilege; all levels need root); quiet (repetitions without a
 deliberate disturbance); short (thousands of repetitions of a millisecond: time, memory, size); share (of the command's
-time that the watch takes); costs (a repetition compared with one of hyperfine, if installed). It needs a C compiler.
+time that the watch takes); own (CPU time of noisewatch by the duration of the command); costs (a repetition compared
+with one of hyperfine, if installed). It needs a C compiler.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import argparse
 import os
 import sys
 
-from tests.benchmark.run.costs import print_costs, print_share
+from noisewatch.kinds import Tracer
+from tests.benchmark.run.costs import print_costs, print_own, print_share
 from tests.benchmark.run.hogs import print_hogs
 from tests.benchmark.run.many import print_quiet, print_short
 from tests.benchmark.run.work import FixedWork
@@ -22,7 +24,7 @@ from tests.truth.workloads import compiled_program
 def main() -> None:
     """Print the requested parts, by default all, which takes some twenty minutes."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmark.run")
-    parser.add_argument("part", nargs="*", metavar="PART", help="hogs, quiet, short, share, costs; all by default")
+    parser.add_argument("part", nargs="*", metavar="PART", help="hogs, quiet, short, share, own, costs; all by default")
     parser.add_argument("--trials", type=int, default=20, help="of hogs, at each level (default 20)")
     parser.add_argument("--repetitions", type=int, default=500, help="of quiet (default 500)")
     parser.add_argument("--short", type=int, default=10_000, help="repetitions of short (default 10000)")
@@ -41,6 +43,7 @@ def main() -> None:
             "quiet": lambda: print_quiet(work, options.repetitions, run_options),
             "short": lambda: print_short(work, options.short, run_options),
             "share": lambda: print_share(work, options.pairs, run_options),
+            "own": lambda: print_own(work, Tracer(options.tracer or Tracer.EVENTS)),
             "costs": lambda: print_costs(run_options),
         }
         unknown = set(options.part) - parts.keys()

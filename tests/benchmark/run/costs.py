@@ -1,19 +1,34 @@
-"""The cost of a repetition compared with hyperfine, and the effect of noisewatch on the command itself."""
+"""The cost of a repetition: compared with hyperfine, in noisewatch's own CPU time, and its effect on the command."""
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import statistics
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from unittest.mock import patch
 
+from noisewatch.kinds import Tracer
+from noisewatch.machine.live import LiveMachine
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.run import series
+from noisewatch.operations.run.judging import JudgedRepetition
+from noisewatch.operations.run.options import RunOptions
+from noisewatch.units import describe_ns
 from tests.benchmark.run.work import NOISEWATCH, PINNED, FixedWork
+from tests.live.noise import CPU
+from tests.operations.listening import SilentListener
 
 _ROUNDS = 5
 _FEWER, _MORE = 20, 220  # repetitions: the difference excludes the cost of a start
 _WORK_NS = 1e9
+_LENGTHS_NS = (10e6, 50e6, 200e6, 1e9)
+_ROUND_NS = 3e9  # time of the commands in a round
+_MOST_RUNS = 200
 _RESAMPLED = 2_000
 _CONFIDENCE = 0.95
 
@@ -36,6 +51,58 @@ def print_costs(options: Sequence[str]) -> None:
             costs[way].append((more - fewer) / (_MORE - _FEWER) * 1e3)
     for way, times in costs.items():
         print(f"{way}: {statistics.median(times):.2f} ms a repetition of `true` ({min(times):.2f} to {max(times):.2f})")
+
+
+def print_own(work: FixedWork, tracer: Tracer) -> None:
+    """Print noisewatch's own CPU time in a repetition, with its early polls and looks and without, in turn."""
+    commands: dict[str, tuple[tuple[str, ...], int]] = {"true": (("true",), _MOST_RUNS)}
+    for length_ns in _LENGTHS_NS:
+        runs = min(round(_ROUND_NS / length_ns), _MOST_RUNS)
+        commands[describe_ns(round(length_ns))] = (tuple(work.command(length_ns)), runs)
+    for name, (argv, runs) in commands.items():
+        options = RunOptions(
+            argv=argv, machine=MachineOptions(cpus=str(CPU)), runs=runs, shows_output=False, tracer=tracer
+        )
+        costs: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+        for number in range(2 * _ROUNDS):
+            polls_early = number % 4 in (1, 2)
+            with nullcontext() if polls_early else patch.object(series, "_FIRST_POLLS_NS", ()):
+                costs[polls_early].append(_own_ms(options))
+        usual, less = (_describe_own(costs[polls_early]) for polls_early in (True, False))
+        print(f"{name}: own CPU time of a repetition {usual}; without early polls {less}", flush=True)
+
+
+class _OwnCost(SilentListener):
+    """A listener that notes noisewatch's CPU time (ns) of all repetitions, and while their commands ran."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began_ns = self.ended_ns = self.within_ns = 0
+
+    def on_begin(self, beginning: series.RunBeginning) -> None:
+        self.began_ns = time.process_time_ns()
+
+    def on_repetition(self, judged: JudgedRepetition) -> None:
+        self.within_ns += judged.repetition.own_cpu_ns
+        self.ended_ns = time.process_time_ns()
+
+
+def _own_ms(options: RunOptions) -> tuple[float, float]:
+    """Return the own CPU time of a repetition in this process: from its start to its end, and with its judgement."""
+    listener, cpus = _OwnCost(), os.sched_getaffinity(0)
+    try:
+        series.run_series(LiveMachine(), options, listener)
+    finally:
+        os.sched_setaffinity(0, cpus)
+    return listener.within_ns / options.runs / 1e6, (listener.ended_ns - listener.began_ns) / options.runs / 1e6
+
+
+def _describe_own(costs: Sequence[tuple[float, float]]) -> str:
+    within, whole = zip(*costs, strict=True)
+    return (
+        f"{statistics.median(within):.2f} ms ({min(within):.2f} to {max(within):.2f}), "
+        f"with its judgement {statistics.median(whole):.2f}"
+    )
 
 
 def print_share(work: FixedWork, pairs: int, options: Sequence[str]) -> None:
