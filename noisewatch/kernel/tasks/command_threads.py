@@ -163,7 +163,9 @@ class CommandThreadReader:
         """The number of threads at the last look."""
         return len(self._threads)
 
-    def look(self, tasks: Tasks | None = None, counts_migrations: bool = False) -> CommandLook:
+    def look(
+        self, tasks: Tasks | None = None, counts_migrations: bool = False, finds_debuggers: bool = True
+    ) -> CommandLook:
         """Return the threads now. `tasks` are from the last full snapshot, for kernels that do not list children."""
         self._counts_migrations = counts_migrations
         taken_at_ns, until_ns = self._machine.now_ns(), self._used_ns() + self._budget_ns
@@ -181,7 +183,8 @@ class CommandThreadReader:
             self._add_pending(until_ns)
         looks = {tid: thread.look for tid, thread in self._threads.items()}
         without_turn = frozenset(order[done:]).intersection(looks)
-        return CommandLook(taken_at_ns, looks, without_turn, self._reason, self._debuggers())
+        debuggers = self._debuggers() if finds_debuggers else frozenset()
+        return CommandLook(taken_at_ns, looks, without_turn, self._reason, debuggers)
 
     def _debuggers(self) -> frozenset[tuple[int, str]]:
         """Return tid and name of each foreign thread that traces a thread of the command.

@@ -81,6 +81,13 @@ def test_foreign_debugger_is_listed(files: Files, debuggers: set[tuple[int, str]
     assert look.debuggers == debuggers
 
 
+def test_a_look_that_does_not_ask_for_debuggers_reads_no_status() -> None:
+    machine = WrittenMachine(_files_debugged_by(77))
+    look = CommandThreadReader(machine, [9]).look(finds_debuggers=False)
+    assert look.debuggers == frozenset()
+    assert not any(path.endswith("/status") for path in machine.reads)
+
+
 def test_debugger_that_may_be_the_commands_own_is_not_listed() -> None:
     """The children of the first thread are unknown here."""
     (look,) = _looks(without(_files_debugged_by(77), "/proc/9/task/9/children"))
