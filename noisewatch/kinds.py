@@ -54,7 +54,8 @@ class Work(StrEnum):
     THROUGHPUT = "throughput"  # as many instructions per cycle as possible: a busy sibling takes half
     INTERPRETER = "interpreter"  # branches and small objects: between latency and throughput, but less steady
     CACHE = "cache"  # data in the last-level cache, which other work may evict
-    MEMORY = "memory"  # data that no cache holds
+    MEMORY = "memory"  # data that no cache holds, at random places: its latency
+    BANDWIDTH = "bandwidth"  # copies of data that no cache holds
     MIXED = "mixed"  # latency, throughput and interpreter work in turn
 
 

@@ -97,6 +97,7 @@ class CalibratedCpuPart(DocumentPart, frozen=True, kw_only=True):
     latency_work: Work of dependent steps.
     cache: Work on data in the last-level cache.
     memory: Work on data that no cache can hold. Up to version 0.2.0 this key contained the times of `cache`.
+    bandwidth: Copies of data that no cache can hold.
     work: The name of `interpreter` up to version 0.2.0.
     native_work: The name of `throughput` up to version 0.2.0.
     main_memory: The name of `memory` up to version 0.2.0.
@@ -124,6 +125,7 @@ class CalibratedCpuPart(DocumentPart, frozen=True, kw_only=True):
     latency_work: SpreadPart | None = None
     cache: SpreadPart | None = None
     memory: SpreadPart | None = None
+    bandwidth: SpreadPart | None = None
     workload: SpreadPart | None = None
     locked_kb: Count | None = None
     resident_kb: Count | None = None
@@ -142,6 +144,7 @@ _KEY_BY_WORK = {
     Work.INTERPRETER: "interpreter",
     Work.CACHE: "cache",
     Work.MEMORY: "memory",
+    Work.BANDWIDTH: "bandwidth",
 }
 _OLD_KEY_BY_WORK = {  # up to version 0.2.0
     Work.LATENCY: "latency_work",
@@ -149,9 +152,10 @@ _OLD_KEY_BY_WORK = {  # up to version 0.2.0
     Work.INTERPRETER: "work",
     Work.CACHE: "memory",
     Work.MEMORY: "main_memory",
+    Work.BANDWIDTH: "bandwidth",  # not measured
 }
 _NEW_KEYS, _OLD_KEYS = ("throughput", "interpreter", "cache"), ("native_work", "work", "main_memory")
-KEYS_OF_WORK = ("latency_work", "memory", *_NEW_KEYS, *_OLD_KEYS)
+KEYS_OF_WORK = ("latency_work", "memory", "bandwidth", *_NEW_KEYS, *_OLD_KEYS)
 
 
 def work_of(cpu: CalibratedCpuPart) -> dict[Work, SpreadPart | None]:

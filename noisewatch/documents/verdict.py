@@ -82,12 +82,12 @@ class VerdictDocument(DocumentPart, frozen=True, kw_only=True):
         the default.
     findings: With jsonl, each finding is a line of its own.
     causes: Failures, warnings, and unknown answers that block, grouped by what to do; the gravest cause first.
-    noise_floor_of: The kind of work for which `noise_floor` holds (mixed, latency, throughput, interpreter, cache or
-        memory), or the workload.
+    noise_floor_of: The kind of work for which `noise_floor` holds (mixed, latency, throughput, interpreter, cache,
+        memory or bandwidth), or the workload.
     noise_floor_chance: The probability that the benchmark's samples stay within the budget: for the requested kind of
-        work, otherwise the lowest of all kinds.
-    noise_floor_by_work: The noise floors by kind of work (latency, throughput, interpreter, cache, memory), and of
-        `interruptions` alone. Each is of the CPU with the worst floor for this kind at the budget's sample length.
+        work, otherwise the lowest of all kinds but bandwidth.
+    noise_floor_by_work: The noise floors by kind of work (latency, throughput, interpreter, cache, memory, bandwidth),
+        and of `interruptions` alone. Each is of the CPU with the worst floor at the budget's sample length.
     sample_seconds: How long load, tasks and interrupts were sampled (`--sample`); 0 if they were not.
     own_cpu_share: The share of one CPU that noisewatch itself used.
     """

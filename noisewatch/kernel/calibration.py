@@ -21,6 +21,7 @@ from noisewatch.kernel.numbers import count_of, field_of
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Json, Machine
 from noisewatch.machine.spinning.calibration.buffer import (
+    BANDWIDTH,
     COMMAND,
     CYCLES,
     FETCH,
@@ -47,7 +48,7 @@ DONE = "done"
 _LONGEST_NS = 10**15  # eleven days
 _GAP_COLUMNS = 4
 _SERIES = (*OF_WORK, COMMAND)
-_NEWER = frozenset({LATENCY, MEMORY})  # series that older recordings do not contain
+_NEWER = frozenset({LATENCY, MEMORY, BANDWIDTH})  # series that older recordings do not contain
 _KINDS = WORKING | {GAPS, *FETCH, COMMAND}
 
 

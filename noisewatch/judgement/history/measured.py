@@ -72,6 +72,7 @@ def _values_of(cpu: CpuFigures) -> dict[Figure, float | None]:
         Figure.INTERPRETER: cpu.work,
         Figure.CACHE: cpu.memory,
         Figure.MEMORY: cpu.main_memory,
+        Figure.BANDWIDTH: cpu.bandwidth,
     }
     gaps: dict[float, float] = {lower_edge(bucket): count for bucket, count in cpu.gap_histogram.counts.items()}
     return {

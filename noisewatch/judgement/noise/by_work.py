@@ -1,6 +1,7 @@
 """The noise floor by kind of work, the chance that samples stay within the budget, and text on that chance.
 
-All kinds of work are judged if the user did not name the kind that the benchmark depends on.
+All required kinds of work are judged if the user did not name the kind that the benchmark depends on. Bandwidth is not
+required: few benchmarks depend on it, and neighbours that no setting removes take it on most shared machines.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
 from noisewatch.units import describe_chance, describe_ns, share_text
 
-KINDS = (Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.CACHE, Work.MEMORY)
+KINDS = (Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.CACHE, Work.MEMORY)  # the required ones
 
 
 class FloorsByWork(Struct, frozen=True):
     """The worst floors over all CPUs at the budget's length: for interruptions alone, and for each kind of work.
 
     `cpus_above` are the CPUs on which a floor exceeds the budget, by kind. `too_little_on` are the CPUs on which too
-    little of a kind was measured, by kind. A kind without any measurement has no floor.
+    little of a required kind was measured. A kind without any measurement has no floor, nor has bandwidth unless it was
+    measured on all CPUs.
     """
 
     alone: NoiseFloor | None
@@ -36,8 +38,13 @@ class FloorsByWork(Struct, frozen=True):
 
     @property
     def above(self) -> tuple[Work, ...]:
-        """The kinds of work whose samples will vary too much, or take too long, on some CPU."""
-        return tuple(work for work in self.floor_by_work if self.cpus_above[work])
+        """The required kinds of work whose samples will vary too much, or take too long, on some CPU."""
+        return tuple(work for work in self._required if self.cpus_above[work])
+
+    @property
+    def is_bandwidth_above(self) -> bool:
+        """Whether bandwidth, which is not required, exceeds the budget on some CPU."""
+        return bool(self.cpus_above.get(Work.BANDWIDTH))
 
     @property
     def within(self) -> tuple[Work, ...]:
@@ -50,32 +57,34 @@ class FloorsByWork(Struct, frozen=True):
 
     @property
     def undecided(self) -> tuple[Work, ...]:
-        """The kinds of work that were measured on every CPU, but may or may not stay within the budget."""
-        return tuple(
-            work for work in self.floor_by_work if work not in {*self.above, *self.within, *self.too_little_on}
-        )
+        """The required kinds that were measured on every CPU, but may or may not stay within the budget."""
+        return tuple(work for work in self._required if work not in {*self.above, *self.within, *self.too_little_on})
 
     @property
     def status(self) -> Status:
-        """`FAIL` if one kind of work fails, because it may be the benchmark's; `PASS` if all pass; else `UNKNOWN`."""
-        if any(self.cpus_above.values()):
+        """`FAIL` if a required kind fails, because it may be the benchmark's; `PASS` if all pass; else `UNKNOWN`."""
+        if self.above or self.cpus_above.get(ALONE):
             return Status.FAIL
-        return Status.PASS if self.within == KINDS else Status.UNKNOWN
+        return Status.PASS if {*KINDS} <= {*self.within} else Status.UNKNOWN
 
     @property
     def worst(self) -> Work:
-        """The kind of work whose samples vary most; if any kinds exceed the budget, only these are considered."""
-        return max(self.above or self.floor_by_work, key=lambda work: self.floor_by_work[work].cv_expected)
+        """The required kind whose samples vary most; if any kinds exceed the budget, only these are considered."""
+        return max(self.above or self._required, key=lambda work: self.floor_by_work[work].cv_expected)
 
     @property
     def least_likely(self) -> Work:
-        """The kind of work with the least chance of staying within the budget.
+        """The required kind with the least chance of staying within the budget.
 
         A kind with an unknown chance comes first, unless the chance of another kind is low enough to fail.
         """
         floors = self.floor_by_work
-        low = [work for work, floor in floors.items() if self.budget.is_unlikely(floor.chance)]
-        return min(low or floors, key=lambda work: (floors[work].chance or 0.0, -floors[work].cv_expected))
+        low = [work for work in self._required if self.budget.is_unlikely(floors[work].chance)]
+        return min(low or self._required, key=lambda work: (floors[work].chance or 0.0, -floors[work].cv_expected))
+
+    @property
+    def _required(self) -> list[Work]:
+        return [work for work in self.floor_by_work if work in KINDS]
 
     @property
     def undecided_reason(self) -> str | None:
@@ -103,11 +112,13 @@ def floors_by_work_of(calibrated: Calibrated) -> FloorsByWork | None:
     worst_by_work = {
         name: floors.worst for name, floors in calibrated.floors_by_work.items() if floors.worst is not None
     }
+    cpus = frozenset(figures.cpu for figures in calibrated.complete)
+    by_cpu = {name: floors.at_budget_by_cpu for name, floors in calibrated.floors_by_work.items()}
     kinds = {work: worst_by_work[work] for work in KINDS if work in worst_by_work}
     if not kinds:
         return None
-    cpus = frozenset(figures.cpu for figures in calibrated.complete)
-    by_cpu = {name: floors.at_budget_by_cpu for name, floors in calibrated.floors_by_work.items()}
+    if cpus <= by_cpu[Work.BANDWIDTH].keys():
+        kinds[Work.BANDWIDTH] = worst_by_work[Work.BANDWIDTH]
     return FloorsByWork(
         alone=worst_by_work.get(ALONE),
         floor_by_work=kinds,

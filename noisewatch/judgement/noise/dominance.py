@@ -30,7 +30,7 @@ INTERRUPTIONS = NoisePart("interruptions", "interruptions: move other work off t
 FREQUENCY = NoisePart("frequency", "a moving clock: set governor performance, switch turbo off")
 MEMORY = NoisePart("memory", "a neighbour in the last-level cache or on the memory bus")
 THROUGHPUT = NoisePart("throughput", "a sibling or a neighbour that takes throughput, perhaps another virtual machine")
-_OF_MEMORY = (Work.CACHE, Work.MEMORY)
+_OF_MEMORY = (Work.CACHE, Work.MEMORY, Work.BANDWIDTH)
 _HALF = 0.5
 _TWOFOLD, _FOURFOLD = 2, 4
 _MIN_QUOTA = 0.001  # share of the time; if a quota takes this much in one piece, it dominates the variation of samples
@@ -52,7 +52,7 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor, work: Work | Non
     if _share_of_interruptions(samples, floor, work) > _HALF:
         return INTERRUPTIONS
     clock, own = figures.effective_khz_spread_share, _own_spread(figures, work)
-    memory = figures.main_memory if work == Work.MEMORY else figures.memory
+    memory = _own_spread(figures, work) if work in _OF_MEMORY else figures.memory
     if clock is not None and own is not None and clock > max(_HALF * own.width_share, _MIN_CLOCK):
         return FREQUENCY
     usual, times = figures.work, _TWOFOLD if work in _OF_MEMORY else _FOURFOLD
@@ -69,6 +69,7 @@ def _own_spread(figures: CpuFigures, work: Work | None) -> Spread | None:
         Work.THROUGHPUT: figures.native_work,
         Work.CACHE: figures.memory,
         Work.MEMORY: figures.main_memory,
+        Work.BANDWIDTH: figures.bandwidth,
     }
     return figures.work if work is None else spreads.get(work, figures.work)
 

@@ -52,6 +52,8 @@ def _spreads(figures: CpuFigures, work: Work) -> list[Spread | None]:
             return [figures.memory]
         case Work.MEMORY:
             return [figures.main_memory]
+        case Work.BANDWIDTH:
+            return [figures.bandwidth]
         case Work.MIXED:
             return [figures.work, figures.native_work, figures.latency_work]
 

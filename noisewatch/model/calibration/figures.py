@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from noisewatch.machine.spinning.calibration.buffer import (
+    BANDWIDTH,
     CACHE,
     COMMAND,
     FETCH,
@@ -76,6 +77,7 @@ class CpuFigures(Struct, frozen=True):
     latency_work: Spread | None
     memory: Spread | None  # work on data in the last-level cache
     main_memory: Spread | None
+    bandwidth: Spread | None  # copies that no cache can hold
     command: Spread | None
     throughput_drift_share: float | None  # drift of interpreter work, computed by `drift_of`
     mvalue: float | None
@@ -128,6 +130,7 @@ def _figures(samples: CpuSamples) -> CpuFigures:
         latency_work=_spread_of_blocks(samples.samples_of(LATENCY)),
         memory=_spread_of_blocks(samples.samples_of(CACHE)),
         main_memory=_spread_of_blocks(samples.samples_of(MEMORY)),
+        bandwidth=_spread_of_blocks(samples.samples_of(BANDWIDTH)),
         command=spread_of([float(length) for length in samples.samples_of(COMMAND).length_ns], least=2),
         throughput_drift_share=drift_of(blocks),
         mvalue=mvalue(blocks),

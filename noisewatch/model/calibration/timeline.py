@@ -13,6 +13,7 @@ too long to be explained by sharing remain where they were measured.
 
 from __future__ import annotations
 
+import math
 import statistics
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from msgspec import Struct
 
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import (
+    BANDWIDTH,
     CACHE,
     COMMAND,
     FETCH,
@@ -49,6 +51,7 @@ SERIES_OF: Mapping[Work, tuple[str, ...]] = {
     Work.INTERPRETER: (INTERPRETER,),
     Work.CACHE: (CACHE,),
     Work.MEMORY: (MEMORY,),
+    Work.BANDWIDTH: (BANDWIDTH,),
     Work.MIXED: (INTERPRETER, THROUGHPUT, LATENCY),
 }
 _OF_MEMORY = (CACHE, MEMORY)
@@ -113,6 +116,18 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
             expected_ns = begin_ns
         planned_ns = end_ns
     return stretches
+
+
+def uninterrupted_means(run: CpuSamples, series: str, part_ns: int) -> list[float]:
+    """Return the mean length (ns) of the series' samples without interruptions, in each part of `part_ns` or longer."""
+    means: list[float] = []
+    for stretch in stretches_of(run, usual_ns_by_series([run])):
+        if stretch.series == series:
+            lengths = [length_ns for length_ns, done_ns in stretch.calm if done_ns]
+            per_part = max(math.ceil(part_ns * len(lengths) / max(sum(lengths), 1)), 1)
+            whole = len(lengths) // per_part * per_part
+            means += [statistics.fmean(lengths[at : at + per_part]) for at in range(0, whole, per_part)]
+    return means
 
 
 def least_interruption_ns(series: str, usual_ns: float) -> float:

@@ -22,6 +22,7 @@ class Figure(StrEnum):
     INTERPRETER = "interpreter work"
     CACHE = "cache walk"
     MEMORY = "memory walk"
+    BANDWIDTH = "memory copy"
     CLOCK = "clock"  # kHz
     CLOCK_READING = "clock reading"  # ns
     SHORT_GAPS = "gaps below 10 µs"  # per second, like all gaps
@@ -35,6 +36,7 @@ class Figure(StrEnum):
     SLOWEST_INTERPRETER = "interpreter work (slowest CPU)"
     SLOWEST_CACHE = "cache walk (slowest CPU)"
     SLOWEST_MEMORY = "memory walk (slowest CPU)"
+    SLOWEST_BANDWIDTH = "memory copy (slowest CPU)"
     SLOWEST_CLOCK = "clock (slowest CPU)"
 
 
@@ -44,6 +46,7 @@ SLOWEST = {
     Figure.INTERPRETER: Figure.SLOWEST_INTERPRETER,
     Figure.CACHE: Figure.SLOWEST_CACHE,
     Figure.MEMORY: Figure.SLOWEST_MEMORY,
+    Figure.BANDWIDTH: Figure.SLOWEST_BANDWIDTH,
     Figure.CLOCK: Figure.SLOWEST_CLOCK,
 }
 OF_THE_SLOWEST = frozenset(SLOWEST.values())
@@ -82,7 +85,7 @@ _GAPS = FigureTraits(Nature.NOISE, "/s", _TWICE, 1.0)
 _FLOOR = FigureTraits(Nature.NOISE, "CV", _TWICE, 1e-4)
 TRAITS: dict[Figure, FigureTraits] = {
     **dict.fromkeys(
-        (Figure.LATENCY, Figure.THROUGHPUT, Figure.INTERPRETER, Figure.CACHE, Figure.MEMORY),
+        (Figure.LATENCY, Figure.THROUGHPUT, Figure.INTERPRETER, Figure.CACHE, Figure.MEMORY, Figure.BANDWIDTH),
         _WORK,
     ),
     **dict.fromkeys(OF_THE_SLOWEST, FigureTraits(Nature.TIME, "median", _SPEED, 1e-3)),

@@ -42,6 +42,7 @@ _WORKS = {
     Figure.INTERPRETER: Work.INTERPRETER,
     Figure.CACHE: Work.CACHE,
     Figure.MEMORY: Work.MEMORY,
+    Figure.BANDWIDTH: Work.BANDWIDTH,
 }
 OF_EACH_CPU = (Figure.LATENCY, Figure.CLOCK)  # figures that a neighbour in the core or the cache hardly affects
 _OF_A_RECEIPT = (Figure.LATENCY, Figure.CLOCK, *NOISE_NS)

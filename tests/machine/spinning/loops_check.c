@@ -60,10 +60,22 @@ static void a_ring_is_followed(void) {
     CHECK(chase(samples, 1000, &count, now() + 20 * MS, &ring, 1000) > 1);
 }
 
+static void lines_are_copied(void) {
+    static char source[5 * LINE_BYTES], target[2 * LINE_BYTES] __attribute__((aligned(LINE_BYTES)));
+    static int64_t samples[WORK_WORDS * 1000];
+    struct copy copy = {.source = source, .source_bytes = sizeof source, .target = target, .target_bytes = sizeof target};
+    int64_t count = 0;
+    for (size_t at = 0; at < sizeof source; at++)
+        source[at] = (char)(at / LINE_BYTES);
+    CHECK(stream(samples, 1, &count, now() + 1000 * MS, &copy, 7) == 1);
+    CHECK(copy.at == 2 * LINE_BYTES && target[0] == 1 && target[LINE_BYTES] == 0);
+}
+
 int main(void) {
     delays_are_found();
     work_has_no_breaks();
     a_ring_is_followed();
+    lines_are_copied();
     CHECK(time_clock_readings(1000) > 0);
     printf("multiplications %lld ns, additions %lld ns\n", (long long)time_multiplications(25600),
            (long long)time_additions(25600));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from noisewatch.machine.spinning.loops.python_loops import (
     COUNT,
     GAP_WORDS,
     ITERATIONS,
+    LINE_BYTES,
     LOST_COUNT,
     LOST_NS,
     SPIN_WORDS,
@@ -40,7 +42,7 @@ def test_environment_can_decline_the_compiled_core(monkeypatch: pytest.MonkeyPat
 
 def test_both_cores_have_the_same_interface() -> None:
     public = {"spin", "dense", "chain", "chase", "chase_memory", "lock_memory", "multiplications_ns", "additions_ns"}
-    public |= {"NAME", "DENSE_ROUNDS", "CHAIN_LENGTH", "CHASE_STEPS", "FAR_STEPS"}
+    public |= {"NAME", "DENSE_ROUNDS", "CHAIN_LENGTH", "CHASE_STEPS", "FAR_STEPS", "STREAM_LINES", "stream"}
     assert all(public <= set(dir(module)) for module in _CORES)
 
 
@@ -115,6 +117,18 @@ def test_chase_follows_the_links_of_the_memory(core: ModuleType) -> None:
     assert all(length > 0 for length in samples[1 : count[0] * 2 : 2])
 
 
+def test_stream_copies_the_source_in_turn(core: ModuleType) -> None:
+    """The source has 6 lines, the target 4; the second copy continues where the first one ended."""
+    source = memoryview(bytes(at // LINE_BYTES for at in range(6 * LINE_BYTES)))
+    target = memoryview(mmap.mmap(-1, mmap.PAGESIZE))[: 4 * LINE_BYTES]
+    samples, count = _words(2), _words(1)
+    place = core.stream(samples, count, time.monotonic_ns() + _MS, source, target, 4, 0)
+    assert (count[0], place, bytes(target[::LINE_BYTES])) == (1, 4 * LINE_BYTES, bytes([0, 1, 2, 3]))
+    count[0] = 0
+    place = core.stream(samples, count, time.monotonic_ns() + _MS, source, target, 2, place)
+    assert (count[0], place, bytes(target[: 2 * LINE_BYTES : LINE_BYTES])) == (1, 0, bytes([4, 5]))
+
+
 def test_ring_visits_all_of_the_memory() -> None:
     core = load_core(NATIVE)
     if core is python_loops:
@@ -155,6 +169,16 @@ def test_compiled_core_rejects_buffers_that_are_too_small() -> None:
         core.chase(_words(2), small, 0, memoryview(bytes(192)), 1, 0)
     with pytest.raises(ValueError, match="power of two"):
         core.chase_memory(12)
+    lines = memoryview(mmap.mmap(-1, mmap.PAGESIZE))
+    for source, target, at in (
+        (lines[:100], lines, 0),
+        (lines, lines[:0], 0),
+        (lines, lines[8:72], 0),
+        (lines, lines, 8),
+        (lines, lines, mmap.PAGESIZE),
+    ):
+        with pytest.raises(ValueError, match="cache lines"):
+            core.stream(_words(2), _words(1), 0, source, target, 1, at)
 
 
 @pytest.mark.parametrize(("text", "waited_ns"), [("5000 700 3\n", 700), ("5000\n", -1), ("a b c\n", -1)])

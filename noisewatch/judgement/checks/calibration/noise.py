@@ -26,7 +26,7 @@ from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, MEMORY, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.kinds import Kind
+from noisewatch.kinds import Kind, Work
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.units import describe_chance, describe_ns
 
@@ -151,6 +151,13 @@ def _judge_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -
             cpus=cpus,
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, worst.cpu) if cause.has_culprits else (),
+        )
+    if status == Status.PASS and by_work.is_bandwidth_above:
+        cpus = by_work.cpus_above[Work.BANDWIDTH]
+        return graded.warns(
+            f"{text}; copies of large blocks exceed the budget on {name_cpus(cpus)}: --work bandwidth judges them",
+            cpus=cpus,
+            evidence=evidence,
         )
     return graded.answer(status, text, reason=None if reason is None else f"{reason}; {text}", evidence=evidence)
 

@@ -176,7 +176,7 @@ _CACHE_QUIET, _CACHE_BUSY = passing_and_failing(
     passes=(0.3, "less is typical for idle services"),
     fails=(0.9, "a single busy neighbour can evict the whole cache or saturate the memory bus"),
 )
-_SHARED_WORK = (Work.CACHE, Work.MEMORY)  # work that neighbours slow without taking CPU time
+_SHARED_WORK = (Work.CACHE, Work.MEMORY, Work.BANDWIDTH)  # work that neighbours slow without taking CPU time
 _VISIBLE = 0.05  # neighbours with a smaller busy share are not named
 
 
@@ -191,8 +191,8 @@ _VISIBLE = 0.05  # neighbours with a smaller busy share are not named
     why=(
         "Isolation does not separate what CPUs share: the last-level cache, the memory bus, the power budget. Work "
         "on a neighbour evicts the benchmark's cache lines and lowers its clock. A failure blocks benchmarks of "
-        "cache or memory work (--work): in a virtual machine a steady neighbour made walks through memory 4 to 26% "
-        "slower, which the CV does not show."
+        "cache, memory or bandwidth work (--work): in a virtual machine a steady neighbour made walks through memory "
+        "4 to 26% slower, which the CV does not show."
     ),
     remedy=(
         "Stop the work of the neighbours, move it to CPUs of another cache, or restrict it to part of the cache "

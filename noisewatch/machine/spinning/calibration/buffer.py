@@ -18,10 +18,11 @@ CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock ste
 GAPS, COMMAND = "gaps", "command"
 # Series of work, by the names that recordings have for them.
 INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY = "work", "native_work", "latency_work", "memory", "main_memory"
+BANDWIDTH = "bandwidth"
 STARTED = {"start": INTERPRETER, "start_throughput": THROUGHPUT, "start_latency": LATENCY}  # work just after a pause
 # Fills the caches for work on memory, whose first samples would otherwise depend on earlier work.
 FETCH = {"fetch": CACHE, "fetch_memory": MEMORY}
-OF_WORK = (INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY)
+OF_WORK = (INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY, BANDWIDTH)
 WORKING = frozenset({*OF_WORK, *STARTED})
 Slot = tuple[str, int, int]  # series, begin and end (ns since the common start)
 Slots = dict[int, list[Slot]]
@@ -30,7 +31,7 @@ Shares = tuple[tuple[tuple[str, ...], float], ...]
 _CORE_KINDS = (INTERPRETER, THROUGHPUT, LATENCY)
 # The cache and memory take turns: a cache needs several passes until it holds the data, and translations of memory
 # addresses are cached too.
-_TURN: Shares = ((_CORE_KINDS, 0.70), ((CACHE,), 0.30))
+_TURN: Shares = ((_CORE_KINDS, 0.55), ((CACHE,), 0.25), ((BANDWIDTH,), 0.20))
 # Every other turn begins like a benchmark's process: after a pause, while other tasks are busy starting it. The other
 # turns have no pause: tasks that share the CPU would catch up in it, and it would split periodic noise.
 _TURN_WITH_START: Shares = (

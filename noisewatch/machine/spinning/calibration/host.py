@@ -7,6 +7,7 @@ starts it with a bare interpreter: all imports here are in the memory of every s
 from __future__ import annotations
 
 import gc
+import mmap
 import os
 import select
 import signal
@@ -18,6 +19,7 @@ from typing import Any
 
 from noisewatch.machine.spinning.calibration.buffer import (
     ADD_NS,
+    BANDWIDTH,
     CACHE,
     CHAIN_LENGTH,
     COMMAND,
@@ -85,7 +87,8 @@ class CalibrationSpinner:
         self._is_realtime: bool = plan["is_realtime"]
         self._command: list[str] = plan["command"]
         self._memories = {kind: memoryview(memory) for kind, memory in memories.items()}
-        self._places = dict.fromkeys(memories, 0)
+        self._target = memoryview(mmap.mmap(-1, _TARGET_BYTES, mmap.MAP_PRIVATE))
+        self._places = dict.fromkeys((*memories, BANDWIDTH), 0)
         self._host_pid = host_pid
         self._schedstat = -1
 
@@ -129,10 +132,12 @@ class CalibrationSpinner:
         return True
 
     def _touch(self) -> None:
-        """Map every page of the buffer, so that no page fault occurs during measurements."""
+        """Map every page of the buffers, so that no page fault occurs during measurements."""
         for words in (self._buffer.gaps, *self._buffer.samples.values()):
             for at in range(0, len(words), 512):
                 words[at] = 0
+        for at in range(0, _TARGET_BYTES, mmap.PAGESIZE):
+            self._target[at] = 0
 
     def _quickest(self, chain_ns: object, tries: int) -> int:
         times = [chain_ns(CHAIN_LENGTH) for _ in range(tries)]  # type: ignore[operator]  # a core's function
@@ -180,6 +185,8 @@ class CalibrationSpinner:
         samples, count, grain = buffer.samples[kind], buffer.counts[kind], self._grain
         if kind in self._memories:
             self._chase(kind, samples, count, until_ns)
+        elif kind == BANDWIDTH:
+            self._stream(samples, count, until_ns)
         elif kind == THROUGHPUT:
             core.dense(samples, count, until_ns, core.DENSE_ROUNDS * grain)
         elif kind == LATENCY:
@@ -193,6 +200,11 @@ class CalibrationSpinner:
         core, memory, place = self._core, self._memories[kind], self._places[kind]
         steps = core.CHASE_STEPS if kind == CACHE else core.FAR_STEPS
         self._places[kind] = core.chase(samples, count, until_ns, memory, steps * self._grain, place)
+
+    def _stream(self, samples: Words, count: Words, until_ns: int) -> None:
+        core, source, at = self._core, self._memories[MEMORY], self._places[BANDWIDTH]
+        lines = core.STREAM_LINES * self._grain
+        self._places[BANDWIDTH] = core.stream(samples, count, until_ns, source, self._target, lines, at)
 
     def _fetch(self, kind: str, until_ns: int) -> None:
         samples, count = (memoryview(bytearray(8 * words)).cast("q") for words in (python_loops.WORK_WORDS, 1))
@@ -294,6 +306,7 @@ NAME = "noisewatch-spin"  # the process name that other programs see, `noisewatc
 
 # Larger than most second-level caches but within the shared last level; and larger than most last-level caches.
 _BYTES = {CACHE: 1 << 22, MEMORY: 1 << 26}
+_TARGET_BYTES = 1 << 20  # of copies; each spinner has its own
 _POLL_NS = 50_000_000
 _BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about the time that a benchmark takes to start
 

@@ -102,6 +102,35 @@ static PyObject *native_chase(PyObject *module, PyObject *arguments) {
     return fits ? PyLong_FromUnsignedLong(ring.at) : NULL;
 }
 
+static PyObject *native_stream(PyObject *module, PyObject *arguments) {
+    Py_buffer samples, count, source, target;
+    long long until, lines;
+    unsigned long at;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "w*w*Ly*w*Lk", &samples, &count, &until, &source, &target, &lines, &at))
+        return NULL;
+    int64_t capacity = words_of(&samples, WORK_WORDS) / WORK_WORDS;
+    struct copy copy = {.source = source.buf, .source_bytes = (size_t)source.len, .target = target.buf,
+                        .target_bytes = (size_t)target.len, .at = at};
+    int has_lines = source.len > 0 && source.len % LINE_BYTES == 0 && target.len > 0 && target.len % LINE_BYTES == 0;
+    int is_aligned = (uintptr_t)target.buf % LINE_BYTES == 0 && at % LINE_BYTES == 0 && at < copy.source_bytes;
+    int fits = capacity > 0 && words_of(&count, 1) > 0;
+    if (fits && !(has_lines && is_aligned)) {
+        PyErr_SetString(PyExc_ValueError, "expected whole and aligned cache lines");
+        fits = 0;
+    }
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS
+        stream(samples.buf, capacity, count.buf, until, &copy, lines);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&samples);
+    PyBuffer_Release(&count);
+    PyBuffer_Release(&source);
+    PyBuffer_Release(&target);
+    return fits ? PyLong_FromSize_t(copy.at) : NULL;
+}
+
 static PyObject *native_fill_ring(PyObject *module, PyObject *arguments) {
     Py_buffer memory;
     (void)module;
@@ -157,6 +186,7 @@ static PyMethodDef methods[] = {
     {"dense", native_dense, METH_VARARGS, NULL},
     {"chain", native_chain, METH_VARARGS, NULL},
     {"chase", native_chase, METH_VARARGS, NULL},
+    {"stream", native_stream, METH_VARARGS, NULL},
     {"fill_ring", native_fill_ring, METH_VARARGS, NULL},
     {"multiplications_ns", native_multiplications, METH_VARARGS, NULL},
     {"additions_ns", native_additions, METH_VARARGS, NULL},

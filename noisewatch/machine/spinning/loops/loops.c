@@ -1,9 +1,14 @@
 #define _GNU_SOURCE
 #include "loops.h"
 
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define NS_PER_S 1000000000LL
 #define UNLIKELY(condition) __builtin_expect((condition), 0)
@@ -169,6 +174,30 @@ int64_t chase(int64_t *samples, int64_t capacity, int64_t *count, int64_t until,
         for (int64_t step = 0; step < steps; step++)
             at = links[(size_t)(at & last) * LINK_WORDS];
         ring->at = at;
+    });
+}
+
+/* Copies a cache line. Where the CPU has stores that bypass the caches, as memcpy uses them for large blocks, the line
+ * goes to memory however large the caches are (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1,
+ * 10.4.6.2, "Caching of Temporal vs. Non-Temporal Data"). */
+static inline void copy_line(char *target, const char *source) {
+#ifdef __SSE2__
+    for (size_t at = 0; at < LINE_BYTES; at += sizeof(__m128i))
+        _mm_stream_si128((__m128i *)(target + at), _mm_loadu_si128((const __m128i *)(source + at)));
+#else
+    memcpy(target, source, LINE_BYTES);
+#endif
+}
+
+int64_t stream(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, struct copy *copy, int64_t lines) {
+    size_t from = copy->at, to = 0;
+    REPEATED(samples, capacity, count, until, {
+        for (int64_t left = lines; left > 0; left--) {
+            copy_line(copy->target + to, copy->source + from);
+            from = from + LINE_BYTES < copy->source_bytes ? from + LINE_BYTES : 0;
+            to = to + LINE_BYTES < copy->target_bytes ? to + LINE_BYTES : 0;
+        }
+        copy->at = from;
     });
 }
 

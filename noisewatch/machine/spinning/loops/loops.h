@@ -50,6 +50,20 @@ struct ring {
 /* Like `dense`, following `steps` links. */
 int64_t chase(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, struct ring *ring, int64_t steps);
 
+/* Memory that is copied in cache lines, from one place after another in the source, again and again. Both lengths are
+ * multiples of LINE_BYTES, and the target is aligned to LINE_BYTES. */
+enum { LINE_BYTES = 64 };
+struct copy {
+    const char *source;
+    size_t source_bytes;
+    char *target;
+    size_t target_bytes;
+    size_t at;              /* the place in the source where the next copy begins */
+};
+
+/* Like `dense`, copying `lines` cache lines past the caches if the CPU can do that. */
+int64_t stream(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, struct copy *copy, int64_t lines);
+
 /* Links all lines in an order that no prefetcher predicts. */
 void fill_ring(uint32_t *links, uint32_t lines);
 

@@ -10,6 +10,7 @@ from noisewatch.machine.spinning.loops._native import (
     lock_memory,
     multiplications_ns,
     spin,
+    stream,
 )
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "lock_memory",
     "multiplications_ns",
     "spin",
+    "stream",
 ]
 
 NAME = "native"
@@ -30,6 +32,7 @@ NAME = "native"
 DENSE_ROUNDS = 300
 CHAIN_LENGTH = 220_000  # multiplications
 CHASE_STEPS, FAR_STEPS = 1 << 12, 1 << 10  # links followed, within a cache and beyond it
+STREAM_LINES = 1 << 14  # cache lines copied
 
 
 def chase_memory(size: int) -> bytearray:

@@ -21,6 +21,7 @@ from time import monotonic_ns
 
 GAP_WORDS, WORK_WORDS = 4, 2
 _TURNS = 100  # iterations between two checks of the end, which take some 0.01 ms
+LINE_BYTES = 64  # of a cache line on all common CPUs
 COUNT, LOST_COUNT, LOST_NS, LOST_MAX, ITERATIONS, SPUN_NS, SPIN_WORDS = range(7)
 
 NAME = "python"
@@ -30,6 +31,7 @@ INTERPRETED_ROUNDS = 640
 DENSE_ROUNDS = 160
 CHAIN_LENGTH = 100_000  # bytes
 CHASE_STEPS, FAR_STEPS = 1 << 23, 1 << 21  # bytes copied, within a cache and beyond it
+STREAM_LINES = 1 << 15  # cache lines copied
 
 Words = memoryview  # a memoryview of format "q"
 
@@ -199,6 +201,28 @@ def chase(samples: Words, count: Words, until_ns: int, memory: memoryview, steps
             size = min(left, half - place)
             memory[half + place : half + place + size] = memory[place : place + size]
             place, left = (place + size) % half, left - size
+
+    _repeat(samples, count, until_ns, copy)
+    return place
+
+
+def stream(
+    samples: Words, count: Words, until_ns: int, source: memoryview, target: memoryview, lines: int, at: int
+) -> int:
+    """Copy `lines` cache lines at a time from `source` to `target` until `until_ns`; return the next `at`.
+
+    It reads `source` from byte `at` on, from its start again at its end. The compiled core writes past the caches if
+    the CPU can do that.
+    """
+    place = at
+
+    def copy() -> None:
+        nonlocal place
+        left = lines * LINE_BYTES
+        while left > 0:
+            size = min(left, len(source) - place, len(target))
+            target[:size] = source[place : place + size]
+            place, left = (place + size) % len(source), left - size
 
     _repeat(samples, count, until_ns, copy)
     return place

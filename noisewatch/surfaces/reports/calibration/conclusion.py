@@ -75,7 +75,7 @@ def _conclude_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: Gaps
     budget = by_work.budget
     limit, length = share_text(budget.max_cv), describe_ns(budget.at_ns)
     groups: dict[str, list[str]] = {words: [] for words in (_IN_BUDGET, _NEAR, _OVER, _SHORT, _MISSING)}
-    for work in KINDS:
+    for work in dict.fromkeys((*KINDS, *by_work.floor_by_work)):
         words = _words_for(by_work, work)
         groups[words].append(f"{work}{_floor_figure(by_work.floor_by_work.get(work), words)}")
     parts = [
@@ -89,7 +89,7 @@ def _conclude_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: Gaps
 
 
 def _words_for(by_work: FloorsByWork, work: Work) -> str:
-    if work in by_work.above:
+    if by_work.cpus_above.get(work):
         return _OVER
     if work in by_work.within:
         return _IN_BUDGET
@@ -123,7 +123,7 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
             "example, or another virtual machine. Choose another core (--cpus), or switch SMT off; --workload measures "
             "your own command."
         )
-    of_memory = [work for work in (Work.CACHE, Work.MEMORY) if work in floors]
+    of_memory = [work for work in (Work.CACHE, Work.MEMORY, Work.BANDWIDTH) if work in floors]
     slower = [work for work in of_memory if dense is not None and _differs(floors[work], dense, margin)]
     if slower:
         return (

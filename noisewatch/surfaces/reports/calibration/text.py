@@ -144,6 +144,7 @@ _WORKS = {
     "work": "interpreted work in blocks of about 1 ms",
     "memory": "cache work in blocks of about 1 ms",
     "main_memory": "memory work in blocks of about 1 ms",
+    "bandwidth": "bandwidth work in blocks of about 1 ms",
     "command": "workload",
 }
 
@@ -196,7 +197,7 @@ def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) ->
 
     If the width allows, further columns describe the requested length.
     """
-    budget, names = by_work.budget, (ALONE, *KINDS)
+    budget, names = by_work.budget, dict.fromkeys((ALONE, *KINDS, *by_work.floor_by_work))
     floors_by_name = {
         name: {floor.sample_ns: floor for floor in calibrated.floors_by_work[name].floors} for name in names
     }

@@ -10,7 +10,15 @@ import pytest
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import Finding
 from noisewatch.kinds import Work
-from noisewatch.machine.spinning.calibration.buffer import CACHE, LATENCY, MEMORY, OF_WORK, STARTED, THROUGHPUT
+from noisewatch.machine.spinning.calibration.buffer import (
+    BANDWIDTH,
+    CACHE,
+    LATENCY,
+    MEMORY,
+    OF_WORK,
+    STARTED,
+    THROUGHPUT,
+)
 from tests.judgement.checks.calibration.calibrating import every_third_slow, interrupted_verdict, verdict_of
 from tests.judgement.judging import finding
 from tests.written.calibration import WORK_NS, Length, written_calibration
@@ -51,6 +59,27 @@ def test_interruptions_are_the_same_for_all_kinds_and_fail_alone() -> None:
     assert result.status == "fail"
     assert "would pass" not in result.answer.said
     assert all(floor["cv_expected"] > 0.1 for floor in by_work.values())
+
+
+def test_bandwidth_over_the_budget_is_a_warning_unless_it_is_requested() -> None:
+    others = {BANDWIDTH: every_third_slow}
+    result = _floor(others)
+    assert result.status == "warn"
+    assert "copies of large blocks exceed the budget on CPUs 2-3: --work bandwidth" in result.answer.said
+    assert _floor(others, Work.BANDWIDTH).status == "fail"
+    assert _floor(others, Work.MEMORY).status == "pass"
+    assert _floor({**others, THROUGHPUT: every_third_slow}).status == "fail"
+
+
+def test_bandwidth_that_was_not_measured_is_only_required_if_it_is_requested() -> None:
+    """Recordings of version 0.2.0 have none."""
+    slots = written_calibration((2,))["cpus"][0]["slots"]
+    kept = [slot for slot in slots if slot[0] != BANDWIDTH]
+    changes: dict[int, dict[str, list[int]]] = {3: {"slots": kept, BANDWIDTH: []}}
+    for work, status in ((None, "pass"), (Work.BANDWIDTH, "unknown")):
+        verdict = verdict_of(changes=changes, budget=Budget(work=work))
+        assert finding(verdict, "noise-floor-above-budget").status == status
+    assert "bandwidth" not in finding(verdict_of(changes=changes), "noise-floor-above-budget").answer.said
 
 
 @pytest.mark.parametrize("work", [Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.CACHE, Work.MEMORY])
@@ -101,8 +130,8 @@ def test_a_cpu_with_the_worst_cv_does_not_hide_one_with_a_worse_chance() -> None
     assert finding(verdict, "noise-floor-above-budget").status == "unknown"
 
 
-@pytest.mark.parametrize(("series", "work"), [(CACHE, Work.CACHE), (MEMORY, Work.MEMORY)])
-def test_cache_and_memory_are_separate_kinds(series: str, work: Work) -> None:
+@pytest.mark.parametrize(("series", "work"), [(CACHE, Work.CACHE), (MEMORY, Work.MEMORY), (BANDWIDTH, Work.BANDWIDTH)])
+def test_cache_memory_and_bandwidth_are_separate_kinds(series: str, work: Work) -> None:
     by_work = _floor({series: every_third_slow}).answer.evidence["by_work"]
     assert [kind for kind, floor in by_work.items() if floor["cv_low"] > 0.01] == [work]
 
