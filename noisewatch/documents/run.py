@@ -338,6 +338,30 @@ class SpeedChangePart(DocumentPart, frozen=True, kw_only=True):
     is_too_much: bool
 
 
+class BandwidthChangePart(DocumentPart, frozen=True, kw_only=True):
+    """How much longer copies of large blocks took after the series than before, on the CPU that changed most.
+
+    interval: The 99% interval of the share.
+    is_too_much: Whether the share is above 5%, and chance does not explain it.
+    """
+
+    cpu: Count
+    share: float
+    interval: Interval
+    is_too_much: bool
+
+
+class TrafficPart(DocumentPart, frozen=True, kw_only=True):
+    """The traffic between the last-level caches and memory of a resctrl group; `/` is the default group.
+
+    unknown: Why the traffic is unknown; "none" if it is known.
+    """
+
+    group: str
+    bytes_per_s: Amount | None
+    unknown: str
+
+
 class MarkedRunPart(DocumentPart, frozen=True, kw_only=True):
     """A run with values in the --results file; `benchmark` and `run` are its indices there, from 0.
 
@@ -381,6 +405,8 @@ class FooterPart(DocumentPart, frozen=True, kw_only=True):
         is then a result. null for a single command.
     no_speed_change_reason: Why the speed change of a CPU is unknown; "none" if all are known, or if no calibration was
         requested.
+    bandwidth_change: null if no CPU's memory bandwidth was measured both times.
+    traffic: By group of resctrl, between the calibrations; null if it is not mounted, or does not count traffic.
     own_cpu_s: CPU time of noisewatch itself between the calibrations.
     load: null if no load was requested.
     results: null if no file was given, or if it could not be read.
@@ -400,6 +426,8 @@ class FooterPart(DocumentPart, frozen=True, kw_only=True):
     closing: RunCalibrationPart | None
     speed_change: SpeedChangePart | None
     no_speed_change_reason: str | UnsetType = UNSET
+    bandwidth_change: BandwidthChangePart | UnsetType | None = UNSET
+    traffic: list[TrafficPart] | UnsetType | None = UNSET
     own_cpu_s: Amount
     load: LoadPart | UnsetType | None = UNSET
     side_commands: list[SideCommandPart] | UnsetType = UNSET

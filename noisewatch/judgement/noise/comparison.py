@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import statistics
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -12,7 +14,11 @@ from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
 from noisewatch.judgement.noise.floor import worst_floors
+from noisewatch.machine.spinning.calibration.buffer import BANDWIDTH
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
+from noisewatch.model.calibration.timeline import uninterrupted_means
+from noisewatch.model.estimate import Estimate, ratio_of
+from noisewatch.model.run.series import Bounds
 
 _DIFFERS = 1.5  # a ratio of noise; two calibrations of one machine differ by less, unless something has changed
 
@@ -137,3 +143,52 @@ def _changes(pairs: Iterator[tuple[CpuFigures, CpuFigures]]) -> Iterator[SpeedCh
     for first, last in pairs:
         if first.latency_work is not None and last.latency_work is not None and first.latency_work.piece_ns > 0:
             yield SpeedChange(first.cpu, last.latency_work.piece_ns / first.latency_work.piece_ns - 1)
+
+
+_LEAST_BANDWIDTH_CHANGE = 0.05
+_SIGNIFICANCE = 0.01
+_PART_NS = 5_000_000  # copies are averaged over such parts, because neighbours work in bursts
+_FEWEST_PARTS = 5
+
+
+class BandwidthChange(Struct, frozen=True):
+    """How much longer copies of large blocks took on a CPU after the series, as a share; negative if they were faster.
+
+    `is_too_much`: chance does not explain the change, and it is larger than 5%.
+    """
+
+    cpu: int
+    share: float
+    interval: Bounds
+    is_too_much: bool
+
+
+def bandwidth_change(opening: Calibrated, closing: Calibrated) -> BandwidthChange | None:
+    """Return the largest change on a CPU that was measured to the end both times, or None if none was."""
+    before, after = (_copy_times(calibrated) for calibrated in (opening, closing))
+    changes = [_change_of(cpu, before[cpu], estimate) for cpu, estimate in after.items() if cpu in before]
+    return max(changes, key=lambda change: (change.is_too_much, abs(change.share)), default=None)
+
+
+def _change_of(cpu: int, before: Estimate, after: Estimate) -> BandwidthChange:
+    ratio = ratio_of(before, after, _SIGNIFICANCE)
+    low, high = ratio.interval
+    is_large = abs(math.log(ratio.value)) > math.log1p(_LEAST_BANDWIDTH_CHANGE)
+    return BandwidthChange(cpu, ratio.value - 1, Bounds(low - 1, high - 1), ratio.is_shown and is_large)
+
+
+def _copy_times(calibrated: Calibrated) -> dict[int, Estimate]:
+    """Return the mean time of a copy without interruptions, by CPU."""
+    complete = {figures.cpu for figures in calibrated.complete}
+    means_by_cpu = {
+        samples.cpu: uninterrupted_means(samples, BANDWIDTH, _PART_NS)
+        for samples in calibrated.calibration.samples.cpus
+        if samples.cpu in complete
+    }
+    return {cpu: _mean_of(means) for cpu, means in means_by_cpu.items() if len(means) >= _FEWEST_PARTS}
+
+
+def _mean_of(means: Sequence[float]) -> Estimate:
+    logarithms = [math.log(mean) for mean in means]
+    deviation = statistics.stdev(logarithms) / math.sqrt(len(logarithms))
+    return Estimate(math.exp(statistics.fmean(logarithms)), deviation, len(logarithms) - 1)

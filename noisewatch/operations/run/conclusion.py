@@ -15,7 +15,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.noise.comparison import SpeedChange, speed_changes, unknown_change_reason
+from noisewatch.judgement.noise.comparison import (
+    BandwidthChange,
+    SpeedChange,
+    bandwidth_change,
+    speed_changes,
+    unknown_change_reason,
+)
 from noisewatch.judgement.remedies import Remedy
 from noisewatch.judgement.run.placement import PlacementAdvice, placement_advice
 from noisewatch.judgement.run.reasons import RunOutcome
@@ -70,6 +76,7 @@ class RunConclusion(Struct, frozen=True):
     is_refused: bool = False
     decomposition: Decomposition | None = None  # of the difference; None if the pairs show none
     energy_difference: MeanDifference | None = None  # in the same pairs as the difference that reports show
+    bandwidth_change: BandwidthChange | None = None  # of the CPU where it changed most; None: unknown
 
 
 def conclude(series: RunSeries) -> RunConclusion:
@@ -93,7 +100,12 @@ def conclude(series: RunSeries) -> RunConclusion:
         or any(command.selected.is_refused for command in commands),
         decomposition=_difference_parts(undisturbed, difference),
         energy_difference=_energy_difference(undisturbed or measured),
+        bandwidth_change=_bandwidth_change_in(series),
     )
+
+
+def _bandwidth_change_in(series: RunSeries) -> BandwidthChange | None:
+    return bandwidth_change(series.opening, series.closing) if series.opening and series.closing else None
 
 
 def speed_change_in(series: RunSeries) -> SpeedChange | None:

@@ -22,6 +22,7 @@ from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.run.reasons import failure_words
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.kernel.cgroup.freezing import quotas_of
+from noisewatch.kernel.memory.resctrl import read_traffic
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.mounts import find_served_type
@@ -39,6 +40,7 @@ from noisewatch.model.interval.disturbance import LOUD_SHARE, main_culprit_names
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.layout import RUNS_PER_LAYOUT, Layout, LayoutTurn, draw_layout, draw_turns
 from noisewatch.model.run.mean_difference import draw_order
+from noisewatch.model.run.traffic import GroupTraffic, traffic_between
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import pin_with_remark, read_allowed_cpus
@@ -145,6 +147,7 @@ class RunSeries(Struct, frozen=True, kw_only=True):
     side_commands: tuple[SideCommandResult, ...] = ()
     failed_side_command: SideCommandResult | None = None
     load: SeriesLoad | None = None
+    traffic: tuple[GroupTraffic, ...] = ()  # to and from memory between the calibrations, as far as resctrl counts it
 
     @property
     def has_ended_early(self) -> bool:
@@ -207,6 +210,7 @@ def _run_calibrated_series(
     """Run the series between two calibrations of the machine."""
     status.enter(RunStage.CALIBRATING)
     opening, trouble = _calibrate(machine, watch.last_snapshot, options, listener)
+    traffic = read_traffic(Reader(watch.counting))
     series = None
     try:
         with (
@@ -216,7 +220,9 @@ def _run_calibrated_series(
         ):
             begun_load = None if load is None else load.begun
             series = _Series(watch, options, listener, commands, status, opening, trace, counter, begun_load).run()
-        series = replace(series, ended_by=series.ended_by or commands.ended_by)  # a signal after the last repetition
+        ended_by = series.ended_by or commands.ended_by  # a signal after the last repetition
+        groups = traffic_between(traffic, read_traffic(Reader(watch.counting)))
+        series = replace(series, ended_by=ended_by, traffic=groups)
         if trouble is not None:
             series = replace(series, not_calibrated=f"before the series: {trouble}")
         if opening is None or series.has_ended_early:

@@ -183,14 +183,16 @@ class SingleRunReport(TerminalListener):
                 self.on_remark(words)
 
     def report_series(self, series: RunSeries) -> None:
-        """Print remarks on the load, and on a change of the machine's speed, which only calibrations show."""
+        """Print remarks on the load, and on changes of the machine, which only calibrations show."""
         if not series.options.calibration_s and series.load is None:
             return
         from noisewatch.operations.run.conclusion import conclude  # most single runs have neither
+        from noisewatch.surfaces.reports.run.conditions import memory_sentences
         from noisewatch.surfaces.reports.run.sentences import load_trouble_sentences, machine_sentences
 
+        conclusion = conclude(series)
+        changes = (*machine_sentences(conclusion), *memory_sentences(series, conclusion))
         loads = [] if series.load is None else [load_words(series.load)]
-        changes = machine_sentences(conclude(series)) if series.options.calibration_s else []
         for sentence in (*changes, *loads, *load_trouble_sentences(series)):
             self.on_remark(sentence)
 

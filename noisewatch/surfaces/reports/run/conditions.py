@@ -1,4 +1,4 @@
-"""Sentences on the conditions of a series: its load, and its memory layouts with their effect."""
+"""Sentences on the conditions of a series: its load, the memory bandwidth, and its memory layouts with their effect."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 from noisewatch.cpus import name_cpus
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.model.run.layout import FEWEST_LAYOUTS, MOST_ENVIRONMENT_BYTES, VARIABLE, LayoutEffect
+from noisewatch.text import printable
 from noisewatch.units import describe_busy_processes, describe_count, describe_share, share_text
 
 if TYPE_CHECKING:
+    from noisewatch.operations.run.conclusion import RunConclusion
     from noisewatch.operations.run.load import SeriesLoad
     from noisewatch.operations.run.series import RunSeries
 
+_MOST_GROUPS = 3
 _SEE = "(noisewatch explain layout)"
 _WITHIN = "random addresses, which differ in each run, count as within"
 SAME_LAYOUT = (
@@ -27,6 +30,26 @@ def load_words(load: SeriesLoad) -> str:
     with_cpu = "with" if load.processes == 1 else "each with"
     share = "" if load.busy_share is None else f", {with_cpu} {describe_share(load.busy_share, 0)} of its CPU"
     return f"under a load of {describe_busy_processes(load.processes)} on {name_cpus(load.cpus)}{share}"
+
+
+def memory_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:
+    """Return a sentence if the memory bandwidth changed during the series, and the traffic of resctrl's groups."""
+    change = conclusion.bandwidth_change
+    if change is None or not change.is_too_much:
+        return []
+    more, took = ("more", "began to use") if change.share > 0 else ("less", "stopped using")
+    low, high = sorted(map(abs, change.interval))
+    change_text = (
+        "the memory bandwidth changed during the series: after it, copies of large blocks took "
+        f"{share_text(abs(change.share))} {more} time on CPU {change.cpu} ({share_text(low)} to {share_text(high)}): "
+        f"another program or virtual machine {took} it"
+    )
+    groups = [
+        f"{printable(group.group)} {group.bytes_per_s / 1e9:.1f} GB/s"
+        for group in series.traffic[:_MOST_GROUPS]
+        if group.bytes_per_s is not None
+    ]
+    return [change_text, *([f"memory traffic by group of resctrl: {', '.join(groups)}"] if groups else [])]
 
 
 def layout_effect_words(effect: LayoutEffect) -> str:

@@ -19,6 +19,7 @@ from noisewatch.surfaces.drawing.tables import MOST_BYTES, fitting
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
 from noisewatch.surfaces.reports.parts.culprits import process_table
 from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_section, text_of_section
+from noisewatch.surfaces.reports.run.conditions import memory_sentences
 from noisewatch.surfaces.reports.run.options import SeriesOptions
 from noisewatch.surfaces.reports.run.picture import picture_rows
 from noisewatch.surfaces.reports.run.sentences import (
@@ -81,6 +82,7 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
 def _series_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:
     return [
         *machine_sentences(conclusion),
+        *memory_sentences(series, conclusion),
         *ending_sentences(series),
         *condition_sentences(series),
         *level_sentences(series),

@@ -34,6 +34,7 @@ from noisewatch.model.run.decomposition import Decomposition, Outlier
 from noisewatch.model.run.energy import RunEnergy
 from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads, Stacking, ThreadPlacement
 from noisewatch.model.run.series import SelectedByCause
+from noisewatch.model.run.traffic import GroupTraffic
 from noisewatch.operations.run.conclusion import CommandConclusion, conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.load import SeriesLoad
@@ -304,6 +305,7 @@ def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
         is_difference_refused=conclusion.is_refused if conclusion.pairs else None,
         closing=None if series.closing is None else _calibration(series.closing),
         no_speed_change_reason=_or_none(conclusion.change_unknown),
+        traffic=[_traffic(group) for group in series.traffic] or None,
         own_cpu_s=series.own_cpu_s,
         load=None if series.load is None else _load(series.load),
         side_commands=[_side_command(side) for side in series.side_commands],
@@ -318,6 +320,10 @@ def _end_of(series: RunSeries) -> parts.DonePart | parts.ByFailurePart | repetit
         return parts.DonePart()
     side = series.failed_side_command
     return parts.ByFailurePart(repetition=series.failed, side_command=UNSET if side is None else side.option)
+
+
+def _traffic(traffic: GroupTraffic) -> parts.TrafficPart:
+    return fill_part(parts.TrafficPart, traffic, unknown=_or_none(traffic.unknown))
 
 
 def _load(load: SeriesLoad) -> parts.LoadPart:
