@@ -1,7 +1,8 @@
-"""How often `run` reports a neighbour that takes memory bandwidth: `python -m tests.benchmark.run_bandwidth [SERIES]`.
+"""How often `run` reports a neighbour that takes memory bandwidth.
 
-Half of the series run beside a neighbour on another CPU that copies memory for 30% of the time, from the first run on.
-The other half run alone; on a shared host, other virtual machines may change the bandwidth in these too.
+`python -m tests.benchmark.run_bandwidth [SERIES [PERCENT]]`: half of the series run beside a neighbour on another CPU
+that copies memory for this part of the time (default 30), from the first run on. The other half run alone; on a shared
+host, other virtual machines may change the bandwidth in these too.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from typing import Any
 
 from noisewatch.machine.spinning.loops import load_core
 
-_SHARE, _PERIOD_NS = 0.30, 10_000_000
+_PERIOD_NS = 10_000_000
 _NEIGHBOUR = "neighbour"
 
 
-def copy_memory(cpu: int) -> None:
-    """Copy memory on the CPU for 30% of the time, until killed."""
+def copy_memory(cpu: int, share: float) -> None:
+    """Copy memory on the CPU for a share of the time, until killed."""
     os.sched_setaffinity(0, {cpu})
     core, words = load_core(), memoryview(bytearray(8 * 2 * 1000)).cast("q")
     source, target, count = (memoryview(mmap.mmap(-1, size)) for size in (1 << 26, 1 << 20, mmap.PAGESIZE))
@@ -33,13 +34,14 @@ def copy_memory(cpu: int) -> None:
     while True:
         begin_ns = time.monotonic_ns()
         done[0] = 0
-        at = core.stream(words, done, begin_ns + round(_SHARE * _PERIOD_NS), source, target, 1 << 10, at)
+        at = core.stream(words, done, begin_ns + round(share * _PERIOD_NS), source, target, 1 << 10, at)
         time.sleep(max(begin_ns + _PERIOD_NS - time.monotonic_ns(), 0) / 1e9)
 
 
-def _change(cpu: int, other: int, has_neighbour: bool) -> dict[str, Any] | None:
+def _change(cpu: int, other: int, percent: int | None) -> dict[str, Any] | None:
     """Run a series of two, and return the receipt's change of bandwidth."""
-    neighbour = f"{sys.executable} -m {__spec__.name} {_NEIGHBOUR} {other} & echo $! > neighbour"
+    has_neighbour = percent is not None
+    neighbour = f"{sys.executable} -m {__spec__.name} {_NEIGHBOUR} {other} {percent} & echo $! > neighbour"
     script = f"[ -e neighbour ] || {{ {neighbour if has_neighbour else ': > neighbour'}; }}; sleep 0.3"
     with tempfile.TemporaryDirectory() as folder:
         options = ["--cpus", str(cpu), "--runs", "2", "--tracer", "none", "--output", "receipt.jsonl"]
@@ -56,13 +58,13 @@ def _change(cpu: int, other: int, has_neighbour: bool) -> dict[str, Any] | None:
     return footer["bandwidth_change"]  # type: ignore[no-any-return]
 
 
-def main(count: int) -> None:
+def main(count: int, percent: int) -> None:
     """Print each series' change, and how many were reported."""
     other, cpu = sorted(os.sched_getaffinity(0))[:2]
     reported = {True: 0, False: 0}
     for number in range(count):
         has_neighbour = number % 2 == 0
-        change = _change(cpu, other, has_neighbour)
+        change = _change(cpu, other, percent if has_neighbour else None)
         if change is None:
             print("too little was measured", flush=True)
             continue
@@ -77,5 +79,5 @@ def main(count: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == [_NEIGHBOUR]:
-        copy_memory(int(sys.argv[2]))
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)
+        copy_memory(int(sys.argv[2]), int(sys.argv[3]) / 100)
+    main(*map(int, [*sys.argv[1:], *("40", "30")[len(sys.argv) - 1 :]]))

@@ -21,7 +21,7 @@ INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY = "work", "native_work", "latenc
 BANDWIDTH = "bandwidth"
 STARTED = {"start": INTERPRETER, "start_throughput": THROUGHPUT, "start_latency": LATENCY}  # work just after a pause
 # Fills the caches for work on memory, whose first samples would otherwise depend on earlier work.
-FETCH = {"fetch": CACHE, "fetch_memory": MEMORY}
+FETCH = {"fetch": CACHE, "fetch_memory": MEMORY, "fetch_bandwidth": BANDWIDTH}
 OF_WORK = (INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY, BANDWIDTH)
 WORKING = frozenset({*OF_WORK, *STARTED})
 Slot = tuple[str, int, int]  # series, begin and end (ns since the common start)
@@ -42,7 +42,7 @@ _TURN_WITH_START: Shares = (
 )
 _SLICE_NS = 5_000_000  # 25 samples: enough to measure a kind's speed, and short compared with passing noise
 # For three passes or more through the cache, with slow translations of addresses as in a virtual machine.
-_FETCH_NS = {CACHE: 30_000_000, MEMORY: 15_000_000}
+_FETCH_NS = {CACHE: 30_000_000, MEMORY: 15_000_000, BANDWIDTH: 10_000_000}
 _TURN_OF_COMMAND: Shares = (((COMMAND,), 1.0),)
 _GAPS_SHARE, _GAPS_SHARE_OF_COMMAND = 0.25, 0.20
 _ROUND_NS = 375_000_000  # two rounds measure each kind once, so 3 s measure it 4 times: passing noise affects all kinds

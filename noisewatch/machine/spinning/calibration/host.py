@@ -183,10 +183,8 @@ class CalibrationSpinner:
             return
         kind = STARTED.get(kind, kind)
         samples, count, grain = buffer.samples[kind], buffer.counts[kind], self._grain
-        if kind in self._memories:
-            self._chase(kind, samples, count, until_ns)
-        elif kind == BANDWIDTH:
-            self._stream(samples, count, until_ns)
+        if kind in self._places:
+            self._access(kind, samples, count, until_ns)
         elif kind == THROUGHPUT:
             core.dense(samples, count, until_ns, core.DENSE_ROUNDS * grain)
         elif kind == LATENCY:
@@ -196,21 +194,22 @@ class CalibrationSpinner:
             if buffer.header[MULTIPLY_NS] > 0:
                 buffer.add(CYCLES, monotonic_ns(), self._quickest(core.multiplications_ns, _CHAINS))
 
-    def _chase(self, kind: str, samples: Words, count: Words, until_ns: int) -> None:
-        core, memory, place = self._core, self._memories[kind], self._places[kind]
-        steps = core.CHASE_STEPS if kind == CACHE else core.FAR_STEPS
-        self._places[kind] = core.chase(samples, count, until_ns, memory, steps * self._grain, place)
-
-    def _stream(self, samples: Words, count: Words, until_ns: int) -> None:
-        core, source, at = self._core, self._memories[MEMORY], self._places[BANDWIDTH]
-        lines = core.STREAM_LINES * self._grain
-        self._places[BANDWIDTH] = core.stream(samples, count, until_ns, source, self._target, lines, at)
+    def _access(self, kind: str, samples: Words, count: Words, until_ns: int) -> None:
+        """Walk through the kind's memory, or copy from it, from the place where the last access ended."""
+        core, grain, place = self._core, self._grain, self._places[kind]
+        if kind == BANDWIDTH:
+            source, lines = self._memories[MEMORY], core.STREAM_LINES * grain
+            place = core.stream(samples, count, until_ns, source, self._target, lines, place)
+        else:
+            steps = core.CHASE_STEPS if kind == CACHE else core.FAR_STEPS
+            place = core.chase(samples, count, until_ns, self._memories[kind], steps * grain, place)
+        self._places[kind] = place
 
     def _fetch(self, kind: str, until_ns: int) -> None:
         samples, count = (memoryview(bytearray(8 * words)).cast("q") for words in (python_loops.WORK_WORDS, 1))
         while monotonic_ns() < until_ns:
             count[0] = 0
-            self._chase(kind, samples, count, until_ns)
+            self._access(kind, samples, count, until_ns)
 
     def _warm_up(self, until_ns: int) -> None:
         words = memoryview(bytearray(8 * python_loops.WORK_WORDS)).cast("q")
