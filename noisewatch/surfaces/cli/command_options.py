@@ -378,8 +378,8 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     measurement.value(
         "--settle SECONDS",
         "first keep all CPUs busy until their clocks are stable, for at most SECONDS "
-        f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and report when they became stable. A clock counts as "
-        f"stable after {LEAST_S} s without a change, because a turbo budget may last that long",
+        f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and report when they became stable. It takes at "
+        f"least {LEAST_S} s, because clocks look stable until a turbo budget is used up",
         seconds(LEAST_WORK_S),
         const=_SETTLE_S,
     )

@@ -46,6 +46,7 @@ exit status:
   preflight  0 stable, 1 unstable, 2 usage or internal error, 4 not stable within --wait
              3 unknown (1 with --on-unknown fail, 0 with --on-unknown pass)
              --format nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, also for errors
+             --format problem-detector: never 4, always 3 for unknown
   run        status of its command, 125 for errors of noisewatch; see noisewatch run --help
   compare    0 no blocking difference, 1 blocking difference, 2 usage or input error, 3 unknown
   fleet      status of the worst host: 0 stable, 1 unstable, 2 usage or input error,
