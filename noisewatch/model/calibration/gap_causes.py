@@ -2,8 +2,10 @@
 
 With a trace, the cause of a gap is the source that took the largest part of it. A gap without any source comes from
 outside the kernel: from the hypervisor or the firmware. So does a gap whose untraced part is far longer than entering
-and leaving the kernel takes. Without a trace, a gap with a context switch is another thread's, a gap that begins at the
-clock's tick is the tick, and the cause of all others is unknown.
+and leaving the kernel takes. If the trace does not cover all interrupts, the cause of both is unknown. Without a trace,
+a gap with a context switch is another thread's, and a gap that begins at the clock's tick is the tick. If the CPU has
+far more timer interrupts than ticks, all gaps without a context switch are timer interrupts. The cause of all others is
+unknown. attribution.py then assigns some of the gaps to CPU quotas.
 
 A tick is recognized only by its start: all ticks begin at the same phase of the tick period.
 """
