@@ -412,7 +412,7 @@ def read_interrupts(reader: Reader, previous: Interrupts | None = None) -> Inter
         reader.note(PATH, error.reason)
         return None
     if table.uncounted:
-        reader.note(PATH, f"no counts in row {', '.join(table.uncounted)}")
+        reader.note(PATH, f"no counts for {', '.join(table.uncounted)}")
     return table
 
 

@@ -87,7 +87,7 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
         return InterruptCounts(None, f"{INTERRUPTS} could not be read")
     uncounted = before.uncounted or after.uncounted
     if uncounted:
-        return InterruptCounts(None, f"{INTERRUPTS}: no counts in row {', '.join(uncounted)}")
+        return InterruptCounts(None, f"{INTERRUPTS}: no counts for {', '.join(uncounted)}")
     pairs = _pairs(before.rows, after.rows)
     missing = next((row for pair in pairs if (row := _missing_row(*pair)) is not None), None)
     if missing is not None:

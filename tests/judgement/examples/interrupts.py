@@ -120,12 +120,12 @@ EXAMPLES = [
         for counts in ("-500 0 0 0", "500 0 0 -1", "9" * 40 + " 0 0 0", "", "500 0")
         for id_ in ("irq-routed-to-target", "device-interrupts-on-target", "ipis-on-target")
     ),
-    Example("irq-routed-to-target", "unknown", device_table("THR: Threshold APIC interrupts"), "no counts in row THR"),
+    Example("irq-routed-to-target", "unknown", device_table("THR: Threshold APIC interrupts"), "no counts for THR"),
     Example(
         "device-interrupts-on-target",
         "unknown",
         device_table("THR: Threshold APIC interrupts"),
-        "no counts in row THR",
+        "no counts for THR",
     ),
     Example("irq-routed-to-target", "unknown", _NO_ROW, "no row for IRQ 77 (nvme9q1)"),
     Example("irq-routed-to-target", "pass", _HIDDEN),

@@ -141,7 +141,7 @@ def test_missing_or_damaged_table_is_unknown_with_its_reason(files: Files, reaso
 def test_row_without_its_counts_is_the_reason() -> None:
     reader = reading({PATH: "CPU0 CPU1\nLOC: 1 2 timer\nTHR: Threshold APIC interrupts\nFIQ: usb_fiq\n"})
     assert read_interrupts(reader) is not None
-    assert reader.reason_by_path[PATH] == "no counts in row THR"
+    assert reader.reason_by_path[PATH] == "no counts for THR"
 
 
 def test_escape_codes_are_removed_from_descriptions() -> None:
