@@ -147,7 +147,7 @@ def _tick(culprit: Culprit, case: Case) -> Remedy:
 
 
 _TIMERS = (
-    (r"a profiler's", "A profiler samples this CPU by the clock: stop it, or exclude this CPU (-C)."),
+    (r"a profiler's", "A profiler samples this CPU by the clock: stop it, or sample only other CPUs (perf record -C)."),
     (r"threads that sleep", "Threads on this CPU sleep briefly, again and again: move them."),
     (r"a program's", "A program that ran on this CPU armed a timer: move the program."),
     (r"a virtual machine's", "A virtual machine that runs on this CPU has armed a timer: move its threads."),
