@@ -1,4 +1,4 @@
-"""Names that other programs chose: processes, devices, drivers, cgroups.
+"""Makes names that other programs chose (of processes, devices, drivers, cgroups) safe to show.
 
 A process may choose any 15 bytes as its name, including escape sequences, which must never reach a terminal. A name in
 a damaged copy or a hostile file may be megabytes long.
