@@ -37,7 +37,7 @@ def sentence(finding: Finding) -> str:
 
 
 def _with_limit(text: str, finding: Finding) -> str:
-    """Insert the limit after the clause that contains the measured value, or append it if no clause does."""
+    """Insert the limit after the clause that contains the measured share, or append it if there is no such clause."""
     measured, limit = finding.answer.measured, describe_limit_of(finding)
     is_share = finding.answer.unit == "share" and isinstance(measured, float)
     values = {f"{measured:.{digits}%}" for digits in (0, 1, 2)} if is_share else set()

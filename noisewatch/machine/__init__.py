@@ -66,7 +66,8 @@ class Machine(Protocol):
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
         """Return the answer to a question that no file answers, as JSON.
 
-        Only a live machine calls `answer`, which may use system calls or udev. Raise Unreadable if there is no answer.
+        Only a live machine calls `answer`, which may use system calls, start programs or measure. A recording returns
+        the recorded answer. Raise Unreadable if there is no answer.
         """
 
     def begin_snapshot(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads the threads of a command and its descendants about ten times a second.
+"""Reads the threads of a command and its descendants; `run` requests this about ten times a second.
 
 A thread with an unchanged schedstat has not run, so it has started no other thread, and its other files need not be
 read. If a thread was ready to run, its stat is read before its schedstat: this updates the run time, which the kernel

@@ -73,7 +73,7 @@ class ReportOptions(Struct, frozen=True):
 
     @property
     def effective_form(self) -> str:
-        """The requested format, or else the format that the file's extension implies."""
+        """The requested format; without one, JSON Lines for a file named `*.jsonl`, otherwise text."""
         return self.form or (LINES if self.output is not None and self.output.endswith(".jsonl") else TEXT)
 
     @property

@@ -167,7 +167,10 @@ _KEPT = regex(r"`[^`]*`| \[\d+\]")
 
 
 def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: bool) -> str:
-    """Return the topic's page and the questions of the checks `of_area`, wrapped to `width` columns."""
+    """Return the topic's page, then the questions of the checks `of_area`, wrapped to `width` columns.
+
+    The page `verdict` is followed by all checks that can block, by their ground.
+    """
     page = text_of_page(parse_page(read_page(topic)), width, in_colour)
     questions = items_of((f"`{check.id}` ({check.severity}): {check.question}" for check in of_area), width)
     if of_area:
@@ -182,7 +185,10 @@ def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: b
 
 
 def markdown_of_topic(topic: str, of_area: Sequence[Check]) -> str:
-    """Return the topic's page unchanged, followed by a table of the checks `of_area`."""
+    """Return the topic's page unchanged, then a table of the checks `of_area`, if there are any.
+
+    The page `verdict` is followed by a table of all checks that can block.
+    """
     page = read_page(topic) + (f"\n## {_OF_AREA}\n\n{markdown_of_catalogue(of_area)}" if of_area else "")
     return page + (f"\n## {_BY_GROUND}\n\n{_table_of_grounds()}" if topic == VERDICT else "")
 

@@ -108,7 +108,7 @@ def _unframed_body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) 
 
 
 def _unframed_chart(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the chart in a third of the rows, at least two; without a clock, the reason; empty if it does not fit."""
+    """Return the chart in a third of the rows, at least two, or why there is no clock; empty if it does not fit."""
     return chart_rows(model, width, max(height // 3, 2), glyphs)
 
 
