@@ -28,9 +28,10 @@ _MOST_ROWS = 40
 _HEADING = ("host", "verdict", "noise floor", "chance", "changed", "reported", "worst reason")
 _CHANCE = "chance of staying within the budget"
 _FLOOR = f"noise floor at {describe_ns(FLOOR_NS)}"
+_SAME = "the same CPU model, kernel, hypervisor and measuring loops"
 _RULE = (
-    f"out of line with machines of the same CPU model, kernel and hypervisor (more than {MOST_DEVIATIONS} standard "
-    f"deviations, estimated by MAD, from the median of at least {LEAST_MACHINES})"
+    f"out of line with machines that have {_SAME} (more than {MOST_DEVIATIONS} standard deviations, estimated by MAD, "
+    f"from the median of at least {LEAST_MACHINES})"
 )
 _MOST_NAMED = 4
 _MOST_REASONS = 3
@@ -146,7 +147,7 @@ def _no_outlier_sentence(fleet: Fleet) -> str:
     """Return a sentence for a fleet without known outliers; it has the number of compared hosts."""
     if fleet.compared:
         return f"no figure is {_RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
-    return f"figures not compared: fewer than {LEAST_MACHINES} machines of one kind (CPU model, kernel, hypervisor)"
+    return f"figures not compared: fewer than {LEAST_MACHINES} machines are known to have {_SAME}"
 
 
 _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " _.-=+*#@"}

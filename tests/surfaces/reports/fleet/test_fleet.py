@@ -160,7 +160,7 @@ def test_a_slow_cpu_is_named_in_each_format(run: Run, tmp_path: Path) -> None:
 
 
 def test_too_few_machines_of_a_kind_are_not_compared(run: Run, fleet: Path) -> None:
-    assert "figures not compared: fewer than 8 machines of one kind" in run("fleet", fleet).words
+    assert "figures not compared: fewer than 8 machines are known to have the same CPU" in run("fleet", fleet).words
 
 
 def test_hidden_hosts_are_counted(run: Run, tmp_path: Path) -> None:
