@@ -36,7 +36,7 @@ class Bounds(NamedTuple):
 
 
 class OrderDoubt(StrEnum):
-    """How runs depend on their order. Any dependence makes the interval of their mean too narrow."""
+    """How runs depend on their order. The interval of their mean assumes independent runs, so it may be too narrow."""
 
     SLOWER = "slower"  # later runs took longer
     FASTER = "faster"

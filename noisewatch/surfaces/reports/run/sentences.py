@@ -59,7 +59,7 @@ from noisewatch.units import (
     share_text,
 )
 
-_TOO_NARROW = "the interval of the mean is too narrow"
+_TOO_NARROW = "the interval of the mean may be too narrow"
 _OF_PROGRAM = "the program (layout, hash seeds, allocation)"
 _BOUNDLESS = 1e9  # a share: the runs vary so much that the interval includes a time of zero
 
