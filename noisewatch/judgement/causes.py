@@ -194,7 +194,10 @@ def _join(groups: list[_Group], new: _Group, is_related: Callable[[_Group, _Grou
 
 
 def _shares_steps(left: _Group, right: _Group) -> bool:
-    """Return whether two groups' fixes share a step, or both set the clock. False if they conflict."""
+    """Return whether two groups' fixes share a step, or both set the clock.
+
+    False if the fixes conflict, or if one group has commands and the other's interrupt cannot be moved.
+    """
     pairs = [(left_fix, right_fix) for left_fix in left.fixes for right_fix in right.fixes]
     if any(conflict(left_fix, right_fix) for left_fix, right_fix in pairs):
         return False

@@ -87,7 +87,7 @@ def unnamed_culprits(finding: Finding, text: str) -> tuple[Disturbance, ...]:
 
 
 def _is_named(culprit: Disturbance, text: str) -> bool:
-    """Return whether the text names the culprit and its CPU, because unattributed time has one name on all CPUs."""
+    """Return whether the text names both the culprit and its CPU: unattributed time has the same name on all CPUs."""
     label = culprit.label if culprit.process is not None else f"{culprit.name}:"
     return label in text and re.search(rf"\bCPU {culprit.cpu}\b", text) is not None
 

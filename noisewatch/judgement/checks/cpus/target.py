@@ -294,9 +294,10 @@ def _compare_with_others(case: Case) -> Answer | None:
 
 
 def _hides_kinds(case: Case) -> bool:
-    """Return whether all CPUs are known to have one design, and there are no clocks to compare.
+    """Return whether all CPUs are known to have one design, and the machine exports no clocks or capacities to compare.
 
-    This holds in most guests: their host decides on which core they run. A design is unknown without cache sizes.
+    This holds in most guests, whose host decides on which core they run, and on machines without a cpufreq driver. A
+    design is unknown without cache sizes.
     """
     frequency, topology = case.snapshot.frequency, case.snapshot.topology
     designs = {topology[cpu].design if cpu in topology else None for cpu in case.online | case.target}

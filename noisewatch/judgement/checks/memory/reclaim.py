@@ -361,7 +361,10 @@ def _short_of(case: Case, status: Status, room: _Room, left_bytes: int, graded: 
 
 
 def _is_below(case: Case, left_bytes: int, of_bytes: int, limit: Limit) -> bool:
-    """Return whether the memory left is below the limit; if the total is 0 bytes, it always is."""
+    """Return whether less memory is left than `limit`, a share of the total, and less than what always passes.
+
+    If the total is 0 bytes, return True.
+    """
     return of_bytes <= 0 or (left_bytes < of_bytes * case.bound(limit) and left_bytes < case.bound(_ROOMY) * _KB)
 
 
