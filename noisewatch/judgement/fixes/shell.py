@@ -19,7 +19,7 @@ _NOT_FOR_ECHO = regex(r"-[neE]+|.*\\.*", re.DOTALL)
 _SPECIAL_IN_QUOTES = regex(r'([\\"$`])')
 _SPECIAL_IN_GLOBS = regex(r"([*?[{])")
 
-Product = tuple[tuple[str, ...], ...]  # the alternatives at each place of a command, for all their combinations
+Product = tuple[tuple[str, ...], ...]  # alternatives at each place (word, folder or digit); represents all combinations
 
 
 def echo(text: str) -> str:
@@ -29,7 +29,7 @@ def echo(text: str) -> str:
 
 
 def write_values(value_by_path: Mapping[str, str]) -> str:
-    """Return the commands that write the values to the files; files with one value share a loop."""
+    """Return the commands that write the values to the files; files that get the same value share a loop."""
     paths_by_value: dict[str, list[str]] = defaultdict(list)
     for path, value in value_by_path.items():
         paths_by_value[value].append(path)
