@@ -1,4 +1,4 @@
-"""The expected status of each check in the lab, also of those that fail because of emulation."""
+"""The expected status of each check in the lab, including checks that fail because of emulation."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LAB_STATUSES = {
         "unknown",
     ),
     "turbo-enabled": "unknown",  # acpi-cpufreq shows no boost where the processor has none
-    "frequency-window-open": "warn",  # pinned, but whether turbo takes it higher is unknown
-    "busy-cache-neighbour": "unknown",  # a virtual machine does not know its neighbours
+    "frequency-window-open": "warn",  # the frequency is pinned, but turbo, whose state is unknown, may exceed it
+    "busy-cache-neighbour": "unknown",  # the host's other virtual machines are not visible
     "busy-sibling": "warn",  # all threads of the two isolated cores are targets
     "tasks-on-target": "warn",  # kswapd and kcompactd of each node may run on its isolated CPUs
     "on-battery": "not-applicable",
     "under-voltage": "not-applicable",
     "partition-invalid": "not-applicable",
-    "target-cpus-far-apart": "fail",  # a node has two of the isolated CPUs, the other one the others
+    "target-cpus-far-apart": "fail",  # two of the isolated CPUs are in each node
     "temporary-files-far-away": "fail",  # they are files of the host
     "tsc-not-invariant": "fail",  # QEMU reports that the counter stops in deep sleep, which does not exist here
     "virtual-machine": "warn",

@@ -101,8 +101,8 @@ def boot_command(variant: Variant, image: Path, scratch: Path, *options: str) ->
 def _arm_command(image: Path, scratch: Path) -> list[str]:
     """Return the command that boots the aarch64 machine.
 
-    Only with icount are instructions counted; with a second CPU, also those that it executes. With a shift of 1 an
-    instruction takes two nanoseconds, and therefore two cycles.
+    Instructions are counted only with icount; the counts would include the instructions of a second CPU. With a shift
+    of 1 an instruction takes two nanoseconds, and therefore two cycles.
     """
     script = f"sh /host{_ARM_GUEST_SCRIPT} {scratch} {CHECKOUT}"
     return [

@@ -24,8 +24,8 @@ _ONLINE = "/sys/devices/system/cpu/cpu7/online"
 @pytest.fixture(scope="module")
 def monitor(isolated: Lab) -> Iterator[Screen]:
     with open_screen(isolated, "noisewatch") as screen:
-        screen.wait_for("^noisewatch ")  # after a boot Python is read from disk first: for the screen
-        screen.wait_for("^noisewatch .* CPUs ")  # and for the sampler
+        screen.wait_for("^noisewatch ")  # the screen; after a boot, it first reads Python from disk
+        screen.wait_for("^noisewatch .* CPUs ")  # the sampler, which does so too
         screen.wait_for("of [3-9] intervals")
         yield screen
 
@@ -99,7 +99,7 @@ def test_an_interrupt_storm_is_named_also_when_stepping_back(isolated: Lab, moni
         isolated.stop(reader)
         isolated.write(allowed, was_allowed)
     isolated.do("sleep 6")
-    for _ in range(_STEPS):  # not by `[`: the kernel's own threads disturb this machine more often than that
+    for _ in range(_STEPS):  # `[` would stop at each spike, and kernel threads cause many here
         monitor.press("Left")
         if re.search(rf"6 irq +{irq} ahci.* [0-9]{{3,}} ", text := monitor.text()):
             break

@@ -127,7 +127,7 @@ class Killer:
             result.differences.append((result.kills, left, settings))
 
     def _complete(self, result: Round, began_s: float) -> Round:
-        """Compare the affinities once for all kills: reading them takes longer than a kill, and none would heal."""
+        """Compare the affinities once after all kills: reading them takes longer than a kill, and wrong ones remain."""
         affinities = differences(self._affinities, read_affinities(), of_both=True)
         if affinities:
             result.differences.append(affinities)
@@ -148,7 +148,7 @@ def _fork(work: Callable[[], object]) -> int:
 
 
 def _moved_thread() -> ThreadChange:
-    """Return a change of a kernel thread: without a sample, no check asks for one."""
+    """Return a change of a kernel thread's affinity: without a sample, no check requests one."""
     paths = [Path(path) for path in glob("/proc/[0-9]*/comm")]
     (tid,) = [int(path.parent.name) for path in paths if path.read_text().strip() == _MOVED_THREAD]
     return ThreadChange(tid, 0, "", "0-1")
