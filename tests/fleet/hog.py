@@ -1,4 +1,4 @@
-"""A hog that gets its CPU also on a busy host, and options with which noisewatch reports no other process."""
+"""A hog that gets its CPU even on a busy host, and options with which noisewatch reports no other process."""
 
 from __future__ import annotations
 

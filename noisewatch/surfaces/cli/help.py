@@ -76,7 +76,7 @@ tune does not stop processes, take CPUs offline, or change swap or boot options.
 only with --select target-not-isolated. Each change is written to the journal (/var/lib/noisewatch/tune.jsonl) before
 it is made, so `restore` works even if noisewatch was killed. A reboot undoes all changes.
 
-exit status: 0 done, also if you decline; 2 usage or input error, or the journal cannot be written; 3 the kernel
+exit status: 0 done, even if you decline; 2 usage or input error, or the journal cannot be written; 3 the kernel
 refused a change, or --measure left a setting changed or measured nothing; with --until-exit, the command's
 own status
 """,

@@ -1,4 +1,4 @@
-"""A host that is tuned while a command runs is restored, also if noisewatch is killed."""
+"""A host that is tuned while a command runs is restored, even if noisewatch is killed."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ USUAL_INTERVALS = 120
 # quartile of 120 intervals is so inexact that noise exceeds four deviations in every hour.
 _LEAST_SPREADS = 8
 _LEAST_MEASURED = 10  # intervals; fewer do not show how much noise varies, and a spike has to double it
-_DOUBLE = 2  # noise that grows by this factor has a new source, also on a noisy machine
+_DOUBLE = 2  # noise that grows by this factor has a new source, even on a noisy machine
 
 
 def spikes_in(losses: Sequence[float | None]) -> list[int]:
