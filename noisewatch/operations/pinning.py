@@ -51,7 +51,7 @@ def affinity_restored() -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # the CPUs went offline, or out of the control group
+        with suppress(OSError):  # all these CPUs are now offline, or forbidden by the control group
             os.sched_setaffinity(0, allowed)
 
 

@@ -133,7 +133,7 @@ class FreezeReader:
         return FreezeLook(self._machine.now_ns(), tuple(self._read_existing(self._freezers)))
 
     def enter(self, folder: str) -> None:
-        """Expect the next process in this cgroup v2 group, which is not noisewatch's own."""
+        """Replace the last look's v2 group by `folder`, in which the next process will run. Raise Unreadable."""
         of_v1 = [freezer for freezer in self._freezers if freezer.file == _STATE]
         self._freezers = (*of_v1, *_v2_freezers(Reader(self._machine), folder))
 

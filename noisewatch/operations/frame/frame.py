@@ -288,7 +288,7 @@ class CulpritLine(Line, frozen=True):
 
     @property
     def process_mark(self) -> str:
-        """The text after the name: ` [4711]`, or ` [4711/4715]` for a thread; empty for other sources."""
+        """The label's suffix: ` [4711]` for a process, ` [4711/4715]` for one of its threads; empty without a PID."""
         if self.pid is None:
             return ""
         return f" [{self.pid}]" if self.tid in (None, self.pid) else f" [{self.pid}/{self.tid}]"

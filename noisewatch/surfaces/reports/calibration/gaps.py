@@ -72,7 +72,7 @@ class GapsShown(Struct, frozen=True, kw_only=True):
     counts: Mapping[tuple[int, GapClass], int] = {}  # by length and cause
     looked_s: float  # measured time, summed over all CPUs
     totals: Sequence[CauseTotal] = ()
-    unplaced: int = 0  # gaps that were only counted because the buffer was full
+    unplaced: int = 0  # gaps that were counted but not kept, because the buffer was full
     share: float | None = None  # share of the measured time that was lost to gaps
     percentiles: Mapping[str, float] = {}
     longest_ns: float | None = None

@@ -228,7 +228,7 @@ class IrqHistory:
         return moves
 
     def _keep_spans(self, settings: Iterable[IrqSetting], frame: Frame, number: int) -> None:
-        """Update the spans of known affinities; a removed IRQ's spans are kept as long as its intervals."""
+        """Update all affinity spans; drop a removed IRQ's spans when the interval of its removal is dropped."""
         setting_by_label = {
             setting.label: (setting.name, setting.effective is not None, setting.allowed is not None)
             for setting in settings
@@ -250,7 +250,7 @@ class IrqHistory:
                 spans.append(AffinitySpan(name, number, frame.taken_at_ns, has_effective, has_allowed, is_less))
 
     def affinity_span(self, of: IrqSetting, number: int) -> AffinitySpan | None:
-        """Return the IRQ's span of known affinities at interval `number`, or None if the span is not kept."""
+        """Return the IRQ's affinity span that contains interval `number`, or None if it is not kept."""
         spans = [span for span in self._spans.get(of.label, ()) if span.number <= number and span.name == of.name]
         return spans[-1] if spans else None
 
