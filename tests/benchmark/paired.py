@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
 from noisewatch.machine.spinning.calibration.buffer import GAPS
 from noisewatch.machine.spinning.calibration.run import Calibrating, Watch, calibrate
-
-_NORMAL = 1.96
+from noisewatch.model.distributions import t_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +39,6 @@ def paired_ratio(measure: Callable[[bool], float], rounds: int) -> Ratio:
         values[is_with].append(measure(is_with))
     logs = [math.log(second / first) for first, second in zip(values[False], values[True], strict=True)]
     mean, error = statistics.mean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
-    low, middle, high = (math.exp(mean + sign * _NORMAL * error) for sign in (-1, 0, 1))
+    half = t_quantile(0.975, len(logs) - 1) * error
+    low, middle, high = (math.exp(value) for value in (mean - half, mean, mean + half))
     return Ratio(low, middle, high, rounds)
