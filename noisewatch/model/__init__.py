@@ -1,1 +1,1 @@
-"""Models of what happened on a machine: pure functions of snapshots that read nothing."""
+"""Models of what happened on a machine: pure functions, which read nothing."""

@@ -20,8 +20,9 @@ def detection_factor(freedom: int) -> float:
 
 @cache
 def t_quantile(share: float, freedom: int) -> float:
-    """Return the quantile of Student's t distribution at `share` (0.5 to 1), accurate to 1e-6.
+    """Return the quantile of Student's t distribution at `share` (0.5 to 1).
 
+    It is accurate to 1e-6, but too large for shares above 0.995 with one degree of freedom, and above 0.9999 with two.
     The density is integrated by Simpson's rule, and the integral inverted by bisection: https://dlmf.nist.gov/3.5.
     """
     return _invert(lambda value: _t_share(value, freedom), share)
@@ -67,7 +68,7 @@ def f_quantile(share: float, above: int, below: int) -> float:
 
 
 def _invert(share_below: Callable[[float], float], share: float) -> float:
-    """Invert a cumulative distribution that starts at 0, by bisection."""
+    """Return the value, from 0 on, at which a cumulative distribution reaches `share`, by bisection."""
     low, high = 0.0, 1.0
     while share_below(high) < share:
         low, high = high, 2 * high

@@ -88,7 +88,8 @@ def spin_obstacle(interval: Interval, cpu: int) -> ProbeState | None:
 def _is_busy(interval: Interval, cpu: int) -> bool | None:
     """Return whether tasks other than noisewatch's used more than 5% of the CPU, or None if unknown.
 
-    Interrupts and the hypervisor do not count: the probe measures their time.
+    In a short interval, their time must also exceed the counters' error. Interrupts and the hypervisor do not count:
+    the probe measures their time.
     """
     load = interval.load_by_cpu.get(cpu)
     if load is None:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from noisewatch.model.history.figures import TRAITS, Figure, Nature, logarithm
 
-LEAST_MACHINES = 8  # with fewer, at least one in 18 normal values would be an outlier (simulated for 5)
+LEAST_MACHINES = 8  # of 5 machines, one in 18 normal values would be an outlier; of 8, one in 45 (simulated)
 MOST_DEVIATIONS = 3.5
 _DEVIATION_PER_MAD = 1.4826  # standard deviation of a normal distribution, in MADs
 

@@ -8,9 +8,9 @@
     [firmware]
     BIOS = "any"                                             not checked, as if missing
 
-Each error names the file, the line, the expected value and the value found. A scale defines what "at least" means for
-a fact, and when two differently written values count as the same. A comparison that makes no sense is unknown (None):
-a BIOS named F12 is neither older nor newer than 2.19.1.
+Each error names the file, the line if it is known, the expected value and the value found. A scale defines what "at
+least" means for a fact, and when two differently written values count as the same. A comparison that makes no sense is
+unknown (None): a BIOS named F12 is neither older nor newer than 2.19.1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from noisewatch.units import describe_clock, describe_size, parse_frequency, par
 
 _Amount = tuple[float, ...]
 _Measure = Callable[[str], _Amount | None]
-# The maximum share of installed memory that firmware and kernel reserve. Machines differ by more.
+# The maximum share of installed memory that firmware and kernel reserve. Sizes of installed memory differ by more.
 KEPT_BACK = 0.05
 _ROUNDED = 0.01  # the rounding error of a size written with three digits
 _GROUP = regex(r"(?P<value>[^,(]+?)(?: \((?:CPU|package) [\d,-]+\))?(?:, |$)")

@@ -74,9 +74,10 @@ class Quotas(Struct, frozen=True):
 
     @property
     def share(self) -> float | None:
-        """The share of time for which the groups were stopped, averaged over the calibrated CPUs; None if unknown.
+        """The share of time for which the groups were stopped, averaged over the calibrated CPUs.
 
-        The kernel reports the sum over all CPUs. The loops never pause, so the whole sum is assigned to them.
+        None if it is unknown, or if no group was stopped. The kernel reports the sum over all CPUs. The loops never
+        pause, so the whole sum is assigned to them.
         """
         measured_ns = [throttle.ns for throttle in self.throttles if throttle.ns is not None]
         if not measured_ns or not self.length_ns or len(measured_ns) < len(self.throttles):
@@ -91,7 +92,10 @@ _Stop = tuple[int, int]  # start and length, in ns
 def with_quotas(
     samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
 ) -> list[GapCause]:
-    """Return the causes, with probable quota stops reassigned to the quota. Without a trace, `is_idle` is None."""
+    """Return the causes, with probable quota stops reassigned to the quota.
+
+    `is_idle` is None without a trace that includes the loop.
+    """
     stopped = _stop_candidates(samples, causes)
     if quotas.throttles:
         budget_ns = None if quotas.share is None else quotas.share * samples.spun_ns
@@ -136,7 +140,7 @@ def quota_disturbance(
 ) -> Disturbance | None:
     """Return the disturbance of the CPU by quotas over the whole calibration, or None without a quota.
 
-    Its time is at most the time for which the loop was stopped for any reason.
+    Its time is at most the observed time of possible stops, if there are any.
     """
     stops = _possible_stops(samples, causes)
     looked_ns = samples.spun_ns + sum(sum(work.length_ns) for work in _work_series(samples))
@@ -301,7 +305,7 @@ class ConcurrentObservations(Struct, frozen=True):
 
 
 class Attribution(Struct, frozen=True):
-    """The culprits behind the gaps of each CPU. `reason` explains why there was no trace, or is None."""
+    """The culprits behind the gaps of each CPU. `reason` explains why a trace is missing or incomplete, or is None."""
 
     causes_by_cpu: Mapping[int, Sequence[GapCause]] = {}
     culprits_by_cpu: Mapping[int, tuple[MeasuredCulprit, ...]] = {}  # the costliest first
@@ -320,7 +324,7 @@ class Attribution(Struct, frozen=True):
 
 
 def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservations) -> Attribution:
-    """Attribute the gaps to their causes: by the trace if there is one, otherwise by the gaps alone."""
+    """Attribute the gaps to their causes: by the trace on CPUs where it is complete, otherwise by inference."""
     trace, snapshot = observations.trace, observations.snapshot
     irqs = snapshot.irqs if snapshot is not None else None
     hz = snapshot.platform.tick_hz if snapshot is not None else None

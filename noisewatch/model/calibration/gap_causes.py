@@ -1,13 +1,15 @@
 """The causes and parts of interruptions: of gaps in a calibration, and of the longest interruptions in a trace.
 
 With a trace, the cause of a gap is the source that took the largest part of it. A gap without any source comes from
-outside the kernel: from the hypervisor or the firmware. So does a gap whose untraced part is far longer than entering
-and leaving the kernel takes. If the trace does not cover all interrupts, the cause of both is unknown. Without a trace,
-a gap with a context switch is another thread's, and a gap that begins at the clock's tick is the tick. If the CPU has
-far more timer interrupts than ticks, all gaps without a context switch are timer interrupts. The cause of all others is
-unknown. attribution.py then assigns some of the gaps to CPU quotas.
+outside the kernel: from the hypervisor or the firmware. So does a gap whose untraced part is longer than its traced
+part, and far longer than entering and leaving the kernel takes. If the trace does not cover all interrupts, the cause
+of both is unknown. Without a trace, a gap with a context switch is another thread's, and a gap that begins at the
+clock's tick is the tick. If the CPU has far more timer interrupts than ticks, and enough to explain most gaps without a
+context switch, all of these gaps are timer interrupts. The cause of all others is unknown. attribution.py then assigns
+some of the gaps to CPU quotas.
 
-A tick is recognized only by its start: all ticks begin at the same phase of the tick period.
+A tick is recognized by its start, because all ticks begin at the same phase of the tick period. Gaps that begin there
+but are much shorter than most of them are not ticks.
 """
 
 from __future__ import annotations
@@ -121,7 +123,7 @@ def causes_by_trace(
 ) -> list[GapCause]:
     """Return the cause of each gap. `offset_ns` is the calibration's start relative to the trace's start.
 
-    If the trace does not cover all interrupts, the cause of a gap without any traced source is unknown.
+    If the trace does not cover all interrupts, the cause is unknown where it would otherwise be outside the kernel.
     """
     unexplained = (Kind.OUTSIDE, OUTSIDE) if is_whole else (Kind.UNATTRIBUTED, UNKNOWN_CAUSE)
     shares_by_gap = [
@@ -208,7 +210,7 @@ def _usual_rest_ns(gaps: Gaps, shares_by_gap: Sequence[dict[int, int]]) -> float
 
 
 def causes_by_gaps(samples: CpuSamples, hz: int | None, timers_per_s: float | None = None) -> list[GapCause]:
-    """Infer the cause of each gap from the gaps alone. `hz` is the kernel's tick rate, or None if unknown.
+    """Infer the cause of each gap without a trace. `hz` is the kernel's tick rate, or None if unknown.
 
     If timer interrupts were far more frequent than the tick (`timers_per_s`), and frequent enough to explain most gaps
     without a context switch, all of these gaps are timer interrupts.

@@ -1,6 +1,6 @@
 """Determines whether and when the clocks of working CPUs became level (stable).
 
-Every clock is constant until the turbo budget is used up. So a clock counts as level only if it is still constant after
+A clock may be constant only until its turbo budget is used up. So it counts as level only if it is still constant after
 the longest usual budget.
 """
 

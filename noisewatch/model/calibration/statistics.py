@@ -30,7 +30,7 @@ def lower_edge(bucket: int) -> int:
 
 
 class Histogram(Struct, frozen=True):
-    """Counts of values by bucket. A bucket's width is at most 1/16 of its values.
+    """Counts of values by bucket. A bucket's width is 1, or at most 1/16 of its values.
 
     The layout is as in HdrHistogram (https://hdrhistogram.github.io/HdrHistogram/), with 16 sub-buckets.
     """

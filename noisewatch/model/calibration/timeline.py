@@ -103,7 +103,8 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
         if planned_ns != begin_ns:  # a rest
             expected_ns = None
         if timed:
-            is_late = timed[0][0] - begin_ns > _OWN_BREAK_NS  # otherwise earlier samples were not recorded
+            # If the slot began on time, a pause before it only means that samples were not recorded.
+            is_late = timed[0][0] - begin_ns > _OWN_BREAK_NS
             timed = [
                 *(_pause_between_samples(expected_ns, timed[0][0]) if is_late and expected_ns is not None else ()),
                 *timed,
@@ -112,7 +113,7 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
             expected_ns = round(stretches[-1].end_ns)
         elif kind in FETCH or series not in usual_ns:
             expected_ns = end_ns
-        elif expected_ns is None:  # another thread had the whole slot, because it has no pieces
+        elif expected_ns is None:  # without pieces, another thread had the whole slot
             expected_ns = begin_ns
         planned_ns = end_ns
     return stretches
@@ -334,8 +335,8 @@ class Timelines(Struct, frozen=True):
     def run_times(self, work_ns: float, count: int, choose: Random) -> list[float]:
         """Simulate the times (ns) of `count` consecutive samples of a process, after a first one to warm up.
 
-        The process continues through the steady part from a random point on, cyclically. Half of the processes begin at
-        a random point of one of the starts, because some programs take longer to get to their first sample.
+        The process continues through the steady part from a random point on, cyclically. Only half of the processes
+        begin at a random point of one of the starts: the others are programs that take longer to their first sample.
         """
         start = choose.choice(self.starts) if self.starts and choose.random() < _AT_START else _NOTHING
         since_ns, from_ns = choose.random() * start.useful_ns, choose.random() * self.steady.useful_ns

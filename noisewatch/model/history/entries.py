@@ -54,7 +54,7 @@ class Past(Struct, frozen=True):
         return self.entries[self.accepted :]
 
     def like(self, entry: Entry) -> tuple[Entry, ...]:
-        """Return the usual entries that are comparable with `entry`: they have figures, and the same CPUs and core."""
+        """Return the usual entries that are comparable with `entry`: with figures, and with its CPUs and `core`."""
         return tuple(
             candidate
             for candidate in self.usual

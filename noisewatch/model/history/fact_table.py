@@ -1,7 +1,7 @@
 """All facts, by class and name: the files that contain each fact, and its value in a snapshot.
 
-Values of several CPUs, packages or zones are grouped into one fact. Limits of the target CPUs and their packages
-(power, clocks, CPU quota) are `none` if the kernel reports no such limit.
+Values of several CPUs, packages or zones are grouped into one fact. Limits (power, clocks, CPU quota) are `none` if the
+kernel reports no such limit.
 """
 
 from __future__ import annotations

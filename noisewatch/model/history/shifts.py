@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from noisewatch.model.distributions import t_outside
 
 LEAST_AT_A_LEVEL = 3  # entries: fewer are outliers
-BY_CHANCE = 1e-5  # false-alarm rate per test; nineteen figures are tested after every entry
+BY_CHANCE = 1e-5  # false-alarm rate per test; 21 figures are tested after every entry
 LEAST_BEFORE = 5  # earlier entries needed to judge another entry by their spread
 BY_RANKS = 2.4  # standard errors: five entries after five others can just reach this, or three after nine
 _CLIPPED = 3 * 1.4826  # median absolute deviations (three standard deviations); values beyond are outliers

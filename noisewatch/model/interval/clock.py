@@ -21,7 +21,7 @@ def state_shares(
 ) -> tuple[float, ...] | None:
     """Return the share of the interval that a CPU slept in each of its idle states, in order, or None if unknown.
 
-    The kernel counts a sleep when it ends. If the counted sleep differs from the idle time in /proc/stat, a sleep
+    The kernel counts a sleep when it ends. If the counted sleep differs much from the idle time in /proc/stat, a sleep
     extended beyond the interval and its state is unknown.
     """
     slept = [_slept_us(old, new) for old, new in zip(before, after, strict=False)]

@@ -54,8 +54,8 @@ class CpuLoad(Struct, frozen=True, dict=True):
 def measure_loads(before: Snapshot, after: Snapshot, interval_ns: int) -> dict[int, CpuLoad]:
     """Return the load of each CPU in both snapshots; CPUs with untrustworthy counters are left out.
 
-    A CPU's counters are not trusted if one decreases (the row was truncated, or the CPU was offline in between), or if
-    all are constant (as in some sandboxes).
+    A CPU's counters are not trusted if a busy time decreases (the row was truncated, or the CPU was offline in
+    between), or if they account for less than 60% of the interval (in some sandboxes they are constant).
     """
     old_times, new_times = before.cpu_time or {}, after.cpu_time or {}
     old_runs, new_runs = before.run_time or {}, after.run_time or {}

@@ -184,9 +184,10 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
         return sum(run.ran_ns for run in self.runs if run.is_own) / self.length_ns
 
     def busy_share(self, cpu: int) -> float | None:
-        """Return the share of the interval in which other tasks used the CPU, or None if unknown.
+        """Return the share of the interval in which the CPU was busy, or None if unknown.
 
-        It is the larger of two values: the CPU's counters and the sum of its threads. A kernel that accounts by ticks
+        Time of noisewatch and of measured commands is left out. It is the larger of two values: the CPU's counters,
+        which include interrupts and the hypervisor, and the sum of other threads. A kernel that accounts by ticks
         misses tasks that sleep at every tick.
         """
         load = self.load_by_cpu.get(cpu)

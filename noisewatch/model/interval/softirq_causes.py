@@ -31,7 +31,7 @@ def device_work(interval: Interval) -> Mapping[int, int]:
 def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
     """Count the softirqs, by label, that device interrupts on the same CPU do not explain.
 
-    Another check judges the interrupts themselves.
+    The interrupts themselves are judged separately.
     """
     counts = _counts(interval, cpu)
     by_kind = _work(counts)

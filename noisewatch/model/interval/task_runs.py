@@ -430,7 +430,7 @@ def _claims_for_children(
 ) -> list[_Claim]:
     """Return claims for the time of ended children that no look contained.
 
-    A child's whole time counts. It may be hours if the child is older than the first look, which was incomplete.
+    A child's whole time counts. It may be hours if the first look was incomplete, because the child may be older.
     """
     before = looks[0]
     waited = [

@@ -24,8 +24,8 @@ class BenchmarkRun(Struct, frozen=True, kw_only=True):
     """One run in a benchmark tool's file. `benchmark` and `run` are indices in the file, from 0.
 
     `length_ns` is None if the file has no duration of the run. `ended_wall_ns` is the time of the last value (since
-    1970, UTC). It contains several times if the clock was set back in that hour, and none if the file has no end time
-    of the run. The run began at most `length_ns` earlier.
+    1970, UTC). It contains several times if the file's local time occurred twice because the clock was set back, and
+    none if the file has no end time of the run. The run began at most `length_ns` earlier.
     """
 
     benchmark: int

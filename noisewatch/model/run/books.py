@@ -26,7 +26,7 @@ _DOUBT_PER_CPU_NS = 20_000  # the CPUs are not read simultaneously
 _TICKED_DOUBT_NS = 2 * TICK_NS  # for each CPU, because its counters have steps of 10 ms at both ends
 _TICKED_DOUBT_SHARE = 0.01  # share of the time: a tick only samples the task that is on the CPU
 _TRUSTED_SHARE = 0.6  # least share of the elapsed time; with less, the counters are constant, or the CPU went offline
-_NO_COUNTS = "the run time of the target CPUs is unknown: /proc/stat has no counts of {}"
+_NO_COUNTS = "the run time of the target CPUs is unknown: /proc/stat has no usable counts of {}"
 _HAS_LEFT = "the command used {} more CPU time than its target CPUs counted: it also ran elsewhere, or a count is wrong"
 
 
@@ -101,7 +101,7 @@ def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
 
 
 def accounts_for_time(first: CpuTime, last: CpuTime, length_ns: int) -> bool:
-    """Return whether a CPU's counters grew by most of the time between two rows. For a few ticks, this is assumed."""
+    """Return whether a CPU's counters grew by most of the time between two rows; one tick may be missing."""
     return last.total_ns - first.total_ns >= length_ns * _TRUSTED_SHARE - TICK_NS
 
 

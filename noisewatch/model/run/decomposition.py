@@ -61,7 +61,7 @@ class Decomposition(Struct, frozen=True):
 
 
 def spread_of(runs: Sequence[Repetition]) -> Decomposition | None:
-    """Return the parts of the CV of the runs' times, or None if fewer than two runs vary."""
+    """Return the parts of the CV of the runs' times; None for fewer than two runs, or if all times are equal."""
     if len(runs) < 2:
         return None
     times = [math.log(run.seconds) for run in runs]
@@ -117,7 +117,7 @@ class Outlier(Struct, frozen=True):
 
 
 def outlier_of(run: Repetition, others: Sequence[Repetition]) -> Outlier:
-    """Return how the run differs from one or more others, none of which takes as long."""
+    """Return how the run differs from one or more others."""
     factors, unknown = _factors([run, *others])
     ratios = {factor: math.exp(values[0] - statistics.fmean(values[1:])) for factor, values in factors.items()}
     return Outlier(run.number, math.prod(ratios.values()), ratios, unknown)

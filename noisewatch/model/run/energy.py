@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from noisewatch.model.run.repetition import Repetition
 
 NOT_MEASURED = "not requested"
-MOST_WATTS = 2000  # no domain uses more, so a counter cannot wrap twice in its range at this power
+MOST_WATTS = 2000  # no domain uses more, so a counter cannot wrap before its range is used up at this power
 _PACKAGE, _MEMORY = regex(r"package-\d+(-die-\d+)?|\?.*"), regex(r".*/(dram|\?.*)")  # ?: it may be one
 _LEAST_NS = 10_000_000  # the counter advances in steps, so the power within a shorter time is not limited
 _STOPPED = "the counter did not advance"
@@ -59,7 +59,7 @@ class RunEnergy(Struct, frozen=True):
 
     @property
     def reason(self) -> str | None:
-        """Why `package_j` is unknown, or None if it is not."""
+        """Why `package_j` is unknown, or None if it is known."""
         reasons = [value for domain in self._packages if isinstance(value := self.by_domain[domain], str)]
         if reasons or self.unknown is not None:
             return self.unknown or reasons[0]

@@ -17,9 +17,9 @@ _ENTERED = "{}: it was already frozen, or over its quota, when the command was f
 class Freezing(Struct, frozen=True, kw_only=True):
     """How long (ns) a command's cgroups were stopped in one repetition, as far as known.
 
-    `folder` is the group with the longest stop. If `is_estimate`, the time is from looks, which can miss stops between
-    two looks. `unknown` is the reason why there may be more stops. For `blind_ns`, the command may have been in a group
-    that was not watched yet; stops in that time are not counted.
+    `folder` is the group that was stopped for the longest time. If `is_estimate`, the time is from looks, which can
+    miss stops between two looks. `unknown` is the reason why there may be more stops. For `blind_ns`, the command may
+    have been in a group that was not watched yet; stops in that time are not counted.
     """
 
     ns: int = 0

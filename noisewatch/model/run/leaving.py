@@ -31,7 +31,7 @@ NEVER_OUTSIDE = TimeOutside()
 
 
 def time_outside(spans: Sequence[AffinitySpan], target: CpuSet) -> TimeOutside:
-    """Return the first thread's time while its affinity excluded all target CPUs, and may have been elsewhere."""
+    """Return the bounds of the first thread's time outside the target CPUs, by the spans of its affinity."""
     cpus = frozenset[int]().union(*(span.allowed for span in spans)) - target
     if not cpus:
         return NEVER_OUTSIDE

@@ -1,9 +1,9 @@
 """How much longer one command takes than another: the difference between the means of alternating runs.
 
-Runs form pairs of neighbours, one of each command. Which command runs first is drawn at random for each pair, and each
-command is first equally often. So a linear drift cancels, as in A B B A, and periodic noise affects both commands
-alike, whatever its period. For example, a disturbance in every fourth run makes 8 of 10 fixed series (A B B A A B B A
-…) show a false difference, but only 1 of 20 drawn series.
+Runs form pairs of neighbours, one of each command. Which command runs first is drawn at random, but each command is
+first in half of the pairs (A once more often if their number is odd). So a linear drift cancels, as in A B B A, and
+periodic noise affects both commands alike, whatever its period. For example, a disturbance in every fourth run makes 8
+of 10 fixed series (A B B A A B B A …) show a false difference, but only 1 of 20 drawn series.
 """
 
 from __future__ import annotations

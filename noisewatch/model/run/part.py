@@ -67,7 +67,7 @@ def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet, earlier_pids:
 
 
 def _part_of_use(use: CommandUse, share: float) -> CommandUse:
-    """Return the part's use: reads, writes and page faults in proportion to time; the wait for CPUs is unknown."""
+    """Return the part's use: reads, writes and minor faults in proportion to time; the wait for CPUs is unknown."""
     return replace(
         use,
         waited_ns=None,

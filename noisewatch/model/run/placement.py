@@ -79,7 +79,7 @@ class ThreadPlacement(Struct, frozen=True, kw_only=True):
 
     `moves` counts the changes of CPU from one look to the next, `node_moves` and `kind_moves` the changes to another
     memory node or kind of core. Counts from a trace are exact, counts from looks are lower bounds. `migrations` is the
-    kernel's count of moves, as last read. A core is identified by its first CPU.
+    kernel's count of moves while the thread was watched, as last read. A core is identified by its first CPU.
     """
 
     tid: int
@@ -104,8 +104,9 @@ class ThreadPlacement(Struct, frozen=True, kw_only=True):
 class Stacking(Struct, frozen=True):
     """Threads of the command that were ready on one CPU while another target CPU had none.
 
-    `share` is the share of looks with such threads, `looks` their number, `most_ready` the largest number of threads on
-    one CPU. `stacked` are the shared CPUs, `free` the CPUs that were free at the same time.
+    `share` is the share of looks with such threads, at most the idle share of the free CPUs, `looks` their number,
+    `most_ready` the largest number of threads on one CPU. `stacked` are the shared CPUs, `free` the CPUs that were free
+    at the same time.
     """
 
     share: float
@@ -124,8 +125,8 @@ class Placement(Struct, frozen=True, kw_only=True):
     contain None if one is unknown. `stopped_ns` is the time for which a signal had stopped a thread, by the looks.
 
     In `hidden_ns` of the run time, threads migrated more often than looks can show. For `uncounted_ns`, the kernel did
-    not report how often. During both times, threads may have been on any CPU. The two times are only counted if each
-    look reads migrations.
+    not report how often. During both times, threads may have been on any CPU. The two times are meaningful only if each
+    look reads migrations, as it does if the target CPUs are on several memory nodes or kinds of core.
 
     If `traced_share` is set, times and moves are from a trace, which is certain for this share of the CPU time. If it
     is None, they are from looks. `debuggers` are the ids and names of other processes' threads that trace the command.

@@ -60,7 +60,7 @@ class PlacementTally:
         """Begin a repetition.
 
         `begun` has the earlier migrations of each thread that existed when the command began, by tid. It is only needed
-        if migrations count.
+        if each look reads migrations.
         """
         self._target = target
         self._groups = CpuGroups(topology)
@@ -93,7 +93,7 @@ class PlacementTally:
         self._reason = self._reason or look.reason
 
     def add_places(self, look: CommandLook) -> None:
-        """Add where threads ran until another look, which is not one of the regular looks."""
+        """Add only where threads ran until this look: stops and shared CPUs are from regular looks."""
         for tid in self._threads.keys() - look.threads.keys():
             self._end(self._threads.pop(tid))
         for tid, now in look.threads.items():
@@ -243,8 +243,8 @@ _NEARLY_ALL = 0.9  # share of the CPU time; on some kernels, a part of it is alw
 def placement_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups) -> Placement:
     """Return the placement by the trace if that is more certain, otherwise `looked`, the placement by looks.
 
-    The trace is used if it contains nearly all CPU time of the command, or more of it than the looks. Waits, stops and
-    the origin of memory are always from looks.
+    The trace is used if it contains nearly all CPU time of the command, or at least as much of it as the looks, and if
+    the looks show no thread on an untraced CPU. Waits, stops and the origin of memory are always from looks.
     """
     share = _sure_share(window, looked.used_ns)
     is_less = share < min(looked.sure_share or 0.0, _NEARLY_ALL)

@@ -295,7 +295,7 @@ class Explained(StrEnum):
     MACHINE = "machine"  # no more than the machine explains
     UNDECIDED = "undecided"  # too few runs to separate the two
     UNKNOWN_MACHINE = "unknown-machine"  # the machine's noise was not measured
-    UNKNOWN_RUNS = "unknown-runs"  # a single run does not vary
+    UNKNOWN_RUNS = "unknown-runs"  # no run counts, or a single one, which does not vary
 
 
 class VarianceParts(Struct, frozen=True):

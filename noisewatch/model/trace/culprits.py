@@ -262,7 +262,8 @@ _RESCHEDULE = "reschedule"
 class TracedCulprit(Struct, frozen=True):
     """One source on one CPU within a repetition. Its times are defined as in TracedTime.
 
-    `is_own`: an interrupt that the command sent. `wakes`: an interrupt that only wakes a thread, whatever its sender.
+    `is_own`: an interrupt that the command sent. `wakes`: an IPI that only wakes a thread, whatever its sender, or an
+    IPI of which neither the function nor the sender is known.
     """
 
     cpu: int
