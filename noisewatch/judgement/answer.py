@@ -162,7 +162,7 @@ class Graded:
         return self.answer(Status.UNKNOWN, text, reason=reason)
 
     def not_applicable(self, reason: str) -> Answer:
-        """Return the answer, with the shared details, for something that cannot exist on this machine."""
+        """Return the answer, with the shared details, for a question that does not apply to this machine."""
         return self.answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)
 
     def answer(self, status: Status, text: str, **details: Unpack[AnswerDetails]) -> Answer:
@@ -175,7 +175,7 @@ def unknown(reason: str) -> Answer:
 
 
 def not_applicable(reason: str) -> Answer:
-    """Return the answer for something that cannot exist on this machine."""
+    """Return the answer for a question that does not apply to this machine or profile."""
     return Answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)
 
 

@@ -110,7 +110,7 @@ def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
     """Return the fix's commands as (label, line) pairs, labelled now, undo and for good.
 
     Commands with one label share a line if they fit. Otherwise each action has its own lines, and only the first line
-    has the label.
+    has the label. A label is left out if any of its actions has no command.
     """
     parts: tuple[tuple[str, list[str | None], str], ...] = (
         (NOW, [action.do for action in fix.actions], " && "),
@@ -132,7 +132,7 @@ def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
 
 
 def split_command(command: str, longest: int = _LONGEST_LINE) -> list[str]:
-    """Split a long command after each `&&`, so it can be pasted into a shell. Quoted commands are not split."""
+    """Split a long command after each `&&`, so it can be pasted into a shell. Commands with `'` or `{` are kept."""
     if len(command) <= longest or "'" in command or "{" in command:
         return [command]
     *first, last = command.split(" && ")
@@ -262,7 +262,7 @@ def chance_of(case: Case) -> str | None:
 
 
 def other_culprits_of(cause: Cause, case: Case) -> list[str]:
-    """Return all culprits but the first, which the title names, with their costs; for the noise floor, its cause."""
+    """Return the culprits of known cost after the first, which the title names; for the noise floor, its cause."""
     if is_of_floor(cause):
         reason = cause.findings[0].answer.said.partition(BECAUSE)[2].partition(";")[0]
         return [printable(reason)] if reason else []
@@ -352,7 +352,7 @@ def _taken_text(lead: Disturbance, finding: Finding) -> str:
 
 
 def _limits_text(finding: Finding, case: Case) -> str | None:
-    """Return `budget 1%, limit 0.5%` for an effect, else `limit 300 s`, or None without a limit."""
+    """Return `budget 1%, limit 0.5%` for an effect, else `limit 300 s`; None unless a check with a limit fails."""
     answer = finding.answer
     if answer.limit is None or answer.status != Status.FAIL or not isfinite(answer.limit):
         return None

@@ -1,7 +1,8 @@
 """Group the findings of a verdict by cause: by the action that settles them, or by their culprit.
 
-Every finding that fails or warns, and every unknown that blocks, belongs to exactly one cause. No two causes share a
-step of a fix. A fix settles a finding if the fix removes all of the finding's culprits that matter.
+Every finding that fails or warns, and every unknown that blocks, belongs to exactly one cause. Causes share no step of
+a fix, except if their fixes conflict or an interrupt of one cannot be moved now. A fix settles a finding if the fix
+removes all of the finding's culprits that matter.
 """
 
 from __future__ import annotations

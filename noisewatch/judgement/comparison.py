@@ -129,8 +129,8 @@ class SideComparison(Struct, frozen=True, kw_only=True):
     figures: tuple[ComparedFigure, ...]
     only_before: OnlyOnOneSide
     only_after: OnlyOnOneSide
-    unknown_on_both: tuple[str, ...]  # blocking checks and figures that are unknown on both sides
-    undecided: tuple[str, ...]  # blocking checks and figures that a side lacks
+    unknown_on_both: tuple[str, ...]  # checks and figures that neither side has answered or measured
+    undecided: tuple[str, ...]  # blocking checks and figures that leave open whether the sides differ
     decided: int  # number of blocking checks that both sides answered
     significance: float  # the significance level of each test
     by_cpu: int  # number of figures that were also compared CPU by CPU

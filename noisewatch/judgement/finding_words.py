@@ -16,7 +16,7 @@ from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.text import printable
 from noisewatch.units import describe_rate, describe_value
 
-_LONG_SAMPLE_S = 30.0  # only recordings have samples as long as this
+_LONG_SAMPLE_S = 30.0  # settings may have changed during a longer sample, such as a recording
 
 
 def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:

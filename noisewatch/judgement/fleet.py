@@ -40,7 +40,7 @@ class Standing(StrEnum):
 
 
 class FleetHost(Struct, frozen=True, kw_only=True):
-    """A host of a fleet. `changes` is None if there is no other report to compare with. `why` explains the outcome."""
+    """A host of a fleet. `changes` is None if no two reports can be compared. `why` explains the outcome."""
 
     name: str
     standing: Standing
@@ -53,7 +53,7 @@ class FleetHost(Struct, frozen=True, kw_only=True):
 
 
 class _Judged(NamedTuple):
-    """The standing of a host's report, the host's outcome, and the reason if the report's outcome differs."""
+    """The standing of a host's report, the host's outcome, and the reason if the standing is not `REPORTED`."""
 
     standing: Standing
     outcome: Outcome

@@ -195,7 +195,10 @@ def _ipi(culprit: Culprit, case: Case) -> Remedy:
 
 
 def keep_away(case: Case, pid: int) -> Fix | None:
-    """Return a fix that moves all threads of the process; None for init, a kernel thread or any noisewatch."""
+    """Return a fix that moves all threads of the process; a step by hand if one is scheduled by deadline.
+
+    None for init, a kernel thread, any noisewatch or an ended process, and without housekeeping CPUs.
+    """
     threads = [task for task in case.tasks_by_tid.values() if task.pid == pid]
     if not threads or not case.housekeeping or any(task.is_kernel for task in threads):
         return None

@@ -42,8 +42,8 @@ class Rules(Struct, frozen=True):
     value_by_limit: Mapping[tuple[str, str], float] = {}  # the user's limits, by check id and limit key
     expected_s: float | None = None  # the expected length of the benchmark
     configured_by: str | None = None  # the configuration file
-    required: frozenset[str] = frozenset()  # ids of checks that are always evaluated and blocking
-    wanted: WantedMachine | None = None  # the requested machine
+    required: frozenset[str] = frozenset()  # ids of checks that are blocking and cannot be ignored
+    wanted: WantedMachine | None = None  # the required machine
     budget: Budget = Budget()  # the acceptable noise
 
     def is_made_blocking(self, check_id: str) -> bool:

@@ -1,7 +1,8 @@
 """The verdict, which is composed of all findings only here.
 
 If a blocking check fails, the machine is unstable. If a blocking check is unknown, the verdict is unknown, unless a
-measurement has answered the same question. A failure outranks an unknown. Warnings and information do not count.
+measurement has answered the same question. A failure outranks an unknown. Warnings and other unknowns count only if the
+verdict is strict, information never.
 """
 
 from __future__ import annotations

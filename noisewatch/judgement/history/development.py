@@ -252,7 +252,8 @@ def difference_words(changed: Sequence[FactDifference]) -> list[str]:
 def attribution_words(move: FigureMove) -> str:
     """Return which facts changed between the last entry before the move and the first entry after it.
 
-    Facts that only one of these entries contains may also have changed, and are named too.
+    For a drift, the first and the newest entry are compared. Facts that only one of these entries contains may also
+    have changed, and are named too.
     """
     if not move.has_facts:
         return FACTS_UNKNOWN

@@ -18,7 +18,7 @@ from noisewatch.model.history.figures import NOISE_NS, SLOWEST, Figure, gap_rate
 
 
 def entry_of(calibrated: Calibrated, snapshot: Snapshot, at_s: float, boot: str | None) -> Entry | None:
-    """Return the history entry of a calibration, or None if it is in doubt or has no predictions."""
+    """Return the history entry of a calibration, or None if it is in doubt, incomplete, or without predictions."""
     cvs = _cvs_of(calibrated)
     if not cvs or calibrated.doubt or calibrated.troubles:
         return None

@@ -107,7 +107,7 @@ class FloorsByWork(Struct, frozen=True):
 
 
 def floors_by_work_of(calibrated: Calibrated) -> FloorsByWork | None:
-    """Return the floors by kind of work; None for the user's own command, or if too little was measured for any."""
+    """Return the floors by kind of work; None for the user's own command, or if no required kind has a floor."""
     budget = calibrated.budget
     worst_by_work = {
         name: floors.worst for name, floors in calibrated.floors_by_work.items() if floors.worst is not None
@@ -141,8 +141,8 @@ class Chance(NamedTuple):
 def chance_within_budget(calibrated: Calibrated) -> Chance:
     """Return the chance for the requested kind of work, else the smallest chance for any kind.
 
-    The chance is None if too little of a kind was measured, or if the calibration does not represent a benchmark. A
-    chance that is low enough to fail is returned in any case.
+    The chance is None if too little of a kind was measured, or if the calibration does not represent a benchmark,
+    unless the chance is low enough to fail anyway.
     """
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     if by_work is not None:

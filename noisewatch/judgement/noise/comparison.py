@@ -164,7 +164,10 @@ class BandwidthChange(Struct, frozen=True):
 
 
 def bandwidth_change(opening: Calibrated, closing: Calibrated) -> BandwidthChange | None:
-    """Return the largest change on a CPU that was measured to the end both times, or None if none was."""
+    """Return the largest change on a CPU whose copies were measured well enough both times, or None if there is none.
+
+    Changes that are too much come before all others.
+    """
     before, after = (_copy_times(calibrated) for calibrated in (opening, closing))
     changes = [_change_of(cpu, before[cpu], estimate) for cpu, estimate in after.items() if cpu in before]
     return max(changes, key=lambda change: (change.is_too_much, abs(change.share)), default=None)

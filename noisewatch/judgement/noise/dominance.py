@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NoisePart(Struct, frozen=True):
-    """The largest part of the noise, and its remedy. `has_culprits`: the sample may contain the culprits."""
+    """The largest part of the noise, and its remedy. `has_culprits`: culprits on the CPU may be the cause."""
 
     name: str
     said: str

@@ -51,7 +51,7 @@ class Learned(NamedTuple):
 
 
 class Drift(Struct, frozen=True):
-    """The drift learned from this host, by sample length (ns); for other lengths the usual drift applies."""
+    """The drift learned from this host, by the lengths (ns) in `_USUAL`; the usual drift applies to the others."""
 
     learned: Mapping[int, Learned] = {}
 

@@ -81,7 +81,8 @@ def _siblings(place: CpuPlace, case: Case) -> CpuSet | None:
 def for_housekeeping(cores: Sequence[Core], usable: CpuSet | None, isolated: CpuSet) -> list[Core]:
     """Return the cores that are never proposed: CPU 0's core and, if that is unusable, the first usable core.
 
-    `usable` are the CPUs that the user's other work may run on; None means unknown.
+    A core without isolated CPUs is preferred. `usable` are the CPUs that the user's other work may run on; None means
+    unknown.
     """
     boot = [core for core in cores if BOOT_CPU in core.cpus]
     own = [core for core in cores if usable is None or core.cpus & usable]

@@ -434,7 +434,7 @@ def _notes(plan: Plan) -> list[str]:
         )
     notes.append(
         "Use real-time priority (chrt) only if other tasks cannot be kept away: the kernel stops real-time tasks for "
-        "50 ms in each second, unless kernel.sched_rt_runtime_us is -1."
+        "part of each second (50 ms by default), unless kernel.sched_rt_runtime_us is -1."
     )
     return notes
 

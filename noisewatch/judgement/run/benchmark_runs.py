@@ -22,7 +22,7 @@ from noisewatch.text import printable
 from noisewatch.units import describe_share
 
 _CLOCKS_NS = 1_000_000  # after a larger step of the clock, a time of day cannot be converted to CLOCK_MONOTONIC
-_CLOCKS_DRIFT_NS = 10_000_000  # slewing changes the offset between clocks by at most 0.5 ms per second
+_CLOCKS_DRIFT_NS = 10_000_000  # the run's end and duration are not taken at the same moments as the hook's times
 _NO_DATE = "the file has no end time of this run (no `date` in its metadata)"
 _NO_LENGTH = "the file has no duration of this run (no `duration` in its metadata)"
 _NOT_WATCHED = "this run did not take place while the command was watched"

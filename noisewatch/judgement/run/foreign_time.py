@@ -212,7 +212,7 @@ class Sighting(Struct, frozen=True):
 
 
 def foreign_threads(repetition: Repetition, cpus: CpuSet, kind: ReasonKind) -> list[Sighting]:
-    """Return all threads that belong neither to the command nor to its children, noisewatch included."""
+    """Return the threads on `cpus` that belong neither to the command nor to its children, noisewatch included."""
     runs_by_key: dict[_Key, list[tuple[Interval, TaskRun]]] = defaultdict(list)
     for window in repetition.windows:
         for run in _foreign_runs(repetition, window, cpus):
@@ -368,7 +368,7 @@ def _certain_ns(repetition: Repetition, window: Interval, run: TaskRun) -> int:
 
 _EXACT_SHARE = 0.05  # share of a culprit's time; if more of it is in doubt, the time is an estimate
 _IN_DOUBT = "the trace does not contain all switches between threads"
-_NOT_ALL = "{} was not traced: it came online later"
+_NOT_ALL = "the trace does not contain {}, which came online later"
 _WAITED_LONGER = "the command waited {} for its CPU, but the trace shows only {}"
 WAKE_NS = 100_000  # upper bound of the time that an idle CPU takes to wake up
 
@@ -491,7 +491,7 @@ def _program_of(repetition: Repetition, culprit: TracedCulprit) -> str | None:
 def _is_in_doubt(
     culprits: Iterable[TracedCulprit], reasons: Iterable[RunReason], hidden_ns: int, allowed_ns: float
 ) -> bool:
-    """Return whether the culprits of some CPU may have used more than is allowed, beyond their certain time.
+    """Return whether the culprits of some CPU exceed the allowance if all time in doubt is theirs.
 
     `hidden_ns`: the part of the command's time, on any CPU, that they may have used.
     """

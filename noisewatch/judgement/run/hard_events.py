@@ -200,7 +200,7 @@ def _pause_reasons(repetition: Repetition) -> Iterator[RunReason]:
 
 
 def _levels_of_command(snapshot: Snapshot) -> list[CgroupLevel]:
-    """Return the cgroups of the command's processes that used most of the target CPUs.
+    """Return the cgroups of the command's processes that used the most time of target CPUs.
 
     They may differ from noisewatch's own.
     """

@@ -55,9 +55,9 @@ class MetInterruption(Struct, frozen=True):
 def interruption_reasons(repetition: Repetition, own_work: OwnWork) -> tuple[list[RunReason], list[RunReason]]:
     """Return the interruptions that others caused, however few, and those that the command caused.
 
-    The tick is in neither list. The command can have caused interrupts of disks, up to the number of its reads and
-    writes; calls between its own threads; wakeups, up to the number of its sleeps; and RCU callbacks that can have
-    freed its memory.
+    The tick and its softirqs are in neither list. The command can have caused interrupts of disks, up to the number of
+    its reads and writes; calls between its own threads; wakeups, up to the number of its sleeps; and, in a trace,
+    timers up to that number and RCU callbacks that can have freed its memory.
     """
     reasons: list[RunReason] = []
     own: list[RunReason] = []

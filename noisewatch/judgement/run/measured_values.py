@@ -85,7 +85,7 @@ def _about_cpu(around: ValuesAround) -> Iterator[ValueVerdict]:
 
 
 def _judge_ticks(ns: int, allowed_ns: float, words: str) -> Iterator[ValueVerdict]:
-    """Yield the verdict on a counter with steps of 10 ms: most of one step may be outside of the value."""
+    """Yield the verdict on a counter with steps of 10 ms: most of one step may be outside of the values."""
     if ns - TICK_NS > allowed_ns:
         yield _disturbed(words.format(describe_ns(ns)))
     elif ns > allowed_ns:

@@ -82,7 +82,7 @@ def _stacked_reasons(placement: Placement, length_ns: int) -> Iterator[RunReason
 
 
 def unknown_placement_reason(placement: Placement) -> str | None:
-    """Return why a thread may have moved to another memory node or kind of core, or None if none did.
+    """Return why it is unknown whether threads moved to another memory node or kind of core, or None if it is known.
 
     If no file contains the kind of any core, as in most virtual machines, cores count as alike; differences between
     them show in the microbenchmark.

@@ -35,7 +35,7 @@ class ReasonKind(StrEnum):
     CLOCK_LOWERED = "clock-lowered"  # the clock was lower than in the opening calibration
     CLOCK_STEPPED = "clock-stepped"
     SUSPENDED = "suspended"
-    PAUSED = "paused"  # the whole machine stood still
+    PAUSED = "paused"  # the hypervisor or the firmware paused the whole machine
     STOPPED = "stopped"  # a signal stopped the command, as Ctrl-Z does
     FROZEN = "frozen"  # the command was frozen with its control group
     DEBUGGED = "debugged"  # a debugger, or a tracer of system calls, was attached
@@ -49,8 +49,8 @@ class RunReason(Struct, frozen=True, kw_only=True):
     """A disturbance. Times are ns since the start of the repetition; None means unknown, or the whole repetition.
 
     `ns` is the time taken from the repetition, `share` its share of the repetition's length; for LEFT_TARGET, they are
-    the command's CPU time on other CPUs, and its share of all CPU time. `is_estimate`: the time is from counts and
-    typical costs, or from a look that covers more than this repetition.
+    the command's CPU time on other CPUs, and its share of all CPU time. `is_estimate`: the time is inexact, for example
+    from counts and typical costs, or from a look that covers more than this repetition.
     """
 
     kind: ReasonKind
@@ -256,8 +256,8 @@ def describe_left(starter: str, name_by_pid: Mapping[int, str | None]) -> str:
 def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = MOST_NAMED) -> str:
     """Return the verdict's reasons in one line, with a sum of the time taken, or why it is unknown.
 
-    `41 ms (31%) of noise on CPU 1, by python (pid 1) 28 ms, qemu (pid 2) 9 ms and 6 more`. Reasons without
-    a time, or on a sibling, cannot be summed and have sentences of their own.
+    `41 ms (31%) of noise on CPU 1, by python (pid 1) 28 ms, qemu (pid 2) 9 ms and 6 more`. Only times of other tasks,
+    interruptions and the hypervisor are summed; other reasons have sentences of their own.
     """
     if verdict.outcome == RunOutcome.UNKNOWN:
         return "; ".join(verdict.unknowns)

@@ -184,7 +184,7 @@ def sibling_reasons(repetition: Repetition, siblings: CpuSet, allowance: Allowan
 
 
 def unknown_siblings_reason(repetition: Repetition, siblings: CpuSet, allowance: Allowance) -> str | None:
-    """Return why the sibling CPUs may have been busy, or None if they are known to have been idle."""
+    """Return why it is unknown whether siblings were busy for longer than allowed, or None if it is known."""
     topology = repetition.span.after.topology
     unplaced = [cpu for cpu in repetition.target if cpu not in topology or topology[cpu].siblings is None]
     if unplaced:

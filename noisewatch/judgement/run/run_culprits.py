@@ -180,7 +180,7 @@ def _living_threads(pid: int, then: Tasks | None, now: Tasks | None) -> list[Tas
 
 
 def _processes_remedy(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Task]], case: Case) -> Remedy:
-    """Return the remedy that moves all processes that can be moved, in one command."""
+    """Return the remedy that moves the costliest movable processes, at most `_MAX_MOVED`, in one command."""
     fixes = {pid: keep_away(case, pid) for pid, threads in living.items() if not all(task.is_bound for task in threads)}
     moves = {
         pid: action
