@@ -166,7 +166,7 @@ class BandwidthChange(Struct, frozen=True):
 def bandwidth_change(opening: Calibrated, closing: Calibrated) -> BandwidthChange | None:
     """Return the largest change on a CPU whose copies were measured well enough both times, or None if there is none.
 
-    Changes that are too much come before all others.
+    A change that is too much outranks a larger one that chance explains.
     """
     before, after = (_copy_times(calibrated) for calibrated in (opening, closing))
     changes = [_change_of(cpu, before[cpu], estimate) for cpu, estimate in after.items() if cpu in before]

@@ -51,7 +51,7 @@ class Learned(NamedTuple):
 
 
 class Drift(Struct, frozen=True):
-    """The drift learned from this host, by the lengths (ns) in `_USUAL`; the usual drift applies to the others."""
+    """The drift learned from this host, for lengths (ns) in `_USUAL`; the usual drift replaces missing lengths."""
 
     learned: Mapping[int, Learned] = {}
 

@@ -127,7 +127,7 @@ def _judge_housekeeping(proposal: Proposal) -> Answer:
         return graded.fails("no core is left for all other work", cpus=proposal.run)
     boot_core = next((core for core in proposal.cores if BOOT_CPU in core.cpus), None)
     if BOOT_CPU in proposal.run:
-        text = "CPU 0 keeps the time, and takes all interrupts that were not moved"
+        text = "CPU 0 keeps the time, and takes interrupts that were not moved"
         return graded.fails(text, cpus=frozenset({BOOT_CPU}))
     if boot_core is not None:
         sharing = boot_core.cpus & proposal.run
