@@ -45,15 +45,15 @@ class Advice(Struct, frozen=True):
 
     about: CulpritLine
     lines: tuple[str, ...]
-    commands: tuple[tuple[str, str], ...] = ()  # purpose (now, undo, keep) and shell command
-    by_hand: str | None = None  # actions that only people can take
+    commands: tuple[tuple[str, str], ...] = ()  # label (such as now, undo, for good) and shell command
+    by_hand: str | None = None  # the permanent remedy, if it is prose instead of a command
     offset: int = 0  # number of scrolled rows
 
 
 def advise(
     open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLine, others: Iterable[CulpritLine] = ()
 ) -> Advice:
-    """Return advice with commands for this machine; no command is run.
+    """Return advice against the culprit `about`, with commands for the observed machine; no command is run.
 
     `others` are the interval's other culprits.
     """
@@ -106,7 +106,7 @@ def _softirq_remedy(about: CulpritLine, others: Iterable[CulpritLine], case: Cas
 
 
 def _advice_for_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: CpuSet) -> Advice:
-    """Return the advice for a thread that has exited."""
+    """Return the advice for a thread that has exited, or has changed its name."""
     lines, commands = [*_describe(about, snapshot.irqs), _HAS_EXITED], []
     if housekeeping and about.kind == Kind.THREAD:
         cpus = cpu_list_argument(housekeeping)
@@ -116,7 +116,7 @@ def _advice_for_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: 
 
 
 def _describe(about: CulpritLine, irqs: Irqs | None) -> list[str]:
-    """Return sentences that explain the culprit; none if its name is self-explanatory or unknown."""
+    """Return sentences on the culprit: its work, the estimate of its time, and its IRQ, as far as they apply."""
     lines: list[str] = []
     if about.kind == Kind.KERNEL_THREAD:
         does = explain_thread(about.name)

@@ -1,4 +1,4 @@
-"""Calibrates CPUs: runs the microbenchmark, shows its gaps as they occur, and observes culprits at the same time."""
+"""Calibrates CPUs: runs the microbenchmark, reports its gaps as they occur, and observes culprits meanwhile."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.quota_room import is_tight
 from noisewatch.units import describe_busy_processes
 
-_TIGHT_S = 5.0  # of a calibration that cannot end early
+_TIGHT_S = 5.0  # the longest automatic calibration that noisewatch cannot end early, because it sleeps
 _NO_CPUS = "there is no target CPU to calibrate"
 _DOING = "warming up until the clocks are stable:"
 
@@ -97,7 +97,8 @@ class CalibrationRun(Struct, frozen=True):
 def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressListener) -> CalibratedTarget:
     """Calibrate the machine, or read the calibration from its recording.
 
-    Raise UsageError for invalid options, and CannotMeasure if no CPU could be calibrated.
+    Raise UsageError for invalid options, and CannotMeasure if no CPU could be calibrated, or if the requested warm-up
+    or load failed.
     """
     if options.against is not None and options.busy_processes is not None:
         raise UsageError("--against and --under-load exclude each other")
@@ -301,8 +302,8 @@ class LiveGaps(Struct):
 def settle_clocks(machine: Machine, cpus: CpuSet, most_s: float | None, listener: ProgressListener) -> Settling | None:
     """Run fixed work on the CPUs until their clocks are stable, so that no turbo budget ends during the calibration.
 
-    Return how the clocks changed within at most `most_s` seconds (for a recording, the recorded change), or None if no
-    warm-up was requested. Raise CannotMeasure if a requested warm-up failed.
+    Return how the clocks changed within at most `most_s` seconds (for a recording, the recorded change). Return None
+    if no warm-up was requested, or recorded. Raise CannotMeasure if a requested warm-up failed.
     """
     if most_s is None and machine.is_live:
         return None
@@ -317,7 +318,7 @@ def settle_clocks(machine: Machine, cpus: CpuSet, most_s: float | None, listener
         return settling_of(read_settling(machine, answer))
     except (Unreadable, Malformed) as error:
         if most_s is None:
-            return None  # the recording has none, because none was requested
+            return None  # the recording has no usable warm-up, and none was requested for the replay
         raise CannotMeasure(f"--settle: {error.reason}") from error
     finally:
         listener.on_done()

@@ -50,7 +50,10 @@ class FleetOptions(Struct, frozen=True, kw_only=True):
 
 
 def gather(options: FleetOptions) -> Fleet:
-    """Read the fleet's reports. Raise UsageError if there is neither a report nor an expected host."""
+    """Read the fleet's reports.
+
+    Raise UsageError if a place does not exist, or if there is neither a report nor an expected host.
+    """
     reports = _reports(options.places)
     baseline = None
     if options.baseline is not None:
@@ -94,7 +97,7 @@ def _reports(places: Sequence[str]) -> dict[str, HostReports]:
 
 
 def _read_all(places: Sequence[str]) -> Iterator[Report]:
-    """Yield each file's report once, even if the file is named twice, or both by itself and by its folder."""
+    """Yield one report per path, even if the path is named twice, or both by itself and by its folder."""
     seen = set()
     for file in report_files(places):
         if file.path not in seen:
@@ -114,7 +117,10 @@ class ReportFile(Struct, frozen=True):
 
 
 def report_files(places: Sequence[str]) -> Iterator[ReportFile]:
-    """Yield the named files, and the files in named folders at any depth. Raise UsageError if one does not exist."""
+    """Yield the named files, and the report files in named folders at any depth.
+
+    Raise UsageError if a place does not exist; a missing file that is named like a report is yielded.
+    """
     for place in places:
         if os.path.isdir(place):
             yield from _in_folder(place)
@@ -125,7 +131,7 @@ def report_files(places: Sequence[str]) -> Iterator[ReportFile]:
 
 
 def _in_folder(top: str) -> Iterator[ReportFile]:
-    """Yield the files in a folder. Links are followed, each folder is read once, and hidden files are skipped."""
+    """Yield the report files in a folder. Follow links, read each folder once, and skip hidden files and folders."""
     waiting, seen = [top], set()
     while waiting:
         folder = waiting.pop()

@@ -89,7 +89,7 @@ def parse_entries(lines: Iterable[Json]) -> Iterator[Entry]:
 
 
 def is_damaged(line: Json) -> bool:
-    """Return whether a line of facts or of a calibration is invalid, or its facts were changed after writing."""
+    """Return whether a calibration's line is invalid, or a line of facts is invalid or was changed after writing."""
     if line.get("kind") == FACTS:
         return not isinstance(line.get("facts"), dict) or _digest_of(line["facts"]) != line.get("digest")
     return _parse_entry(line, {}) is None
@@ -132,8 +132,8 @@ def _figures(fields: Mapping[str, Json]) -> dict[Figure, float]:
 
 _MOST_NAMED = 8  # lines
 _SHARED = (
-    "two machines have the same /etc/machine-id (one is a clone of the other), so their entries are mixed: give each "
-    "its own (systemd-machine-id-setup)"
+    "two machines have the same /etc/machine-id (one is a clone of the other), so their entries are mixed: give the "
+    "clone its own (remove the file there, then systemd-machine-id-setup)"
 )
 _NAMELESS = (
     "this machine has no /etc/machine-id, so its entries look like those of other machines without one: create it "
@@ -247,7 +247,7 @@ def damage_words(lines: Sequence[int]) -> str:
 
 
 def past_of(lines: Iterable[Json], machine: str) -> Past:
-    """Return the thinned past of the machine with this key; `lines` are all lines of a file."""
+    """Return the thinned past of the machine with this key; `lines` are parsed lines of a file, in its order."""
     own = [line for line in lines if line.get("machine") == machine]
     accepted = max((number for number, line in enumerate(own) if line["kind"] == ACCEPTED), default=0)
     facts = [line for line in own if line["kind"] == FACTS]
@@ -322,7 +322,10 @@ class CalibrationHistory:
         return _recorded_past(answer)
 
     def remember(self, calibrated: Calibrated, snapshot: Snapshot, listener: ProgressListener) -> None:
-        """Append the calibration unless it is in doubt; the listener gets a remark if it was not appended."""
+        """Append the calibration unless it is in doubt; the listener gets a remark if it was not appended.
+
+        Do nothing without a history file.
+        """
         if self._path is None:
             return
         from noisewatch.judgement.history.measured import entry_of  # imports all modules that evaluate calibrations

@@ -80,7 +80,7 @@ def last_snapshot(machine: Machine, options: MachineOptions, asks_inventory: boo
 
 
 def parse_cpus(option: str, text: str, machine: Machine, allowed_at_start: CpuSet | None = None) -> CpuSet:
-    """Parse the CPUs of an option. Raise UsageError if it lists none, or one that the machine does not have."""
+    """Parse the CPUs of an option. Raise UsageError if the list is invalid or empty, or has a CPU that is missing."""
     from noisewatch.kernel.cpus.online import read_online
     from noisewatch.kernel.reader import Reader
 

@@ -142,7 +142,7 @@ def preflight(
 
     While waiting, the microbenchmark runs only after a sample without a failure, so it measures a settled machine. A
     machine is not stable while another process holds the `lock`. Raise UsageError for invalid options, and
-    CannotMeasure if nothing can be measured.
+    CannotMeasure if the target CPUs are not the announced ones, or if too many files do not answer.
     """
     if options.wait_s and not machine.is_live:
         raise UsageError("--wait works only on this host: a copy or recording never becomes quieter")
@@ -300,8 +300,8 @@ class _Run(Struct):
     def _take_first_snapshot(self) -> Snapshot:
         """Take the snapshot with which the sample begins.
 
-        Slow data is read before the sample, on housekeeping CPUs, so that reading it does not disturb the sample. The
-        data is read again for each sample, because it may have changed after an hour of waiting.
+        Slow data is read before the sample, so that reading it does not disturb the sample. The data is read again for
+        each sample, because it may have changed after an hour of waiting.
         """
         previous = self._take_snapshot()
         self._compare_clocks()

@@ -27,7 +27,8 @@ _NOT_THIS_HOST = "only this host can be recorded"
 _NO_INTERVAL_S = (
     1.0  # how long a replay shows each snapshot in recordings of other operations, which have only one or two
 )
-# CPUs whose idle counters are recorded; they change with each sleep, and would fill half of the recording.
+# Maximum number of CPUs whose idle counters are recorded; more of these counters, which change with each sleep, would
+# fill half of the recording.
 _MOST_IDLE_STATES = 6
 _ROUNDING = 1e-6  # 0.3 / 0.1 is a little less than 3, and the last snapshot counts
 
@@ -40,7 +41,7 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
     duration_s: float = 60.0
     # Length of a calibration after the snapshots, so that these do not show the microbenchmark.
     calibration_s: float = 0.0
-    identifies: bool = False  # keep the host's name and the whole kernel command line
+    identifies: bool = False  # keep the host's name, the whole kernel command line, and the arguments of processes
 
 
 class RecordingMade(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Reads the threads that only the middle snapshots of a recording contain."""
+"""Reads the threads in each snapshot of a recording, because threads may end before its last snapshot."""
 
 from __future__ import annotations
 

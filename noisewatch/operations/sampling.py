@@ -36,7 +36,7 @@ from noisewatch.units import NS_PER_S
 
 TASK_BUDGET_SHARE = 0.005  # share of the interval for reading threads: half of the monitor's whole budget
 _FIRST_INTERVAL_S = 0.5  # so the first rates come early; a tick of 10 ms is 2% of this interval
-_JUDGED_NS = 4_900_000_000  # almost five intervals: a tick of 10 ms is 1% of one; wake-ups are not exact
+_JUDGED_NS = 4_900_000_000  # almost five intervals of 1 s, of which a tick of 10 ms is 1%; wake-ups are not exact
 _YOUNG_OBJECTS = 100_000  # new objects before a garbage collection: those of ten frames with 512 CPUs, some MB
 _NO_RATES = "no rates: a copied tree of /proc and /sys is a single snapshot"
 _RULES = Rules(is_profile_given=False)
@@ -56,8 +56,8 @@ def sample_frames(
     """Yield a frame without rates at once, then one per interval; the last one of a recording or copy is marked.
 
     `begun` is the first snapshot, if it has been taken, with its reader. The `idle_probe` only works on this host.
-    Another machine's frames contain all recorded clocks and the answers of all checks; this host's do so while `clock`
-    and `answers` are enabled.
+    Another machine's frames contain all recorded clocks and the answers of all judged checks; this host's do so while
+    `clock` and `answers` are enabled.
     """
     task_reader, first = begun or (TaskReader(), None)
     probe = idle_probe if machine.is_live else None

@@ -1,8 +1,8 @@
 """Frames from the sampler to the screen: the part of an interval that a screen shows.
 
-A frame contains a few figures per CPU, the top culprits, and the findings with their causes. It contains clocks, idle
-states, heat and power only while a screen needs them, and no raw tables. None means unknown. The sampler sends each
-frame as a line of JSON and omits the values that the previous line had.
+A frame contains a few figures per CPU, the interrupts by source and CPU, the top culprits, and the findings with their
+causes. It contains the figures of the clock screen only while that screen is open, and in replays. None means unknown.
+The sampler sends each frame as a line of JSON, and omits rarely changing fields that are as in the previous line.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RunLine(Line, frozen=True):
     """
 
     id: str
-    stage: str  # calibrating, waiting, running or ended
+    stage: str  # a RunStage, such as waiting or running
     programs: tuple[str, ...]
     cpus: tuple[int, ...]
     number: int | None
@@ -173,7 +173,7 @@ class ClockPackage(Struct, frozen=True, omit_defaults=True):
 
 
 class ClockFigures(Line, frozen=True):
-    """All figures of the clock screen.
+    """The figures of the clock screen, except for the CPUs' clocks and governors, which CpuLine has.
 
     `reasons` contains, by figure, why it is unknown for the first target CPU or its package.
     """
@@ -227,7 +227,7 @@ class CauseLine(Line, frozen=True):
 
     @property
     def by_hand(self) -> str | None:
-        """The action that is not a shell command (words, or options of noisewatch), or None."""
+        """The first advice, or permanent step (a command or prose), or None. It is for a cause without a `command`."""
         return next((line for purpose, line in self.steps if purpose in (TRY, FOR_GOOD)), None)
 
 
@@ -339,7 +339,7 @@ class Throttled(Line, frozen=True):
 
 
 class CoolingLine(Line, frozen=True):
-    """Active cooling devices of one kind that slow down the processor; None if the state of any is unknown."""
+    """Active cooling devices of one kind that slow down the processor; None if unknown whether any is active."""
 
     kind: str
     active: int | None
@@ -355,7 +355,7 @@ class Temperature(Line, frozen=True):
 
 
 class Conditions(Line, frozen=True):
-    """Power, clock limits, throttling, cooling and heat. Normal values are left out; None means unknown."""
+    """Power, clock limits, heat, and throttling and cooling that are active or unknown. None means unknown."""
 
     mains_power: bool | str | None = None  # `none` if the machine does not report it
     clock_limits: tuple[ClockLimits, ...] = ()
@@ -404,7 +404,7 @@ class Frame(Struct, frozen=True):
     no_irqs_reason: str | None = None  # why `irqs` is unknown in a later frame
     irq_settings: tuple[IrqSetting, ...] | None = None  # all settings if any has changed; None: unchanged
     irq_balancer: str | None = None  # the running program that may have moved interrupts: `irqbalance (pid 812)`
-    clock: ClockFigures | None = None  # None while the clock screen is closed
+    clock: ClockFigures | None = None  # None on this host while the clock screen is closed
     runs: tuple[RunLine, ...] = ()  # running and ended runs of `noisewatch run`
     processes: tuple[ProcessLine, ...] = ()  # processes of the culprits, as far as they were read
     tuned: str | None = None  # what `noisewatch tune` has changed and since when, if any change is in effect
@@ -453,7 +453,7 @@ class Frame(Struct, frozen=True):
 
     @property
     def is_cut(self) -> bool:
-        """Whether culprits may be missing; the frame keeps the costliest, those on target CPUs first."""
+        """Whether culprits may be missing: the cheapest ones are left out, those on housekeeping CPUs first."""
         return len(self.culprits) >= MOST_CULPRITS
 
     def has_all_culprits_of(self, cpu: int) -> bool:

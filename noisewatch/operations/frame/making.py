@@ -83,7 +83,7 @@ def _irq_line(label: str, count_by_cpu: Mapping[int, int], seconds: float) -> Ir
 
 
 def irq_settings(snapshot: Snapshot) -> tuple[IrqSetting, ...]:
-    """Return all rows of the table, then the IRQs listed only in /proc/irq; empty if neither can be read."""
+    """Return settings of the table's interrupts, then of IRQs only in /proc/irq; empty if neither can be read."""
     rows = snapshot.interrupts.rows if snapshot.interrupts is not None else ()
     irqs = snapshot.irqs.by_number if snapshot.irqs is not None else {}
     setting_by_label = {setting.label: setting for setting in _settings(rows, irqs)}
@@ -142,8 +142,8 @@ def frame_of(
 ) -> Frame:
     """Build the frame of one interval; `extra` are fields that only the sampler has.
 
-    With `has_answers`, it contains the answers of checks that pass, too. `remembered` is the cache with which the
-    verdict was judged, if any.
+    With `has_answers`, it also contains the answers of checks that pass or do not apply. `remembered` is the cache with
+    which the verdict was judged, if any.
     """
     case = verdict.case if verdict is not None else Case(snapshot)
     roles = case.remember("roles", _roles)
@@ -296,7 +296,7 @@ def _by_kind(taken: Mapping[Kind, int], seconds: float) -> tuple[int, ...]:
 def _culprits(interval: Interval, roles: Mapping[int, Role], taken: Mapping[int, Taken]) -> tuple[CulpritLine, ...]:
     """Return the costliest culprits, at most MOST_CULPRITS.
 
-    Only the MOST_CULPRITS CPUs with the costliest single culprit are searched: on any other CPU, culprits cost less.
+    Only MOST_CULPRITS CPUs are searched, those with the costliest single culprit first, housekeeping CPUs last.
     """
     by_cost = sorted(taken, key=lambda cpu: (roles[cpu] == Role.HOUSEKEEPING, -taken[cpu].most_ns))
     culprits = [culprit for cpu in sorted(by_cost[:MOST_CULPRITS]) for culprit in disturbances_of(interval, cpu)]
@@ -335,8 +335,8 @@ def verdict_fields(
 ) -> dict[str, Any]:
     """Return a frame's fields for the verdict, by name; empty without a verdict.
 
-    With `has_answers`, checks that pass are included. `remembered` is the cache with which the verdict was judged; it
-    has the texts of unchanged findings.
+    With `has_answers`, the answers of checks that pass or do not apply are included. `remembered` is the cache with
+    which the verdict was judged; it has the texts of unchanged findings.
     """
     if verdict is None:
         return {}
@@ -400,7 +400,7 @@ def _shorten(text: str) -> str:
 
 
 def _cause_line(cause: Cause, case: Case) -> CauseLine:
-    """Return the cause's line, with its actions. Its title is the effect, or None if the findings explain enough."""
+    """Return the cause's line, with its actions. It has a text if the effect is known, or if the cause is open."""
     title = effect_title(cause, case)
     text = title.text if title is not None else title_of(cause, case) if cause.way is not None else None
     return CauseLine(

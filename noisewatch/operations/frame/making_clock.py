@@ -249,7 +249,7 @@ def _enabled(readings: ClockReadings, package: int) -> list[Zone]:
 def _pl1_and_rated_power(
     snapshot: Snapshot, readings: ClockReadings, package: int
 ) -> tuple[float | None, float | None]:
-    """Return PL1 and the rated power of the package (W), from the first readings if the latest ones lack them."""
+    """Return PL1 (of the first readings if the latest lack it) and the highest rated power of the package (W)."""
     first = [zone for zone in snapshot.hardware.power_limits.zones or () if zone.package == package]
     limit_w = _least(zone.long_limit_uw for zone in _enabled(readings, package))
     rated = [zone.rated_uw for zone in readings.packages.zones if zone.package == package]
@@ -284,7 +284,7 @@ def _heat(snapshot: Snapshot, is_first: bool, package: int, is_only: bool) -> tu
 
 
 def _celsius(snapshot: Snapshot, sensor: Sensor, is_first: bool) -> float | None:
-    """Return the current temperature; in the first look, the temperature from the start of the run."""
+    """Return the current temperature; without one in the first look, the temperature read when noisewatch started."""
     celsius = snapshot.background.celsius_by_path.get(sensor.path)
     return sensor.celsius if celsius is None and is_first else celsius
 

@@ -20,7 +20,7 @@ from noisewatch.errors import Unreadable, UsageError, damaged_words, system_reas
 from noisewatch.machine.regular_files import READ
 from noisewatch.text import clean
 
-_MOST_BYTES = 64 << 20  # a verdict on 1024 CPUs has 20 MB
+_MOST_BYTES = 64 << 20  # a verdict on 1024 CPUs has less than half of this
 _MOST_LINE_BYTES = 8 << 20
 _NOT_OURS = (
     "nothing to compare: expected a verdict (preflight --format json), a calibration (calibrate --format json), a "

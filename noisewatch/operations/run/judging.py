@@ -97,8 +97,8 @@ class PendingRepetition:
             self.use = replace(self.use, ran_alone=False, unsure_ns=self.use.unsure_ns + most_ns)
         self.placement_by_trace = watch.by_trace(self.placement, trace)
         traced_ns = 0 if isinstance(trace, str) else trace.states.stopped_ns
-        if traced_ns < LOSES_TOO_MUCH * (end.ended_ns - self.started.began_ns):  # such as in a test by strace
-            traced_ns = 0
+        if traced_ns < LOSES_TOO_MUCH * (end.ended_ns - self.started.began_ns):
+            traced_ns = 0  # too short to matter: strace, for example, stops a child of its own to test ptrace
         # The kernel does not report that a descendant was stopped.
         stopped_ns = max(self.use.stopped_ns, traced_ns or self.placement.stopped_ns)
         self.use = replace(self.use, stopped_ns=stopped_ns)

@@ -36,13 +36,13 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     has_fixed_layout: bool = False  # without address randomization
     spreads: bool = False  # pin each busy thread of the command to its own target CPU
     is_as_user: bool = False  # run the command as the user who called sudo
-    most_retries: int = 0  # maximum number of repetitions that replace disturbed ones
+    most_retries: int = 0  # maximum number of further repetitions, pairs or layouts, until enough are undisturbed
     warm_ups: int = 0  # repetitions of each command before the others, in no statistics
     prepare: tuple[str, ...] | None = None  # a side command before each repetition
     conclude: tuple[str, ...] | None = None  # a side command after each repetition
     shows_side_output: bool = False  # of the side commands
     load: int = 0  # busy processes on other CPUs during the series and its calibrations
-    min_undisturbed: float = 0.5  # the minimum share of runs for a result
+    min_undisturbed: float = 0.5  # the minimum share of undisturbed runs for a result
     shows_output: bool = True
     stops_at_failure: bool = True  # an exit status other than 0 ends a series
     calibration_s: float = 0.0  # before the first repetition, and after the last

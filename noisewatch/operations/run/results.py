@@ -59,7 +59,10 @@ class MarkedResults(Struct, frozen=True):
         return [run for run in self.marked if run.verdict.outcome == RunOutcome.UNDISTURBED]
 
     def write_undisturbed(self, output: BinaryIO) -> None:
-        """Write the file with only its undisturbed runs. Raise TooFewUndisturbed if there are too few."""
+        """Write the file with its undisturbed runs, and its runs without values.
+
+        Raise TooFewUndisturbed if too few runs are undisturbed.
+        """
         write_filtered(self.file, [marked.run for marked in self.undisturbed], __version__, output)
 
 

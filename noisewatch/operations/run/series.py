@@ -170,8 +170,8 @@ def run_series(
 ) -> RunSeries:
     """Run the series; `recorder`, if any, records all readings except for the counters around repetitions.
 
-    Raise UsageError for invalid options, CannotMeasure if there is no target CPU, and CannotStart for a command that
-    cannot be started.
+    Raise UsageError for invalid options, and CannotMeasure if there is no target CPU, or the load cannot be started.
+    Raise CannotStart if a command cannot be started, or a warm-up or side command fails before the first repetition.
     """
     if not machine.is_live:
         raise UsageError("a command can only run on this host, not with a copied tree or a recording")
@@ -264,7 +264,7 @@ class _Series:
     trace: RunTrace
     counter: CommandCounter
     load: SeriesLoad | None
-    seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # for the order of pairs
+    seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(4), "big"))  # for pairs' order and layouts
     _turns: Sequence[LayoutTurn] = ()  # of the layouts, if they vary
     _pending: list[PendingRepetition] = field(default_factory=list)
     _judged: list[JudgedRepetition] = field(default_factory=list)
@@ -536,8 +536,8 @@ def _busy_threads(window: Interval) -> Iterator[str]:
 def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRepetition]]) -> Iterator[int]:
     """Yield each repetition's command number; two commands come in pairs, whose order is drawn by the seed.
 
-    Retries follow until enough repetitions, pairs or layouts are undisturbed, up to the requested number. `judged`
-    returns all finished repetitions.
+    Further repetitions, pairs or layouts follow until enough are undisturbed, but at most `most_retries` of them.
+    `judged` returns all finished repetitions.
     """
     required, further = _drawn_orders(options, seed)
     for is_first in required:

@@ -71,7 +71,7 @@ class RunTrace:
         return TraceLevel(self._tracer if self._follower is not None else Tracer.NONE, self._reason)
 
     def prepare(self) -> None:
-        """Empty the buffers, right before a repetition."""
+        """Empty the buffers right before a repetition, unless they were read within the last 100 ms."""
         if time.monotonic_ns() - self._drained_ns > _FULL_AFTER_NS:
             self._do(lambda follower: follower.look())
 

@@ -161,7 +161,7 @@ def _states_before(action: Action) -> dict[object, str]:
 
 
 def _is_late(step: Step) -> bool:
-    """Return whether the step must follow others: the governor performance locks the preference."""
+    """Return whether the step follows those that set the energy preference, which the governor performance locks."""
     return not any(
         isinstance(planned.change, FileChange) and planned.change.path.endswith(_PREFERENCE) for planned in step.changes
     )

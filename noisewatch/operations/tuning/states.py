@@ -86,7 +86,7 @@ def usable_cpus(settings: Settings, group: str) -> CpuSet:
 
 
 def confined_threads(settings: Settings, parent: str) -> list[tuple[ThreadChange, str]]:
-    """Return the threads that may not use all CPUs of the group `parent`, with their affinities (CPU lists).
+    """Return the threads whose affinity differs from the CPUs of the group `parent`, with the affinities (CPU lists).
 
     The kernel resets these affinities when a group below `parent` becomes a partition or ceases to be one. Threads
     that cannot be pinned are left out, because their affinity cannot be restored.
