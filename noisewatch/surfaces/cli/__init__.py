@@ -22,7 +22,7 @@ _BROKEN_PIPE_STATUS = 141  # as a shell reports SIGPIPE; 0 would mean a stable m
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return the exit status: 0 done, 2 usage or input error, 3 not measured.
+    """Run the command and return its exit status, 2 for a usage or input error, or 3 if nothing could be measured.
 
     `run` exits like the command that it runs, so for its own errors it uses the exit statuses of env(1) and timeout(1).
     """

@@ -77,7 +77,9 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     _add_rules(parser)
     start = option_group(parser, "start of the benchmark")
     start.value("--wait SECONDS", "retry until stable, for at most SECONDS (then exit 4)", seconds(0), 0.0)
-    start.flag("--lock", what="lock the machine until the calling process, such as a shell, exits")
+    start.flag(
+        "--lock", what="if the benchmark may start, lock the machine until the calling process, such as a shell, exits"
+    )
     add_output(parser, tuple(FORMATS))
     report = option_group(parser, REPORT)
     report.flag("--identify", what="include the host name, and the command lines of culprits (json, jsonl)")
@@ -306,7 +308,8 @@ def _add_repetitions(parser: ArgumentParser) -> None:
     repetitions.value("--conclude COMMAND", "run COMMAND after each repetition, like --prepare", words)
     repetitions.value(
         "--retry N",
-        "make up to N further repetitions, until --runs repetitions have been undisturbed (default 0)",
+        "make up to N further repetitions (pairs with --against or --aa, layouts with --vary), until --runs of them "
+        "have been undisturbed (default 0)",
         whole_number(0, _MAX_RUNS),
         0,
     )
@@ -377,7 +380,7 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     )
     measurement.value(
         "--settle SECONDS",
-        "first keep all CPUs busy until their clocks are stable, for at most SECONDS "
+        "first keep the CPUs to calibrate busy until their clocks are stable, for at most SECONDS "
         f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and report when they became stable. It takes at "
         f"least {LEAST_S} s, because clocks look stable until a turbo budget is used up",
         seconds(LEAST_WORK_S),

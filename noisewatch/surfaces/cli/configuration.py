@@ -8,7 +8,7 @@
     machine = "machine.toml"
 
 Each key is an option of `preflight`, and is parsed like the option. The command line is applied after the file: it
-extends lists, and replaces all other values. A path is relative to the folder of the file.
+extends lists and tables, and replaces all other values. A path is relative to the folder of the file.
 """
 
 from __future__ import annotations

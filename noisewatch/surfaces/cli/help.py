@@ -58,7 +58,7 @@ EXAMPLES = {
     "preflight": """\
 examples:
   noisewatch preflight --cpus 2-3 && taskset -c 2-3 ./benchmark
-  noisewatch preflight --wait 300 --lock    retry for 5 minutes, then lock the machine
+  noisewatch preflight --wait 300 --lock    retry for up to 5 minutes, and lock the machine once it is stable
   noisewatch preflight --fix-script fix.sh --undo-script undo.sh
   noisewatch preflight --expect 3600 --format json --output verdict.json
   noisewatch show --format machine --output machine.toml && noisewatch preflight --machine machine.toml

@@ -182,8 +182,9 @@ def add_budget(parser: ArgumentParser) -> None:
         "--work KIND",
         "what the benchmark's time depends on: latency = a chain of dependent instructions (for wake-up latency see "
         "--profile latency); throughput = many independent instructions per cycle; interpreter = interpreted code; "
-        "cache = data in the last-level cache; memory = data that does not fit in the caches; mixed = latency, "
-        "throughput and interpreter (default: all kinds must stay within the budget; with --profile memory: memory)",
+        "cache = data in the last-level cache; memory = data that does not fit in the caches; bandwidth = copies of "
+        "such data; mixed = latency, throughput and interpreter (default: all kinds must stay within the budget; with "
+        "--profile memory: memory)",
         kind_of_work,
     )
     measurement = option_group(parser, MEASUREMENT)

@@ -129,7 +129,7 @@ def _print_once(arguments: Namespace) -> int:
     text = "\n".join([*lines, *_interval_lines(model)]).rstrip() + "\n"
     print_answer(text if glyphs.has_braille else to_ascii(text))
     if machine.is_live:
-        print("noisewatch: the terminal is unsuitable, so only one picture is printed", file=sys.stderr)
+        print("noisewatch: there is no suitable terminal, so only one picture is printed", file=sys.stderr)
     return 0
 
 
