@@ -1,4 +1,4 @@
-"""The destination of a command's output: standard output, or a file that is either complete or absent."""
+"""The destination of a command's output: standard output, or a file that is only created or replaced as a whole."""
 
 from __future__ import annotations
 

@@ -18,7 +18,10 @@ _PER_OCTAVE = 4  # bars per doubling; the histogram's own 16 bars would be narro
 
 
 def strip(histogram: Histogram, width: int, ramp: str, from_ns: int = 1_000) -> str:
-    """Draw a histogram of the lengths of gaps of at least `from_ns`: one character per bar, of logarithmic height."""
+    """Draw a histogram of gaps by length, with one character per bar, of logarithmic height.
+
+    The first bar begins at `from_ns`, and includes all shorter gaps.
+    """
     bars = _bars(histogram, from_ns)
     first = _place(from_ns)
     heights = [math.log10(bars.get(first + index, 0) + 1) for index in range(width)]

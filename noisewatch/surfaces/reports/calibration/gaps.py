@@ -87,7 +87,7 @@ class GapsShown(Struct, frozen=True, kw_only=True):
 
     @property
     def main_cause(self) -> tuple[GapClass, float] | None:
-        """The cause of most of the time in gaps, with its part of the time in gaps; None if the cause is unknown."""
+        """The cause with the most time in gaps, and its part of the time in all gaps; None if that cause is unknown."""
         total = max(self.totals, key=lambda total: total.share or 0.0, default=None)
         if total is None or not total.share or total.cause is UNKNOWN or not self.share:
             return None

@@ -145,7 +145,7 @@ def _change(floor: NoiseFloor) -> str:
 
 
 def _main_cause_sentence(side: Side) -> str:
-    """Return the cause of most of a side's noise, and how to remove it; empty if the cause is unknown."""
+    """Return the main cause of a side's noise, its part, and how to remove it; empty if the cause is unknown."""
     if side.gaps.main_cause is None:
         return ""
     cause, part = side.gaps.main_cause

@@ -56,7 +56,8 @@ class Topic(StrEnum):
 def text_of_snapshot(snapshot: Snapshot, width: int, topic: Topic = Topic.ALL, is_whole: bool = False) -> str:
     """Return the text of `show`.
 
-    With `is_whole`, each CPU and each IRQ has its own row, and each file that could not be read is listed.
+    With `is_whole`, each CPU and each IRQ has its own row, and all files that could not be read are listed; files whose
+    paths differ only in numbers share a line.
     """
     sections = [describe_platform(snapshot)]
     if topic in (Topic.ALL, Topic.CPUS):

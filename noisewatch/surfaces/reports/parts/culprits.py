@@ -77,7 +77,7 @@ def disturbance_name(disturbance: Disturbance) -> str:
 
 
 def process_table(processes: Iterable[tuple[int | None, ProcessIdentity | None]], with_arguments: bool = True) -> Table:
-    """Return a table of culprits' processes, by PID, each once, with units, containers and pods, and commands."""
+    """Return a table of culprits' processes, each once, with their units, containers and pods, and commands."""
     known = ((pid, identity) for pid, identity in processes if identity is not None)
     rows = [
         (f"{identity.name} (pid {pid})", str(identity.surroundings), identity.command if with_arguments else "")

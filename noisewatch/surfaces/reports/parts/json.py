@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def describe_machine(snapshot: Snapshot) -> MachinePart:
-    """Return the value of `machine`, a key of all reports."""
+    """Return the value of `machine`, a key of several documents."""
     return fill_part(
         MachinePart,
         snapshot.platform,

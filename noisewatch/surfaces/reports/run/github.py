@@ -28,8 +28,8 @@ from noisewatch.text import printable
 def render(series: RunSeries, options: SeriesOptions) -> str:
     """Return the report of `run --format github`.
 
-    A notice has the result; then follow the reasons for a missing result, and the runs that were not undisturbed.
-    Annotations are errors only if the step fails; a gate that is only unknown does not fail it.
+    A notice has the result; then follow the reasons for a missing result, and the runs that were not undisturbed. The
+    reasons are errors if the series ended early or --gate found it disturbed; all other annotations are warnings.
     """
     conclusion = conclude(series)
     texts = [_command_text(series, options, command) for command in conclusion.commands]

@@ -13,8 +13,9 @@ PRINTED = (None, "-")  # paths of standard output
 
 
 class SeriesOptions(Struct, frozen=True):
-    """The options of a report. With `identifies`, the report includes the commands' arguments and this host's folders.
+    """The options of a report.
 
+    With `identifies`, the report includes the arguments of commands and culprits, the host's name, and whole paths.
     `results` are the runs of a results file that the command wrote, if one was read. With `is_gated`, the exit status
     depends on the verdict. `in_colour` and `in_unicode` describe the terminal.
     """

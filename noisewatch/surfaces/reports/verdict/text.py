@@ -66,8 +66,9 @@ _LABEL = 11  # columns for labels such as `all fixes`
 _MEANINGS: dict[str, Meaning] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}
 NO_CALIBRATION = "No calibration was run: settings and counters were judged, but not the noise floor."
 _SETTINGS_ONLY = "No sample was taken: load, tasks and interrupts of the CPUs are unknown."
-_NOTHING_ASKED = "No check could run: the selected checks need a sample or a calibration."
-_MOST_STEPS = 3  # the level with the title alone; level 1 drops further culprits, level 2 also the undo and the command
+_NOTHING_ASKED = "No check gave an answer: the selected checks need a sample or a calibration, or do not apply here."
+# The level with the title alone. Level 1 drops further culprits, level 2 also the undo and the culprit's own command.
+_MOST_STEPS = 3
 
 
 def brief_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
