@@ -18,7 +18,7 @@ from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.frame.frame import CpuLine, Frame
 
 WINDOW_NS = 10_000_000_000  # contains 0.2 s of spinning, with some 50 ticks at 250 Hz
-_QUIET_NS = 5_000_000_000  # longer than a benchmark's pauses between two runs
+_QUIET_NS = 5_000_000_000  # longer than the pauses between two runs of most benchmarks
 _LEASE_SPARE_S = 1.0  # a lease is two intervals and this time; it ends the spinning if the sampler stops or hangs
 _SILENT_NS = 1_000_000_000  # a spinner without a slice for this time is delayed: slices begin ten times a second
 _FORGOTTEN_NS = 10_000_000_000  # rest before the processes end: the verdict covers 5 s, and has to attribute their time

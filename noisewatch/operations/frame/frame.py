@@ -36,7 +36,7 @@ class RepetitionLine(Line, frozen=True):
     began_ns: int
     ended_ns: int
     outcome: str  # undisturbed, disturbed, unknown, failed or cut short
-    reason: str  # empty if undisturbed
+    reason: str  # of the first one's outcome; empty if undisturbed
 
 
 class RunLine(Line, frozen=True):

@@ -87,9 +87,8 @@ class FreezeWatch:
                 look = FreezeLook(look.taken_at_ns, reason=str(error))
         self._watch_groups()
         if self._changes is not None:
-            entrances = entry_files(
-                Reader(self._machine), with_v2=cgroup is None
-            )  # the command enters that group by itself
+            # A command that is moved to `cgroup` is not in this process's v2 group.
+            entrances = entry_files(Reader(self._machine), with_v2=cgroup is None)
             self._entrances = frozenset(filter(self._changes.watch, entrances))
         self._tally = FreezeTally(look)
 

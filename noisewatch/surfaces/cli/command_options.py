@@ -59,7 +59,8 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     measurement = option_group(parser, MEASUREMENT)
     measurement.value(
         "--sample SECONDS",
-        "how long to sample load, tasks and interrupts (default 3; 0: no sample; a recording is judged as a whole)",
+        "how long to sample load, tasks and interrupts (default 3; 0: no sample). A recording is judged by its last "
+        "sample, or as a whole if it has none",
         zero_or_seconds(SHORTEST_SAMPLE_S),
         3.0,
     )

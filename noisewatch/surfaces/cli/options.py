@@ -89,9 +89,9 @@ def add_cpus(parser: ArgumentParser, default: object = SUPPRESS) -> None:
     option_group(parser, MACHINE).value(
         "--cpus LIST",
         "target CPUs: a list such as 2-7 or 1,3 (kernel list syntax), or fast. Default: the isolated CPUs; if there "
-        "are none, the CPUs that you may use, except CPU 0's core; if these have several kinds of core, only the "
-        "fastest kind. fast: like the default, but chosen only among the CPUs of the machine's fastest kind of core; "
-        "an error if the kinds are unknown, or if none of these CPUs is allowed",
+        "are none, the CPUs that you may use, except CPU 0's core unless you may use no other; in both cases only the "
+        "fastest kind of core among them. fast: like the default, but chosen only among the CPUs of the machine's "
+        "fastest kind of core; an error if the kinds are unknown, or if none of these CPUs is allowed",
         default=default,
     )
 

@@ -42,9 +42,9 @@ STYLE_BY_KIND: Mapping[Kind, KindStyle] = {
     Kind.KERNEL_THREAD: "kernel-thread",
     **dict.fromkeys((Kind.NMI, Kind.QUOTA, Kind.OUTSIDE), "outside"),
 }
-# Levels from none to the highest, from the 256 colours: lightness rises from level to level, also for colour-blind
-# people (simulated after Machado et al., 2009). The background is one of them, so no theme of the terminal reverses
-# their order. Quiet cells, which are most of a map, are hardly lighter than the background.
+# Tones from no noise to the highest level, from the 256 colours: lightness rises from tone to tone, even for
+# colour-blind people (simulated after Machado et al., 2009). The background is one of them, so no theme of the terminal
+# reverses their order. Quiet cells, which are most of a map, are hardly lighter than the background.
 TONES = tuple(f"color({number})" for number in (233, 235, 54, 126, 203, 215, 229))
 NO_TONE = "default"
 _TONE_BY_LEVEL = (0, 1, 2, 2, 3, 3, 4, 5, 6)  # the tone of each of the nine levels

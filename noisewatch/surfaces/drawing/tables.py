@@ -126,7 +126,10 @@ _CUT = "The report is too long, so its end was cut off.\n"
 
 
 def fitting(parts: Sequence[str], max_bytes: float) -> str:
-    """Return as many of the first parts as fit in `max_bytes`, or an empty text if not even the first part fits."""
+    """Return as many of the first parts as fit in `max_bytes`, with a note if any is left out.
+
+    The text is empty if not even the first part fits.
+    """
     lengths = [len("\n".join(parts[: count + 1]).encode("utf-8", "replace")) for count in range(len(parts))]
     kept = [
         part

@@ -27,7 +27,8 @@ _MOSTLY = 0.5  # share of the time in gaps: a cause with more is reported as the
 class Conclusion(Struct, frozen=True):
     """The conclusion of a calibration, with the status of the check of the noise floor.
 
-    `sentence` is the main sentence. `worst` describes the worst single sample, and `helps` a remedy; both may be empty.
+    `sentence` is the main sentence. `worst` describes the worst single sample, and `helps` the cause of the noise or a
+    remedy; both may be empty.
     """
 
     status: Status

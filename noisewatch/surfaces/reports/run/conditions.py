@@ -19,8 +19,8 @@ _MOST_GROUPS = 3
 _SEE = "(noisewatch explain layout)"
 _WITHIN = "random addresses, which differ in each run, count as within"
 SAME_LAYOUT = (
-    "A comparison of a command with itself does not show the layout floor: both sides run the same file, so neither "
-    "shows the effects of relinking, another path or a larger environment."
+    "A comparison of a command with itself does not show the effect of the memory layout: both sides run the same "
+    "file, so relinking, another path or a larger environment may cause a larger difference."
 )
 FIXED_LAYOUT_WORDS = f"all runs share one memory layout, which may cause a small difference from another build {_SEE}"
 

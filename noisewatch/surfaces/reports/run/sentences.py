@@ -584,7 +584,7 @@ def name_of_culprit(culprit: RunCulprit) -> str:
 
 
 def time_of_culprit(culprit: RunCulprit) -> str:
-    """Return the time that the culprit took from all repetitions; `?` if it is unknown."""
+    """Return the sum of the culprit's known times in all repetitions; `?` if none is known."""
     return ("~" if culprit.is_estimate and culprit.ns is not None else "") + describe_ns(culprit.ns)
 
 

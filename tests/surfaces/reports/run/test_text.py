@@ -103,12 +103,12 @@ def test_first_line_counts_the_repeated_runs() -> None:
     assert render("text", requested).splitlines()[0].endswith("· 9 runs (5 requested, 4 repeated)")
 
 
-def test_comparison_of_a_command_with_itself_mentions_the_layout_floor() -> None:
+def test_comparison_of_a_command_with_itself_mentions_the_layout() -> None:
     series = written_series(*[UNDISTURBED] * 8, has_two=True)
     report = render("text", replace(series, options=replace(series.options, against=None, is_aa=True)))
     text = " ".join(report.split())
-    assert "does not show the layout floor: both sides run the same file" in text
-    assert report.index("layout floor") < report.index("undisturbed runs")
+    assert "does not show the effect of the memory layout: both sides run the same file" in text
+    assert report.index("effect of the memory") < report.index("undisturbed runs")
 
 
 @pytest.mark.parametrize("width", [1, 20, 80, 140])
