@@ -32,6 +32,9 @@ from noisewatch.model.distributions import (
         (0.80, 48, 0.849),
         (0.95, 5, 2.015),
         (0.975, 1_000, 1.962),
+        (0.999, 1, 318.309),
+        (0.9995, 1, 636.619),
+        (0.9995, 2, 31.599),
     ],
 )
 def test_quantiles_of_students_t_match_the_tables(share: float, freedom: int, value: float) -> None:
