@@ -26,7 +26,7 @@ def open_output(path: str | None, is_quiet: bool = False) -> Iterator[BinaryIO]:
     Raise UsageError if the file cannot be written.
     """
     if path == "":
-        raise UsageError("--output '': no file name")
+        raise UsageError("the name of a file to write is empty")
     if path in (None, "-"):
         if sys.stdout is None:
             raise UsageError("standard output is closed")
