@@ -1,4 +1,4 @@
-"""Calibrations and noise floors in documents. Durations are in ns, shares are fractions of 1, null means unknown."""
+"""Calibrations and noise floors in documents. Shares are fractions of 1, null means unknown."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Core = Annotated[str, Meta(extra_json_schema={"enum": ["native", "python"]})]
 
 
 class HistogramPart(DocumentPart, frozen=True, kw_only=True):
-    """The numbers of gaps by length. Bucket i is from edge i to edge i + 1, so there is one more edge than counts."""
+    """The numbers of gaps by length. Bucket i is from edge i to edge i + 1. Without gaps both lists are empty."""
 
     edges_ns: list[Count]
     counts: list[Count]
 
 
 class SpreadPart(DocumentPart, frozen=True, kw_only=True):
-    """Statistics of the times of blocks of work. Shares are relative to the median time.
+    """Statistics of the times of blocks of work, or of the workload's runs. Shares are relative to the median time.
 
     width_share: The distance from the 5th to the 95th percentile.
-    pieces: The number of pieces of work in a block; smaller on a slower CPU.
+    pieces: The number of pieces of work in a block, smaller on a slower CPU; 1 for the workload.
     """
 
     count: Count | None = None
@@ -89,9 +89,10 @@ class CalibratedCpuPart(DocumentPart, frozen=True, kw_only=True):
 
     trouble: Why its measurement is incomplete; "none" if it is complete.
     waited_share: The share of time in which another thread ran.
-    gaps_without_room: The number of gaps that were only counted, because the buffer was full.
+    gaps_without_room: The number of gaps that were counted but not kept, because the buffer was full.
     effective_khz_spread_share: The distance from the 5th to the 95th percentile, as a share of the median.
-    throughput_drift_share: How much longer the last third of the work took than the first third, as a share.
+    throughput_drift_share: How much longer the median block of interpreter work took in the last third than in the
+        first third, as a share.
     interpreter: Work of an interpreter.
     throughput: Work with as many instructions per cycle as the core can execute.
     latency_work: Work of dependent steps.
@@ -174,7 +175,7 @@ class CalibrationPart(DocumentPart, frozen=True, kw_only=True):
     """A run of the microbenchmark.
 
     core: The implementation of the measuring loops, native (C) or python. Figures of the two cannot be compared.
-    clock_ns: The length of one iteration of the loop that detects gaps.
+    clock_ns: The time of one iteration of the loop that detects gaps, on the CPU where it is shortest.
     culprits_by: How the culprits of gaps were identified: by a trace, or by the gaps alone.
     """
 
@@ -194,7 +195,8 @@ class FloorPart(DocumentPart, frozen=True, kw_only=True):
     max_expected: The median of predictions of the worst sample, relative to the median sample.
     max_inflation: The 95th percentile of predictions of the worst sample, relative to the median sample.
     smallest_change_share: null if no change could be detected.
-    chance: The probability that such samples stay within the budget; null if the floor is extrapolated.
+    chance: The probability that such samples stay within the budget; null if the floor is extrapolated, or if the
+        calibration is incomplete or does not represent a benchmark.
     """
 
     sample_ns: Length
@@ -313,7 +315,7 @@ class SettledCpuPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class SettlingPart(DocumentPart, frozen=True, kw_only=True):
-    """The warm-up before the calibration, until the clocks were stable."""
+    """The warm-up before the calibration, until the clocks were stable or the time limit was reached."""
 
     is_level: bool
     settled_after_s: Amount | None

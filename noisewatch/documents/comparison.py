@@ -63,7 +63,7 @@ class DifferentFindingPart(DocumentPart, frozen=True, kw_only=True):
 class ComparedFigurePart(DocumentPart, frozen=True, kw_only=True):
     """A figure that was measured on both sides.
 
-    cpu: null if the figure is the mean of the target CPUs or, with `(--against)` in its name, of the --against CPUs.
+    cpu: null if the figure is of all target CPUs or, with `(--against)` in its name, of all --against CPUs.
     differs: Whether the difference is significant, and at least as large as the smallest change that counts.
     least_shown_ratio: The smallest change that would have counted as a difference, as a ratio above 1.
     """
@@ -83,7 +83,7 @@ class ComparedFigurePart(DocumentPart, frozen=True, kw_only=True):
 class CompareDocument(DocumentPart, frozen=True, kw_only=True):
     """The result of `noisewatch compare --format json`.
 
-    null means unknown or unbounded. Keys contain their units. Keys may be added, but are not removed.
+    null means unknown or unbounded. Keys may be added, but are not removed.
 
     noisewatch: The version of noisewatch that compared the files.
     answer: A sentence for people, not for programs.
@@ -91,10 +91,11 @@ class CompareDocument(DocumentPart, frozen=True, kw_only=True):
     other_machines: Whether the board or the CPU model differs.
     findings: Checks whose statuses differ, or that block on one side only, for example because their severities differ;
         blocking differences first.
-    figures: All figures that both sides contain, different or not. If one CPU's speed changed differently from the mean
-        of all CPUs, the figure of that CPU follows.
+    figures: All figures that were compared, different or not. If one CPU's speed changed differently from the mean of
+        all CPUs, the figure of that CPU follows.
     significance: The significance level of each figure's test, so that all tests together have 0.05 (Bonferroni).
-    undecided: Blocking checks and figures that only one side answered or measured.
+    undecided: Blocking checks, figures and groups of figures (such as `speeds`) that allow no conclusion: a side did
+        not answer or measure them, the sides measured them differently, or they are too noisy to compare.
     unknown_on_both: Blocking checks that neither side answers, and figures that neither side measured.
     """
 

@@ -29,7 +29,7 @@ class CountersPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class FactorRatioPart(DocumentPart, frozen=True, kw_only=True):
-    """A factor of a run's time, divided by the mean of the same factor of other runs."""
+    """A factor of a run's time, divided by the geometric mean of the same factor of other runs."""
 
     factor: Factor
     ratio: Amount
@@ -46,8 +46,9 @@ class DecompositionPart(DocumentPart, frozen=True, kw_only=True):
     """The factors of a spread or of a difference. Their shares add up to the total.
 
     main: The factor that causes more than half of the total; null if there is none.
-    instruction_spread: The relative standard deviation of the instructions of user code; null means unknown.
-    is_same_work: Whether `instruction_spread` is at most 0.1%; null means unknown.
+    instruction_spread: The relative standard deviation of the instructions of user code; null if unknown, and always
+        for a difference.
+    is_same_work: Whether `instruction_spread` is at most 0.1%; null if `instruction_spread` is null.
     no_counters_reason: Why hardware events were not counted; "none" if they were.
     """
 

@@ -38,8 +38,9 @@ class EntryPart(DocumentPart, frozen=True, kw_only=True):
 
     at: Seconds since 1970.
     core: The implementation of the measuring loops, native (C) or python.
-    figures: Values by name: work in ns, clocks in kHz, gaps per second, noise floors as CV.
-    facts: The facts of the machine at that time, by class and name; null if unreadable.
+    figures: Values by name: work and clock readings in ns, clocks in kHz, gaps per second, noise floors as CV, figures
+        of the slowest CPU in multiples of the median of all CPUs.
+    facts: The facts of the machine at that time, by class and name; the value of an unreadable fact is null.
     """
 
     at: float
@@ -50,11 +51,12 @@ class EntryPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class MovePart(DocumentPart, frozen=True, kw_only=True):
-    """A change of a figure from an old level to a new one.
+    """A change of a figure: from an old level to a new one, or the drift of the entries at one level.
 
     change_share: 0.04 means 4% more.
-    last_old_at: The time of the last entry before the change, in seconds since 1970.
-    first_new_at: The time of the first entry after the change, in seconds since 1970.
+    last_old_at: The time of the last entry before the change, or of a drift's first entry, in seconds since 1970.
+    first_new_at: The time of the first entry after the change, or of a drift's newest entry, in seconds since 1970.
+    entries_since: The number of entries after the change, or of a drift's entries.
     changed: Facts that differ between the two entries; null unless both contain facts.
     unknown: Facts that only one of the two entries contains.
     """
@@ -80,7 +82,7 @@ class HistoryDocument(DocumentPart, frozen=True, kw_only=True):
     """The development of a machine over time. null means unknown. Keys may be added, but are not removed.
 
     doubt: Why the entries may be another machine's; in that case nothing is judged.
-    damaged_lines: Damaged lines of the file, which are ignored.
+    damaged_lines: The numbers of the file's damaged lines, which are ignored.
     entries_needed: The history is judged if it has more entries than this; otherwise `moves`, `departures`, `drifts`,
         `apart`, `bimodal` and `unjudged` are null.
     other_machines: The number of other machines with entries in the same file.

@@ -64,7 +64,7 @@ class CulpritPart(DocumentPart, frozen=True, kw_only=True):
 
     name: Chosen by other programs; may contain any characters.
     pid: The ID of the process.
-    process: Missing if the process had ended before it could be read.
+    process: Missing if the source is not a process, or if the process was not read, for example because it had ended.
     tid: The ID of the thread, if the source is a thread.
     share: The stolen share of the observed time.
     inferred: Whether the stolen time is an estimate from counts.
@@ -88,7 +88,7 @@ class FixPart(DocumentPart, frozen=True, kw_only=True):
 
     now: The commands that apply the fix at once.
     persist: The commands that keep the setting across reboots, or a sentence that describes what to do.
-    undo: The commands that restore the values read before.
+    undo: The commands that restore the values from before the fix; null if not all can be restored.
     undo_persist: The commands that revert `persist`; null if there are none.
     needs_reboot: Whether the fix only takes effect after a reboot.
     persist_needs_reboot: Whether `persist` needs a reboot.

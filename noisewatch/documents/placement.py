@@ -14,7 +14,7 @@ Residency = list[tuple[int | str | None, Chance]]
 class ThreadPart(DocumentPart, frozen=True, kw_only=True):
     """The placement of one thread.
 
-    migrations: The kernel's count of moves between CPUs; null if a trace contains the moves.
+    migrations: The kernel's count of moves between CPUs; null if it is unknown, or if a trace contains the moves.
     moves: The number of moves between CPUs: exact from a trace, a lower bound from looks.
     """
 
@@ -89,7 +89,7 @@ class PlacementPart(DocumentPart, frozen=True, kw_only=True):
     threads: The threads with the most run time, without negligible ones.
     threads_left_out: The number of other observed threads.
     spread: "none" if not requested.
-    reason: Why a value is null.
+    reason: Why a value is null, or why threads or moves may be missing.
     """
 
     source: Literal["trace", "looks"] | UnsetType = UNSET

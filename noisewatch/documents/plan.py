@@ -37,7 +37,7 @@ class StepPart(DocumentPart, frozen=True, kw_only=True):
     """Commands that keep one kind of work off the benchmark's CPUs.
 
     check: The preflight check that passes after this step.
-    undo: null if an earlier value could not be read, and so cannot be restored.
+    undo: null if `now` is null, or if not all of its effects can be undone.
     """
 
     check: str
@@ -52,7 +52,7 @@ class StepPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class StartPart(DocumentPart, frozen=True, kw_only=True):
-    """A command that starts the benchmark."""
+    """A command that prepares or starts the benchmark."""
 
     about: str
     command: str

@@ -41,12 +41,12 @@ class ReasonPart(DocumentPart, frozen=True, kw_only=True):
 
     kind: For example foreign, sibling, interruptions, steal, throttled or left-target; more may be added.
     noise: The kind of the source of noise, such as irq or thread; null if there is none.
-    ns: For left-target, the CPU time that the command used on CPUs that are not target CPUs.
+    ns: The time taken; for left-target, the CPU time that the command used on CPUs that are not target CPUs.
     share: `ns` as a share of the repetition's length; for left-target, of the command's CPU time.
     begin_ns: The start of the disturbance, counted from the start of the repetition.
     end_ns: The end of the disturbance, counted from the start of the repetition.
     cpus: For left-target, the CPUs on which the command ran, as far as they are known.
-    process: Missing if the process had ended before it could be read.
+    process: Missing if the source is not a process, or if the process was not read, for example because it had ended.
     """
 
     kind: str
@@ -75,7 +75,7 @@ class AllowancePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class UsagePart(DocumentPart, frozen=True, kw_only=True):
-    """The kernel's resource counts for the command and its descendants."""
+    """The kernel's resource counts for the command and its descendants that were waited for."""
 
     minor_faults: Count
     major_faults: Count
@@ -128,8 +128,8 @@ class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
     not_watched: Further disturbances that the verdict does not cover, in addition to the header's `not_watched`.
     waited_ns: How long the command's first thread was ready and waited for a CPU.
     stopped_ns: How long a signal had stopped the command or its descendants.
-    frozen_ns: How long the command's control group was frozen: the kernel's count (Linux 6.18), otherwise the time
-        between writes to the group's file.
+    frozen_ns: How long the command's control groups were frozen: the kernel's count (Linux 6.18), otherwise the time
+        between writes to a group's file, or an estimate from looks at the group.
     held_ns: How long a thread was ready to run while the CPU that it had left was idle, usually because of a quota.
         Only from a trace.
     blocked_ns: How long no thread ran or was ready, and at least one waited in the kernel (state D) or for a debugger.

@@ -67,7 +67,7 @@ class AttributionPart(DocumentPart, frozen=True, kw_only=True):
 class OwnCostPart(DocumentPart, frozen=True, kw_only=True):
     """The cost of noisewatch's own process, without the processes of a calibration's loops.
 
-    cpu_s: CPU time until the first repetition.
+    cpu_s: CPU time until the first repetition or warm-up.
     cpus: The CPUs of this process from the first repetition on: housekeeping CPUs, if there are any.
     """
 
@@ -203,7 +203,7 @@ class StatisticsPart(DocumentPart, frozen=True, kw_only=True):
     mean_interval_s: The 95% confidence interval of the mean.
     doubt: How the run times depended on their order; null if no dependence was detected.
     later_share: How much longer the second half of the runs took than the first half, as a share.
-    far_runs: The positions (from 0) of runs whose time is far from the median.
+    far_runs: The positions (from 0, among these runs) of runs whose time is far from the others.
     """
 
     count: _FromOne
@@ -250,7 +250,7 @@ class OutlierPart(DocumentPart, frozen=True, kw_only=True):
     """An undisturbed run whose time is far from the times of the others.
 
     repetition: The number of the run.
-    ratio: Its time, divided by the geometric mean of the others' times.
+    ratio: Its time, divided by the geometric mean of the others' times. The others include no outlier.
     factors: The factors of its time, divided by the geometric means of the others; their product is the ratio.
     main: The factor that causes more than half of the ratio; null if there is none.
     no_counters_reason: Why hardware events were not counted; "none" if they were.
@@ -270,11 +270,11 @@ class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
     is_refused: Whether too few runs were undisturbed to represent the command.
     decomposition: Why its runs take different times; null if they do not.
     energy: Only with --energy.
-    layout_effect: How much the layout makes them vary; null without --vary layout.
+    layout_effect: How much the run times vary with the layout; null without --vary layout.
     placement_advice: How to place the threads better, as observed in the longest run.
     outliers: Runs that are far from the others, although no disturbance was seen.
-    advises_warm_up: Whether the first run took longer than all others without a visible cause, and there was no
-        warm-up.
+    advises_warm_up: Whether the first run took far longer than the other undisturbed runs without a visible cause, and
+        there was no warm-up.
     """
 
     command: CommandName
@@ -298,7 +298,7 @@ class RunCulpritPart(DocumentPart, frozen=True, kw_only=True):
     pids: The pids that took the most time; only a few are listed.
     ns: The total known stolen time.
     repetitions: The number of repetitions that the culprit disturbed.
-    process: The first process of `pids`; missing if it had ended before it could be read.
+    process: The first process of `pids`; missing if `pids` is empty, or if the process was not read.
     """
 
     kind: str
@@ -314,7 +314,7 @@ class RunCulpritPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class DifferencePart(DocumentPart, frozen=True, kw_only=True):
-    """How much longer command b takes than command a, as a share of the mean of a.
+    """How much longer command b takes than command a, or how much more energy it uses, as a share of the mean of a.
 
     pairs: With --vary layout, the number of layouts, each of which is one pair of means.
     second_share: How much longer the second run of a pair takes than the first, as a share; null with --vary layout.
@@ -342,7 +342,7 @@ class BandwidthChangePart(DocumentPart, frozen=True, kw_only=True):
     """How much longer copies of large blocks took after the series than before, on the CPU that changed most.
 
     interval: The 99% interval of the share.
-    is_too_much: Whether the share is above 5%, and chance does not explain it.
+    is_too_much: Whether the copies became slower or faster by more than 5%, and chance does not explain it.
     """
 
     cpu: Count
@@ -403,8 +403,8 @@ class FooterPart(DocumentPart, frozen=True, kw_only=True):
     difference: The difference in undisturbed pairs of runs.
     is_difference_refused: Whether too few pairs, or too few runs of one command, were undisturbed. Neither difference
         is then a result. null for a single command.
-    no_speed_change_reason: Why the speed change of a CPU is unknown; "none" if all are known, or if no calibration was
-        requested.
+    no_speed_change_reason: Why the speed change of a CPU is unknown; "none" if all are known, if no calibration was
+        requested, or if the series ended early.
     bandwidth_change: null if no CPU's memory bandwidth was measured both times.
     traffic: By group of resctrl, between the calibrations; null if it is not mounted, or does not count traffic.
     own_cpu_s: CPU time of noisewatch itself between the calibrations.

@@ -1,4 +1,4 @@
-"""The published JSON Schema of each document, generated from its types.
+"""The published JSON Schemas of all documents except calibrate's, generated from their types.
 
 A line `key: text` in a type's docstring becomes the key's description.
 """

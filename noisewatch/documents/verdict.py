@@ -26,7 +26,7 @@ class FindingPart(DocumentPart, frozen=True, kw_only=True):
     limit_role: "limit": `measured` must not exceed the limit; "minimum": it must not fall below it; "looked back" or
         "looked ahead": the limit is the period that the check considered.
     said: A sentence for people, not for programs.
-    reason: Why the answer is unknown, not applicable or ignored.
+    reason: Why the answer is unknown, not applicable or ignored, or why a warning may be a failure.
     answered_by: The id of the check whose measurement replaces the unknown answer.
     evidence: Raw values, by name.
     """
@@ -49,7 +49,7 @@ class FindingPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class CausePart(DocumentPart, frozen=True, kw_only=True):
-    """Findings that one action settles, or that have one culprit. Each finding is in exactly one cause.
+    """Findings that one action settles, or that have one culprit. No finding is in two causes.
 
     gravity: The gravity of its first finding.
     findings: Ids of the findings.
@@ -85,9 +85,10 @@ class VerdictDocument(DocumentPart, frozen=True, kw_only=True):
     noise_floor_of: The kind of work for which `noise_floor` holds (mixed, latency, throughput, interpreter, cache,
         memory or bandwidth), or the workload.
     noise_floor_chance: The probability that the benchmark's samples stay within the budget: for the requested kind of
-        work, otherwise the lowest of all kinds but bandwidth.
+        work or the workload, otherwise the lowest of all kinds but bandwidth.
     noise_floor_by_work: The noise floors by kind of work (latency, throughput, interpreter, cache, memory, bandwidth),
-        and of `interruptions` alone. Each is of the CPU with the worst floor at the budget's sample length.
+        and of `interruptions` alone. At the budget's sample length, each figure is the worst of all CPUs; the floors at
+        other lengths are those of the CPU with the largest `cv_high` at the budget's length.
     sample_seconds: How long load, tasks and interrupts were sampled (`--sample`); 0 if they were not.
     own_cpu_share: The share of one CPU that noisewatch itself used.
     """
