@@ -143,7 +143,7 @@ def _blocks(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> Iterator[TopicB
 
 
 def _node_text(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> str:
-    """Return the node's text in one line; `numbers` has the source number by URL, which follows the text of a link."""
+    """Return the node's text in one line; a link's text is followed by its source's number, by URL in `numbers`."""
     if node.type == "code_inline":
         return f"`{node.content}`"
     if node.type == "softbreak":
