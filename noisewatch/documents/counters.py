@@ -13,7 +13,8 @@ class CountersPart(DocumentPart, frozen=True, kw_only=True):
     user_instructions: Instructions of user code.
     cpu_time_ns: CPU time since the command's execve.
     migrations: Moves between CPUs; null with is_user_only.
-    counted_share: The smallest share of the time in which an event was counted; below 1 the counters were shared.
+    counted_share: The smallest share of the time in which an event was counted; below 1, counters were shared, or the
+        command also ran on cores of a kind that does not count.
     is_user_only: Whether the kernel's code is not counted.
     """
 
@@ -49,7 +50,7 @@ class DecompositionPart(DocumentPart, frozen=True, kw_only=True):
     instruction_spread: The relative standard deviation of the instructions of user code; null if unknown, and always
         for a difference.
     is_same_work: Whether `instruction_spread` is at most 0.1%; null if `instruction_spread` is null.
-    no_counters_reason: Why hardware events were not counted; "none" if they were.
+    no_counters_reason: Why hardware events are left out; "none" if they are not.
     """
 
     total: float

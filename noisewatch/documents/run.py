@@ -253,7 +253,7 @@ class OutlierPart(DocumentPart, frozen=True, kw_only=True):
     ratio: Its time, divided by the geometric mean of the others' times. The others include no outlier.
     factors: The factors of its time, divided by the geometric means of the others; their product is the ratio.
     main: The factor that causes more than half of the ratio; null if there is none.
-    no_counters_reason: Why hardware events were not counted; "none" if they were.
+    no_counters_reason: Why hardware events are left out; "none" if they are not.
     """
 
     repetition: _FromOne
