@@ -88,7 +88,7 @@ class CalibratedCpuPart(DocumentPart, frozen=True, kw_only=True):
     """The figures of one CPU from the microbenchmark.
 
     trouble: Why its measurement is incomplete; "none" if it is complete.
-    waited_share: The share of time in which another thread ran.
+    waited_share: The share of time in which the loop was ready to run but waited for the CPU.
     gaps_without_room: The number of gaps that were counted but not kept, because the buffer was full.
     effective_khz_spread_share: The distance from the 5th to the 95th percentile, as a share of the median.
     throughput_drift_share: How much longer the median block of interpreter work took in the last third than in the
