@@ -3,7 +3,7 @@
 NoisewatchError
 ├── UsageError        the request cannot be met: exit status 2
 │   └── UsageErrors   the request has several faults
-├── NothingUndisturbed  no run was undisturbed, so the requested format has no content
+├── NothingUndisturbed  no run was undisturbed, so the requested format has no values
 ├── CannotMeasure     nothing could be measured: exit status 3
 ├── CannotStart       a command could not be started: exit status 125, 126 or 127
 ├── Unreadable        a file could not be read, with the reason
@@ -48,7 +48,7 @@ class UsageErrors(UsageError):
 
 
 class NothingUndisturbed(NoisewatchError):
-    """No run was undisturbed, but the requested format only contains undisturbed runs. The text names the culprits."""
+    """No run was undisturbed, so the requested format has no values. The text names the main culprit, if known."""
 
 
 class CannotMeasure(NoisewatchError):

@@ -46,8 +46,8 @@ def describe_fault(error: BaseException) -> str:
 def reason_of(error: Exception) -> str:
     """Return the error's reason for the user. Raise a fault itself if the environment variable `RAISED` is set.
 
-    The reason asks for a restart if noisewatch was updated while it ran: modules that are imported later may not fit
-    the running ones.
+    The reason asks for a restart if noisewatch was updated while it ran, or if an import fails: modules that are
+    imported later may not fit the running ones.
     """
     if isinstance(error, NoisewatchError):
         return str(error)

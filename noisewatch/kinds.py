@@ -9,7 +9,7 @@ class Kind(StrEnum):
     """The kinds of sources that use a CPU or take time from it. The values are used in JSON reports."""
 
     IDLE = "idle"  # in a trace: no task has the CPU
-    IRQ = "irq"  # an interrupt of a device: it can be moved, and has a driver
+    IRQ = "irq"  # an interrupt of a device, which has a driver
     TICK = "tick"  # the kernel's own timer interrupt
     TIMER = "timer"  # timer interrupts other than the tick
     IPI = "ipi"  # an interrupt that another CPU sends

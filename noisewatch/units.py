@@ -14,7 +14,7 @@ from noisewatch.patterns import regex
 
 NS_PER_S = 1_000_000_000
 _WHOLE_FROM = 1e5
-_THOUSANDS_FROM = 99_950  # per second; larger rates would need seven columns
+_THOUSANDS_FROM = 99_950  # per second; from here on, rates would need seven columns
 _NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _DURATION = regex(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")
 _KHZ_BY_UNIT = {"Hz": 1e-3, "kHz": 1.0, "MHz": 1e3, "GHz": 1e6}
@@ -94,7 +94,10 @@ def describe_share(share: float | None, digits: int = 2) -> str:
 
 
 def share_text(share: float) -> str:
-    """Return a share with three digits: `0.21%`, `7.4%`, `132%`, `1140%`. A tiny share is `<…%`, not 0."""
+    """Return a share with up to three digits, or as a whole percentage from 1000% on: `0.21%`, `7.4%`, `132%`, `1140%`.
+
+    A tiny share is `<0.01%`, not 0; a huge one is `>9900%`, and an infinite one `none`.
+    """
     if 0 < share < _LEAST_TEXT:
         return f"<{_LEAST_TEXT:.2%}"
     if _FOUR_DIGITS_FROM <= share < _MOST_TEXT:
@@ -200,7 +203,7 @@ def short_change(ns: float | None) -> str:
 
 
 def short_rate(per_s: float | None) -> str:
-    """Return events per second in at most six columns, rounded as in `describe_rate`: `0.4`, `13`, `41 200`, `120k`."""
+    """Return events per second in at most six columns: `0.4`, `13`, `41 200`, `120k`."""
     if per_s is None:
         return "?"
     if per_s >= _THOUSANDS_FROM:
