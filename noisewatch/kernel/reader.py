@@ -264,7 +264,7 @@ class Reader:
             return None
 
     def reread(self) -> None:
-        """Reread, in one call, the files that both of the last two snapshots read, unless this interrupts a CPU."""
+        """Reread, in one call, the files that both of the last two snapshots read, without interrupting spared CPUs."""
         earlier = self.earlier
         harmless = earlier.harmless if earlier.spared == self.spared else frozenset()
         files = [file for file in earlier.recurring if file[0] in harmless or not self._is_intrusive(file[0])]

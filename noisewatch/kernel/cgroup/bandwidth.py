@@ -107,7 +107,7 @@ class Cgroup(Struct, frozen=True):
     folder: str | None = None  # this process's own cgroup
     known_quota_share: float = UNLIMITED  # the narrowest quota of the readable levels
     levels: tuple[CgroupLevel, ...] = ()  # the visible levels, from this process's cgroup to the root of the mount
-    reaches_root: bool = False  # False: this process's cgroup is outside the mounted part
+    reaches_root: bool = False  # False: groups of this process may be outside the mounted part
 
     @property
     def folders(self) -> tuple[str, ...]:

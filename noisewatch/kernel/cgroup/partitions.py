@@ -89,7 +89,7 @@ def parse_partition_kind(text: str) -> tuple[str, str | None]:
 def read_partitions(reader: Reader, previous: Partitions | None = None) -> Partitions:
     """Return the current partitions.
 
-    With `previous` partitions, only known partitions, and the groups in them and next to them, are read.
+    With `previous` partitions, only these, the topmost groups, and the groups in partitions are read.
     """
     root = read_unified_mount(reader)
     if root is None:

@@ -41,7 +41,10 @@ IRQ, SOFTIRQ, STEAL, _MOST_STATES = 5, 6, 7, 8  # positions in a row
 
 
 class CpuTime(Struct, frozen=True):
-    """A CPU's time since boot: the first four to eight counts of its row, in ticks of `TICK_NS`, without guest time."""
+    """A CPU's time since boot: the first four to eight counts of its row, in ticks of `TICK_NS`.
+
+    `user` and `nice` contain the time of guests.
+    """
 
     ticks: tuple[int, ...]  # user, nice, system, idle, iowait, irq, softirq, steal (the last since Linux 2.6.11)
 

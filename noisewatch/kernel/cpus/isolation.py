@@ -75,7 +75,7 @@ class Isolation(Struct, frozen=True):
 
     @property
     def isolated(self) -> CpuSet | None:
-        """The CPUs isolated from the load balancer by any mechanism, or None if no mechanism is readable."""
+        """The CPUs isolated from the load balancer; None if sysfs is unreadable and no cgroup isolates a CPU."""
         by_cgroup = (self.partition or frozenset()) | (self.unbalanced or frozenset())
         return None if self.boot is None and not by_cgroup else (self.boot or frozenset()) | by_cgroup
 

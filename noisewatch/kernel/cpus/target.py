@@ -96,7 +96,7 @@ def fastest_target(
 ) -> CpuSet | None:
     """Return the CPUs for `--cpus fast`: the default target CPUs as if only the fastest kind of core were online.
 
-    The set may be empty; None if the kind of any CPU is unknown.
+    The set may be empty; None if the online CPUs, or the kind of any of them, are unknown.
     """
     online = online or frozenset()
     if not online or any(cpu not in topology or topology[cpu].kind is None for cpu in online):
@@ -144,7 +144,7 @@ def _cpus(answer: Json) -> CpuSet | None:
 
 
 def _try_pin(cpus: CpuSet) -> dict[str, object]:
-    """Pin a sleeping thread, which never runs on `cpus`. Raise OSError if no thread falls asleep.
+    """Pin a sleeping thread, which never runs on `cpus`. Raise OSError if the thread does not fall asleep.
 
     The kernel only migrates tasks that run or wait to run: kernel/sched/core.c, affine_move_task.
     """

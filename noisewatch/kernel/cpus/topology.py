@@ -107,7 +107,7 @@ def _read_part(reader: Reader, cpu: int) -> str | None:
 def read_highest_performance(
     reader: Reader, cpus: Sequence[int], designs: Mapping[int, str], earlier: Mapping[int, int]
 ) -> Mapping[int, int]:
-    """Return the CPUs' values on the firmware's scale; empty if the vendor uses the scale to rank equal cores.
+    """Return the CPUs' values on the firmware's scale; empty if designs are unknown, or the vendor ranks equal cores.
 
     Reading a value interrupts the CPU, so `earlier` values are not read again. While CPUs are spared, the result is
     empty unless all values are known.
@@ -324,7 +324,7 @@ def _node_link(reader: Reader, cpu: int) -> int | None:
 
 
 def _read_last_level_cache(reader: Reader, cpu: int) -> tuple[CpuSet | None, int | None]:
-    """Return the CPUs that share the last-level cache, and its level; both None if any cache is unreadable."""
+    """Return the CPUs that share the last-level cache, and its level; None means unknown."""
     folder = f"{CPUS}/cpu{cpu}/cache"
     folder_by_level: dict[int, str] = {}
     data_levels: set[int] = set()

@@ -4,13 +4,14 @@
     …/{core,package}_power_limit_count                                                    7
 
 The kernel itself keeps these counters of Intel processors, so reading them wakes no CPU. Cores and packages are only
-read every five seconds, because that interrupts a CPU of the package:
+read every five seconds, because reading them interrupts a CPU of the package:
 
     /sys/class/powercap/intel-rapl:0/energy_uj                                  62 1234 5678 (`powercap.py`)
     /sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/current_freq_khz   2400000
     /sys/class/hwmon/hwmon3/{temp2_label,temp2_input,temp2_crit}                Core 0, 68000, 100000
 
-A package is read on its first online CPU, a core on itself. Neither is read if that would wake a target CPU.
+A package is read on its first online CPU, a core on itself. While CPUs are spared (`reader.py`), neither is read if
+that would interrupt a target CPU.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def _sensors_of(reader: Reader, folder: str) -> tuple[int | None, dict[int, int]
     return (packages[0] if packages else None), dict(sorted(cores.items()))
 
 
-PACKAGES_LAST_NS = 4_900_000_000  # just under five intervals, because wake-ups are not exact
+PACKAGES_LAST_NS = 4_900_000_000  # just under 5 s, because wake-ups are not exact
 _WHATS = ("core", "package")
 
 
@@ -143,7 +144,7 @@ class ClockReadings(Struct, frozen=True):
     states_by_cpu: Mapping[int, tuple[StateTime, ...] | None]
     slowed_by_cpu: Mapping[tuple[int, str], ThrottledTime]
     packages: PackageReadings
-    packages_before: PackageReadings | None  # the packages in the previous reading
+    packages_before: PackageReadings | None  # the reading before `packages`, or None
 
 
 def throttled_time_path(cpu: int, what: str) -> str:

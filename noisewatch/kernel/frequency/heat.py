@@ -142,7 +142,7 @@ def _read_counters(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPla
     packages: dict[int, int] = {}
     for cpu in sorted(target):
         package = topology[cpu].package if cpu in topology else None
-        packages.setdefault(~cpu if package is None else package, cpu)  # each CPU of an unknown core or package is read
+        packages.setdefault(~cpu if package is None else package, cpu)  # each CPU of an unknown package is read
     return ThermalThrottling(
         {cpu: reader.parse(throttle_path(cpu, "core"), parse_count) for cpu in asked},
         {cpu: reader.parse(throttle_path(cpu, "package"), parse_count) for cpu in packages.values()},
@@ -205,7 +205,7 @@ class Sensor(Struct, frozen=True):
 
 
 class Sensors(Struct, frozen=True):
-    """The temperature sensors; `read` is None if unknown. `unread` is the first unreadable path, or None."""
+    """The sensors; `read` is None if unknown. `unread` is the first unreadable or incomplete path, or None."""
 
     read: tuple[Sensor, ...] | None
     unread: str | None = None

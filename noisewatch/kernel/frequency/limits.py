@@ -11,7 +11,7 @@ The firmware may limit a CPU's clock:
     /sys/devices/system/cpu/cpuN/cpufreq/bios_limit                      2100000            kHz
     /sys/devices/system/cpu/cpuN/cpufreq/scaling_available_frequencies   2100000 1400000    kHz, without turbo
 
-https://docs.kernel.org/admin-guide/pm/cpufreq.html; acpi-cpufreq has both files, amd-pstate only the first.
+https://docs.kernel.org/admin-guide/pm/cpufreq.html; acpi-cpufreq and powernow-k8 have these files.
 """
 
 from __future__ import annotations

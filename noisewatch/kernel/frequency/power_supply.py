@@ -43,7 +43,7 @@ _POWERED_STATES = frozenset({"Charging", "Full", "Not charging"})
 
 
 class MainsPower(Struct, frozen=True):
-    """Whether the machine is on mains power: `none` if it lists no power supply, None if unknown."""
+    """Whether the machine is on mains power: `none` without a supply other than unused USB ports, None if unknown."""
 
     is_on: bool | str | None
     source: str | None = None  # the file that shows it, or the folder of a battery without a driver

@@ -44,7 +44,7 @@ class PowerLimits(Struct, frozen=True):
 
     zones: tuple[PowerLimit, ...] | None
     has_none: bool = False
-    unread: str | None = None  # the first unreadable path
+    unread: str | None = None  # the first unreadable or incomplete path
 
 
 class Zone(Struct, frozen=True):

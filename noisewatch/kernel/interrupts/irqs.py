@@ -228,7 +228,7 @@ class _HardwareDatabase:
         self._handle = self._library.udev_hwdb_new(context) if self._library is not None else None
 
     def close(self) -> None:
-        """Free the database, about a megabyte."""
+        """Free the database."""
         if self._library is not None and self._handle:
             self._library.udev_hwdb_unref(self._handle)
             self._handle = None

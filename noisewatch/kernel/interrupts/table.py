@@ -232,7 +232,7 @@ def _number(label: str) -> int | None:
 
 
 class InterruptRow(Struct, frozen=True, dict=True):
-    """One row. `counts` are in the order of the header's CPUs; None if the row has no counts by CPU."""
+    """One row of interrupts. `counts` are in the order of the header's CPUs; None if it has no counts by CPU."""
 
     label: str
     description: str

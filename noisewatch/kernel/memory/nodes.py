@@ -7,8 +7,8 @@
 https://docs.kernel.org/admin-guide/abi-stable.html. Memory on a card (CXL) or next to the cores (HBM) has its own
 nodes, without CPUs.
 
-The nodes from which this process may get memory, and the nodes that it prefers. Both also apply to processes that it or
-its shell starts:
+The nodes from which this process may get memory, and the nodes that it prefers. The processes that it starts inherit
+both:
 
     /proc/self/status                     Mems_allowed_list:    0-1     from its cpuset: a cgroup, a container, a job
     /proc/self/numa_maps                  55705b28f000 default file=/usr/bin/python3 mapped=2 N0=2 …

@@ -43,7 +43,7 @@ _MOST_BARE = 2  # that many consecutive folders without a device end the search;
 
 
 class DevicePlace(Struct, frozen=True):
-    """A device's place. `node` and `cpus` are None if not reported; `path` is the file that reports the node."""
+    """A device's place. `node` and `cpus` are None if not reported; `path` is the file that reports the node, or -1."""
 
     name: str
     node: int | None

@@ -29,8 +29,8 @@ _MOST_SHOWN = 40  # characters of a malformed text
 class TunedSession(Struct, frozen=True, omit_defaults=True):
     """A session of `noisewatch tune` whose changes are in effect. `owner` is its process, as in the machine's lock.
 
-    `is_until_exit`: the changes are restored when the owner ends. `settings` is the number of changes, None while the
-    owner makes them. `is_owner_alive` is not in the file; None means unknown.
+    `is_until_exit`: the changes are restored when the owner ends. `settings` is the number of changes, None until the
+    owner has made them all. `is_owner_alive` is not in the file; None means unknown.
     """
 
     owner: str

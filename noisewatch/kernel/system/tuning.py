@@ -204,8 +204,8 @@ def _last_seq(lines: Iterable[bytes]) -> int:
     return max(numbers, default=0)
 
 
-# No entry takes CPUs offline, limits other groups, or weakens security (except for address randomization), because a
-# journal that an attacker has edited could make root write to any of these files.
+# No entry takes CPUs offline, limits the CPU time or memory of a group, or weakens security (except for address
+# randomization), because a journal that an attacker has edited could make root write to any of these files.
 _SYSCTLS = (
     r"kernel/(?:nmi_watchdog|watchdog|watchdog_cpumask|numa_balancing|timer_migration|printk|bpf_stats_enabled"
     r"|randomize_va_space|task_delayacct|perf_event_max_sample_rate|perf_cpu_time_max_percent|sched_\w+|stack_tracer_enabled)"

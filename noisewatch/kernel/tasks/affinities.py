@@ -81,7 +81,10 @@ class Workqueues(Struct, frozen=True):
     own_by_queue: Mapping[str, CpuSet | None]
 
     def allowed_cpus(self, queue: str) -> CpuSet | None:
-        """Return the allowed CPUs of the queue's work. The kernel ignores a mask without any CPU in `allowed`."""
+        """Return the allowed CPUs of the queue's work; None if they are unknown, or the queue has no mask of its own.
+
+        The kernel ignores a mask without any CPU in `allowed`.
+        """
         own = self.own_by_queue.get(queue)
         return None if own is None or self.allowed is None else own & self.allowed or self.allowed
 

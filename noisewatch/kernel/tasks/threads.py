@@ -114,7 +114,7 @@ class _Process(Struct):
     spent_ns: int = 0  # CPU time between the last two readings, less the time of the threads that were read
     target_ns: int = 0  # CPU time on target CPUs, ended children's included: they may have run there
     read_in: int = -1  # number of the last snapshot that read the process
-    is_second_look: bool = False  # whether the previous snapshot read it too, so that its time is of one interval
+    is_second_look: bool = False  # read in a second consecutive snapshot, so that its time is of one interval
     busy_ns: int = 0  # CPU time of the whole process when its stat was last read
     schedstat: bytes | None = None  # schedstat of the main thread, if a search has read it since the last reading
 

@@ -41,7 +41,7 @@ from noisewatch.machine.tracefs.watcher import (
 )
 
 _BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # total for all CPUs, then maximum and minimum for one CPU
-_MOST_NAMED = 24  # most target CPUs in a filter; if there are more, the calls of all CPUs are traced
+_MOST_NAMED = 24  # most target CPUs in a filter; if there are more, calls to all CPUs are traced
 _AT_WORK = threading.Lock()
 _END_DEADLINE_S = 5.0  # wait for the end of another trace, whose last pages take about a second to parse
 _OTHER_NUMBERS = "a trace contains the host's PIDs, which differ from those of this container"
