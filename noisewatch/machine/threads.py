@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Signals that may ask a waiting program to end, stop or act; all others end it, whichever thread receives them.
+# Signals that may ask a waiting program to end, stop or act; most others end it, whichever thread receives them.
 FOR_MAIN_THREAD = frozenset(
     {
         *(signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2),

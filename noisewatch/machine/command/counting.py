@@ -188,7 +188,7 @@ def _reason(error: OSError) -> str:
 
 
 def _read(file: int) -> EventCount | None:
-    """Return the count of an event, or None if it was never counted. A counter without memory for it is unreadable."""
+    """Return the count of an event, or None if it was never counted or cannot be read."""
     try:
         value, enabled_ns, running_ns = _COUNT.unpack(os.read(file, _COUNT.size))
     except (OSError, struct.error):

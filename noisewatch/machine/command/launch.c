@@ -96,7 +96,7 @@ static int is_hidden(const struct plan *plan, const char *path) {
     return strchr(plan->argv[0], '/') == NULL && access(path, F_OK) != 0;
 }
 
-/* Runs the first candidate that can be executed. Returns the last existing candidate's error, as execvp(3) does. */
+/* Runs the first candidate that can be executed. Returns the error that execvp(3) would report. */
 static int run_first(const struct plan *plan) {
     int error = ENOENT;
     for (char **path = plan->paths; *path != NULL; path++) {

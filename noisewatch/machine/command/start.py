@@ -1,6 +1,6 @@
 """Starts a command in the state that it would have inherited without noisewatch.
 
-Everything is prepared here, so the child only makes system calls.
+Everything is prepared here, so that the compiled core's child only makes system calls.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Removes private data from a recording, so that it can be attached to a bug report.
 
-Users are never read; of the command lines of processes only the program's name is kept, of their environments only
-irqbalance's variables. Other files may contain the host's name, and private data next to relevant data: addresses and
-passwords in the kernel's command line, mounts and crontabs, user IDs in the status of processes. A crontab
-(https://man7.org/linux/man-pages/man5/crontab.5.html) keeps its schedules and the names of the programs that they
-start:
+Users' names are never recorded; of the command lines of processes only the program's name is kept, of their
+environments only irqbalance's variables. Other files may contain the host's name, and private data next to relevant
+data: addresses and passwords in the kernel's command line, mounts and crontabs, user IDs in the status of processes. A
+crontab (https://man7.org/linux/man-pages/man5/crontab.5.html) keeps its schedules and the names of the programs that
+they start:
 
     25 6 * * *  root  test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }
     @daily  backup  TOKEN=secret /opt/backup --to //nas/share
@@ -173,7 +173,7 @@ def program_name(words: Sequence[Json], name: str) -> str:
 
 
 class Scrubber:
-    """A filter that removes the host's identity from answers; with `identify`, answers stay unchanged."""
+    """A filter that removes private data from answers; with `identify`, answers stay unchanged."""
 
     def __init__(self, host: str, identify: bool = False) -> None:
         self._identify = identify

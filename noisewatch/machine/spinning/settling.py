@@ -28,8 +28,9 @@ def settle(
 ) -> dict[str, Any]:
     """Return the time of one unit of work by CPU, one median per second, as JSON in ns.
 
-    After each second, `is_level` is called with the times so far, and `on_second` with the elapsed and the maximum
-    seconds. The work ends once `is_level` returns True. Raise CannotMeasure if it cannot be run.
+    `is_level` is called after each second with the times so far, and `on_second` several times a second with the
+    elapsed and the maximum seconds. The work ends once `is_level` returns True. Raise CannotMeasure if it cannot be
+    run.
     """
     turns = max(round(most_s * _NS_PER_S) // _TURN_NS, 1)
     slots = {cpu: [slot for turn in range(turns) for slot in _turn(turn * _TURN_NS)] for cpu in sorted(cpus)}

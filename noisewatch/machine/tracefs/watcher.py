@@ -1,8 +1,8 @@
 """A process that removes trace instances if their maker is killed, and the names of instances.
 
-It waits at the end of a pipe, in its own session, so that it survives the end of a terminal or a process group. If the
-pipe ends without a final byte, the maker is dead. If the watcher is killed as well, as with a whole container, the next
-noisewatch removes the instances.
+It waits for the end of a pipe, in its own session, so that it survives the end of a terminal or a process group. If the
+pipe ends without a final byte, the maker was killed, or could not remove its instances. If the watcher is killed as
+well, as with a whole container, the next noisewatch removes the instances.
 
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123-target
 

@@ -58,7 +58,7 @@ from noisewatch.machine.spinning.loops.python_loops import Words
 
 _CHAINS = 3  # chains per measurement; the fastest counts, because interruptions only add time
 _FIRST_CHAINS = 25  # chains of the first measurement, the reference for all others
-_BLOCK_NS = 20_000_000  # length of a block of work; the clock frequency is measured between two blocks
+_BLOCK_NS = 20_000_000  # length of a block of work; after one of interpreter work the clock frequency is measured
 # Time between checks that the host is alive and the CPU is ours; no gap is measured during a check.
 _CHECK_NS = 100_000_000
 _EARLY_NS = 300_000  # waking up takes time, so wake early and spin until the start
@@ -254,7 +254,7 @@ class CalibrationSpinner:
 def _wait_for_end(pid: int, host_pid: int, timeout_s: float) -> bool:
     """Wait for the process's end; return whether it came in time, or False at once if the host is gone.
 
-    No timer wakes us up.
+    It sleeps until then, because regular wake-ups would disturb the command.
     """
     with ExitStack() as stack:
         watched = {}

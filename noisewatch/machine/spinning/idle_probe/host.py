@@ -2,8 +2,8 @@
 
 A spinner spins until its lease expires, which the sampler keeps extending; then it sleeps until the sampler wakes it.
 `door` is the end of a pipe that only the sampler writes to: a byte asks the spinner to look at the lease again, and the
-end of the pipe means that the sampler is gone. The host and each spinner end when their parent is gone. `run.py` starts
-the host with a bare interpreter: all imports here are in the memory of every spinner.
+end of the pipe means that the sampler is gone. The host ends with the sampler, too. `run.py` starts the host with a
+bare interpreter: all imports here are in the memory of every spinner.
 """
 
 from __future__ import annotations

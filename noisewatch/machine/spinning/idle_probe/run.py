@@ -1,4 +1,4 @@
-"""Starts the idle probe's processes, sets how long they may spin, and reads their slices; it never waits."""
+"""Starts the idle probe's processes, sets how long they may spin, and reads their slices; only `end` waits."""
 
 from __future__ import annotations
 
