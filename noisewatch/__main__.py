@@ -19,7 +19,7 @@ def run() -> None:
         ended.append(number)
         raise KeyboardInterrupt(number)
 
-    if sys.stderr is None:  # closed: print() would use standard output, and the next opened file its number
+    if sys.stderr is None:  # closed: print() would write to standard output, and the next file would get number 2
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     sys.excepthook = _report_failed_start
     gc.set_threshold(_YOUNG_OBJECTS)

@@ -15,7 +15,7 @@ class Kind(StrEnum):
     IPI = "ipi"  # an interrupt that another CPU sends
     NMI = "nmi"
     LOCAL = "local"  # any other interrupt of the CPU itself, such as PMI, TRM and MCP of x86
-    NO_INTERRUPT = "none"  # a row of /proc/interrupts that counts other events
+    NO_INTERRUPT = "none"  # a row of /proc/interrupts that counts anything else
     SOFTIRQ = "softirq"
     THREAD = "thread"
     KERNEL_THREAD = "kernel-thread"

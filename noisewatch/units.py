@@ -63,7 +63,7 @@ def describe_ns(ns: float | None) -> str:
 
 
 def format_in_one_unit(values_ns: Sequence[float | None]) -> tuple[str, list[str]]:
-    """Return one unit for all durations of a column, and the durations in this unit: `µs` and `3.4`, `62.9`.
+    """Return one unit for all durations of a column, and the durations in this unit: `µs` and `3.40`, `62.90`.
 
     An unknown value is `?`.
     """
