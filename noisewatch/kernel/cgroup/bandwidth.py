@@ -102,7 +102,7 @@ class Cgroup(Struct, frozen=True):
     version: int | None
     cpu_quota_share: float | None  # in CPUs (0.5: half of one CPU); infinite without a quota
     throttled_periods: int | None  # sum of all levels, each since its cgroup was created
-    limited_by: str | None  # the folder with the narrowest quota
+    limited_by: str | None  # the folder with the narrowest quota; None if no quota is known
     limit_text: str | None  # content of the quota file in that folder
     folder: str | None = None  # this process's own cgroup
     known_quota_share: float = UNLIMITED  # the narrowest quota of the readable levels

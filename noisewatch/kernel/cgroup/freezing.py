@@ -58,7 +58,7 @@ class GroupFreeze(Struct, frozen=True):
 
 
 class FreezeLook(Struct, frozen=True):
-    """The state of a process's freezable cgroups at one moment; `reason` is why some may be missing, or None."""
+    """The state of a process's cgroups at one moment; `reason` is why some may be missing, or None."""
 
     taken_at_ns: int
     groups: tuple[GroupFreeze, ...] = ()
@@ -66,9 +66,9 @@ class FreezeLook(Struct, frozen=True):
 
 
 class Freezer(Struct, frozen=True):
-    """A freezable cgroup.
+    """A cgroup that can be frozen, or throttled by a CPU quota.
 
-    `notices` are files that are written when it is frozen or thawed; empty if the kernel counts frozen time.
+    `notices` are files that are written when it is frozen or thawed; empty if the kernel counts the time.
     """
 
     folder: str
@@ -203,7 +203,7 @@ def _read_and_parse(machine: Machine, path: str, parse: Callable[[str], _T]) -> 
 
 
 def entry_files(reader: Reader, with_v2: bool = True) -> Iterator[str]:
-    """Yield the files of this process's groups that are written when another process is moved into a group.
+    """Yield the files of this process's groups that are written when another process is moved into one of them.
 
     A write shows that a process may have been moved out, frozen and moved back between two looks.
     """

@@ -43,7 +43,7 @@ class Online(Struct, frozen=True):
     offline: CpuSet | None
     source: str | None
     present: CpuSet | None = None  # online or not
-    renumbered: str | None = None  # why the numbers differ from /sys/devices/system/cpu/online
+    renumbered: str | None = None  # why the numbers differ from /sys/devices/system/cpu/online; None: they do not
 
 
 def read_online(reader: Reader) -> Online:

@@ -41,7 +41,7 @@ class UncoreDomain(Struct, frozen=True):
 
 
 class Uncore(Struct, frozen=True):
-    """The uncore domains; `domains` is None if unknown."""
+    """The uncore domains; `domains` is None if unknown or, with `is_absent`, if the kernel lists none."""
 
     domains: tuple[UncoreDomain, ...] | None
     is_absent: bool = False

@@ -56,7 +56,7 @@ class Irq(Struct, frozen=True):
     effective: CpuSet | None
     movable: bool | None
     actions: tuple[str, ...]
-    device: str | None  # `none` if the IRQ has no device
+    device: str | None  # `none` if no driver uses the IRQ
     kind: Kind = Kind.IRQ  # not always a device's: a CPU's own interrupts may be numbered too
 
     @property

@@ -210,7 +210,7 @@ def read_kernel_settings(reader: Reader) -> KernelSettings:
 
 
 class Settings(Struct, frozen=True):
-    """All settings of a machine. In all fields, None means unknown."""
+    """All settings of a machine. None means unknown, except in `hidden_processes_reason`."""
 
     read_at_ns: int
     topology: Mapping[int, CpuPlace]

@@ -7,9 +7,9 @@
                          4:memory:/kubepods/burstable/pod1b2c…/3f4e…        cgroup v1
 
 https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html, https://systemd.io/CGROUP_DELEGATION,
-https://kubernetes.io/docs/concepts/architecture/cgroups. Both files are read once per process, while it runs, and only
-if it used a CPU: a snapshot reads the processes that used most. The time of its start distinguishes a process from
-later ones with the same PID.
+https://kubernetes.io/docs/concepts/architecture/cgroups. Both files are read once per process and program, while it
+runs, and only if it used a CPU: a snapshot reads the processes that used most. The time of its start distinguishes a
+process from later ones with the same PID.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ _AT_ONCE = 128  # threads read in one call (a fraction of a millisecond), unless
 
 _LARGE = 500  # threads; in a process with more, a reader with a budget only reads threads that ran for long
 _MOST_FOLLOWED = 64  # most threads of a large process that are read
-_FOLLOWED_NS = 1_000_000  # least run time of a thread that is read
+_FOLLOWED_NS = 1_000_000  # least run time of such a thread
 _LONGEST_SEARCH = 20  # most budgets that a search may use; by then the processes with most time have been read
 _FEWEST_SEARCHED = 8  # least number of processes read in a search, however long that takes
 
