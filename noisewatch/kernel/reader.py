@@ -399,7 +399,7 @@ class Reader:
         hidden = next((folder for folder in marker_folders(absent.path) if self._is_hidden(folder)), None)
         if hidden is None:
             return absent.again()
-        return Unreadable(absent.path, f"{absent.reason}, and {hidden} is empty")
+        return Unreadable(absent.path, f"{absent.reason}, and {hidden} shows no files")
 
     def _is_hidden(self, folder: str) -> bool:
         names = self._listing(folder, expected=False)

@@ -111,4 +111,4 @@ def test_known_absence_is_doubted_if_its_folder_is_hidden_later() -> None:
     machine.advance()
     after = Reader(machine, earlier)
     assert not after.make_or_reuse("it", None, lambda: after.is_absent(_MISSING))
-    assert after.reason_by_path[_MISSING] == "no such file, and /proc/sys is empty"
+    assert after.reason_by_path[_MISSING] == "no such file, and /proc/sys shows no files"

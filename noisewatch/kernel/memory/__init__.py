@@ -1,1 +1,1 @@
-"""Memory: counters, limits, swap."""
+"""Memory: counters, limits, swap, nodes, traffic."""

@@ -87,7 +87,7 @@ class Knob(StrEnum):
 
 
 class Knobs(Struct, frozen=True):
-    """The content of each file. A file that is neither here nor `absent` is unknown."""
+    """The content of the files. A file that is neither in `text_by_path` nor `absent` is unknown."""
 
     text_by_path: Mapping[str, str]
     absent: frozenset[str]

@@ -61,7 +61,7 @@ class TraceBuffers:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        """Create the instances. Raise CannotMeasure if this kernel or our rights do not allow it."""
+        """Create the instances. Raise CannotMeasure if that is impossible."""
         with self._stack:
             remove_stale_where_mounted()
             if self._tracer == Tracer.NONE:

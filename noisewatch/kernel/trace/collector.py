@@ -35,7 +35,7 @@ class TraceCollector:
         self._is_on = False
 
     def __enter__(self) -> Self:
-        """Begin the trace. Raise CannotMeasure if this kernel or our rights do not allow it."""
+        """Begin the trace. Raise CannotMeasure if that is impossible."""
         with self._stack:
             self._buffers = self._stack.enter_context(TraceBuffers(self._cpus, self._online, self._tracer))
             self._buffers.trace_births()

@@ -304,7 +304,7 @@ class TraceFollower:
         self._read_ns = 0  # all starts of threads up to this time have been fetched
 
     def __enter__(self) -> Self:
-        """Begin the trace. Raise CannotMeasure if this kernel or our rights do not allow it.
+        """Begin the trace. Raise CannotMeasure if that is impossible.
 
         Enabling the last event usually interrupts all CPUs, so the first event of each CPU shows its owner at once.
         """
