@@ -127,7 +127,7 @@ class LiveMachine:
         return self._read_within_deadline(path, self._files.read, path)
 
     def reread(self, files: Sequence[File]) -> list[tuple[int, bytes | None]]:
-        """Reread the files in one call, without Python code in between; each file has its own deadline."""
+        """Reread the files in one call; each file has its own deadline."""
         attempt, progress = _current_attempt(), ReadProgress()
         if attempt is None:
             return self._files.reread(files, progress, self._hung)

@@ -13,8 +13,8 @@
 
 #include "launch.h"
 
-/* Returns `before` free pointers, pointers to the bytes objects of a tuple, and NULL. If it fails, it returns NULL and
- * sets an exception. */
+/* Returns an array: `before` free pointers, pointers to the bytes objects of a tuple, and a final NULL. If it fails, it
+ * returns NULL and sets an exception. */
 static char **pointers_to(PyObject *texts, Py_ssize_t before) {
     Py_ssize_t count = PyTuple_Size(texts);
     char **pointers = count < 0 ? NULL : calloc((size_t)(before + count + 1), sizeof *pointers);

@@ -67,7 +67,7 @@ class EventCount(Struct, frozen=True):
 
 
 class CommandCounts(Struct, frozen=True):
-    """The counts of a command and its descendants. `unknown` is the reason why hardware events are missing, or None.
+    """The counts of a command and its descendants. `unknown` is why hardware events are missing or inexact, or None.
 
     With `is_user_only`, kernel code is not counted.
     """

@@ -78,7 +78,8 @@ static int add(PyObject *changed, PyObject *pair) {
     return failed;
 }
 
-/* Reads one file of the list and adds it to `changed` if it differs. Returns non-zero if it sets an exception. */
+/* Reads one file of the list and adds it to `changed` if it differs or is unreadable. Returns non-zero if it sets an
+ * exception. */
 static int reread_one(PyObject *kept, Py_ssize_t at, struct content *content, size_t largest, PyObject *changed) {
     PyObject *file, *before;
     int error;
@@ -174,7 +175,7 @@ static int is_blank(char character) {
 
 enum { MOST_DIGITS = 18 }; /* any count with so few digits fits into a signed 64-bit integer */
 
-/* Returns the count at `*at` and advances `*at` to its end; -1 if there is no count. */
+/* Returns the count at `*at` and advances `*at` to its end; -1 if there is none, or if it is too long. */
 static int64_t next_count(const char **at, const char *end) {
     const char *begin = *at;
     while (begin < end && is_blank(*begin))

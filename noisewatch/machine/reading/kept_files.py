@@ -55,7 +55,7 @@ class ReadProgress:
 
 class _Open(Struct):
     descriptor: int
-    asked_in: int  # the snapshot
+    asked_in: int  # number of the last snapshot that read the file
 
 
 class KeptFiles:
