@@ -91,7 +91,7 @@ def test_a_user_counts_what_the_kernel_permits(with_loop: Lab) -> None:
     with_loop.write(_PARANOID, 3)
     (refused, _), spread = _run(with_loop, _AWAKE[:2], _USER)
     assert (refused["counters"], spread["is_same_work"]) == (None, None)
-    assert refused["no_counters_reason"] == "kernel.perf_event_paranoid forbids it (2 or less allows it)"
+    assert refused["no_counters_reason"] == "kernel.perf_event_paranoid forbids counting (2 or less allows it)"
     with_loop.write(_PARANOID, 2)
     repetitions, spread = _run(with_loop, _AWAKE, _USER)
     counters = [repetition["counters"] for repetition in repetitions]

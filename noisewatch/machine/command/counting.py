@@ -172,11 +172,13 @@ class CommandCounter:
 
 _REQUIRED = {Event.CYCLES, Event.INSTRUCTIONS}
 _LEAST_SHARE = 0.9  # of the time; a larger extrapolation would be a guess
-_PARTLY_COUNTED = "they were counted for only {:.0%} of the time, as on another kind of core or in shared counters"
+_PARTLY_COUNTED = (
+    "hardware events were counted for only {:.0%} of the time, as on another kind of core or in shared counters"
+)
 _NOTHING_COUNTED = "the kernel stopped counting, as it does when a command becomes another user (setuid)"
 _REASONS = {
-    errno.ENOENT: "this machine has no hardware counters (PMU), as most virtual machines",
-    errno.EACCES: "kernel.perf_event_paranoid forbids it (2 or less allows it)",
+    errno.ENOENT: "this machine has no hardware counters (PMU), like most virtual machines",
+    errno.EACCES: "kernel.perf_event_paranoid forbids counting (2 or less allows it)",
     errno.EPERM: "a seccomp filter or security module forbids perf_event_open, as in Docker containers",
     errno.ENOSYS: "perf_event_open is not available",
 }

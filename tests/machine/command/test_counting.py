@@ -95,14 +95,14 @@ def test_without_a_counter_of_cycles_nothing_is_opened(monkeypatch: pytest.Monke
         assert set(os.listdir("/proc/self/fd")) == before
         counts = counter.end()
     assert counts.counts == {}
-    assert counts.unknown == "this machine has no hardware counters (PMU), as most virtual machines"
+    assert counts.unknown == "this machine has no hardware counters (PMU), like most virtual machines"
 
 
 @pytest.mark.parametrize(
     ("number", "reason"),
     [
         *((number, "no hardware counters") for number in (errno.ENODEV, errno.EOPNOTSUPP, errno.ENXIO)),
-        (errno.EACCES, "kernel.perf_event_paranoid forbids it"),
+        (errno.EACCES, "kernel.perf_event_paranoid forbids counting"),
         (errno.EPERM, "a seccomp filter or security module"),
         (errno.ENOSYS, "perf_event_open is not available"),
         (errno.EMFILE, "too many open files"),
@@ -162,7 +162,7 @@ def test_a_kernel_that_forbids_its_own_events_counts_user_code(monkeypatch: pyte
 
 @pytest.mark.parametrize(
     ("partly", "words"),
-    [(Event.CPU_TIME, "they were counted for only 80% of the time"), (Event.MIGRATIONS, "")],
+    [(Event.CPU_TIME, "hardware events were counted for only 80% of the time"), (Event.MIGRATIONS, "")],
 )
 def test_required_counts_of_a_part_of_the_time_explain_nothing(
     monkeypatch: pytest.MonkeyPatch, partly: Event, words: str
