@@ -247,7 +247,7 @@ def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
 def read_celsius(
     reader: Reader, sensors: Sensors, target: CpuSet, topology: Mapping[int, CpuPlace]
 ) -> Mapping[str, float | None]:
-    """Return the current temperatures by path. Sensors whose reading interrupts a target CPU are left out."""
+    """Return the current temperatures by path. Sensors whose reading may interrupt a target CPU are left out."""
     asked = [sensor.path for sensor in sensors.read or () if not _interrupts_any_of(target, sensor, topology)]
     millidegrees = {path: reader.parse(path, parse_millidegrees) for path in asked}
     return {path: None if value is None else value / 1000 for path, value in millidegrees.items()}
@@ -260,7 +260,7 @@ def package_reading_cpus(package: int | None, topology: Mapping[int, CpuPlace]) 
 
 
 def _interrupts_any_of(target: CpuSet, sensor: Sensor, topology: Mapping[int, CpuPlace]) -> bool:
-    """Return whether reading a sensor interrupts a target CPU."""
+    """Return whether reading a sensor may interrupt a target CPU."""
     if sensor.chip != _INTERRUPTS:
         return False
     asked = package_reading_cpus(sensor.package, topology)

@@ -61,8 +61,8 @@ def release_number(release: str | None) -> tuple[int, int] | None:
 def parse_command_line(text: str) -> Mapping[str, tuple[str, ...]]:
     """Return each option's values, in order; an option without a value has the empty string.
 
-    Options after ` -- ` are init's, not the kernel's. Quotes may contain blanks. Raise Malformed, also for a NUL before
-    the last character: the kernel's own line ends at the first NUL.
+    Options after ` -- ` are init's, not the kernel's. Quoted values may contain blanks. Raise Malformed, also for a NUL
+    before the last character: the kernel's own line ends at the first NUL.
     """
     if not is_command_line(text):
         raise Malformed("a command line of at most 65,536 characters without NULs", text)

@@ -161,9 +161,8 @@ def encode_line(line: Line) -> bytes:
 def parse_journal(content: bytes) -> Journal:
     """Parse a journal.
 
-    The last line may be incomplete: noisewatch was killed while it wrote the line, before it made the change. Damaged
-    lines in the middle are listed (numbers from 1), as are changes that noisewatch never makes. Raise Malformed if no
-    line is from a journal.
+    The last line may be incomplete, if noisewatch was killed while it wrote the line. Damaged lines in the middle are
+    listed (numbers from 1), as are changes that noisewatch never makes. Raise Malformed if no line is from a journal.
     """
     *lines, rest = content.split(b"\n")
     sessions: list[Session] = []

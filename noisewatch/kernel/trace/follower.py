@@ -373,7 +373,7 @@ class TraceFollower:
         return times.window(_earliest(end_ns, times.left_ns), tuple(self._buffers.uncovered), end_doubt_ns)
 
     def _lose_if_off(self) -> bool:
-        """Return whether tracing was switched off; if so, forget every CPU's owner."""
+        """Return whether tracing was switched off or changed; if so, forget every CPU's owner."""
         is_off = not (self._buffers.target.is_writing and self._buffers.senders.is_writing)
         if is_off:
             for trace in self._traces.values():
