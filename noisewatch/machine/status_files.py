@@ -98,7 +98,7 @@ class StatusFile:
         self._size = len(content)
 
     def remove(self) -> None:
-        """Remove the file. A second call, or a call in a forked process, does nothing."""
+        """Remove the file. A second call does nothing, and a call in a forked process only closes descriptors."""
         if os.getpid() == self._pid and self._file >= 0:
             with suppress(OSError):
                 os.unlink(str(self._pid), dir_fd=self._folder)

@@ -168,7 +168,7 @@ class JournalFile:
             raise UsageError(f"{self._path}: {system_reason(error)}; nothing is changed without a journal") from error
 
     def start_new_line(self) -> None:
-        """Remove an incomplete last line: a process was killed while writing it, before making the change."""
+        """Remove an incomplete last line: a process was killed while writing it. A change in it has not been made."""
         size = os.fstat(self._file).st_size
         content = os.pread(self._file, size, 0)
         if content and not content.endswith(b"\n"):

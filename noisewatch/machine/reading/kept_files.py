@@ -109,7 +109,7 @@ class KeptFiles:
         return answers
 
     def read(self, path: str) -> bytes:
-        """Return the content of the file, and keep the file open from its second reading on. Raise OSError."""
+        """Return the file's content; keep a kernel file open from the second reading on, if possible. Raise OSError."""
         kept = self._open_by_path.get(path)
         if kept is not None:
             kept.asked_in = self._snapshot

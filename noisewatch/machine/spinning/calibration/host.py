@@ -334,7 +334,7 @@ def main() -> None:
 
 
 def _wait(pids: set[int], words: memoryview, starts: list[int]) -> None:
-    """Wait until all spinners have ended. End them if standard input ends, which means that the parent is gone.
+    """Wait until all spinners have ended. End them if standard input ends: the parent is gone, or has closed it.
 
     A process that starts a benchmark is busy at that moment. On a virtual machine this may slow the benchmark down: two
     CPUs that wake up together may share one core. To measure this effect, the host is busy at the `starts`, too.

@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _keep_busy(number: int, cpu: int, host_pid: int) -> None:
-    """Spin on the CPU until the parent or the forking process is gone."""
+    """Spin on the CPU until standard input ends, or the forking process is gone."""
     try:
         os.sched_setaffinity(0, {cpu})
     except OSError as error:
