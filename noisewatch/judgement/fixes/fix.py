@@ -1,7 +1,7 @@
 """A fix, its actions for now and its persistent actions, and how several fixes are merged without duplicate steps.
 
 All commands are rendered from the actions. Persistent actions are files of noisewatch that systemd reads at boot,
-kernel options, and manual steps.
+commands, kernel options, and manual steps.
 """
 
 from __future__ import annotations
