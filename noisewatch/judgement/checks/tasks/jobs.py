@@ -124,7 +124,7 @@ def background_job_runs(case: Case) -> Answer:
     if reason is not None:
         return graded.unknown(reason)
     largest = max(share_by_kind.values(), default=0.0)
-    return graded.by(_WORKS, largest).passes("no such program runs on the other CPUs")
+    return graded.by(_WORKS, largest).passes("no such program is at work on the other CPUs")
 
 
 def _known_runs(case: Case, interval: Interval) -> dict[str, list[TaskRun]]:

@@ -99,9 +99,9 @@ def _describe_busy(cpu: int, share: float, later: float | None, sampled: float |
 
 
 def _busiest(case: Case, interval: Interval, share_by_cpu: Mapping[int, float]) -> tuple[Disturbance, ...]:
-    """Return the culprits that take most of the CPUs' time, from the calibration if they took more there.
+    """Return the culprits that take most of each CPU's time, from the calibration if others took more of the CPU there.
 
-    The shares are scaled to add up to each CPU's judged share.
+    Their shares are reduced by the ratio of the CPU's judged share to its observed share.
     """
     culprits: list[Disturbance] = []
     for cpu, share in share_by_cpu.items():
@@ -131,7 +131,7 @@ _STALL_PASSES, _STALL_FAILS = passing_and_failing(
 )
 _FULL_FAILS = Limit(
     key="full-fails",
-    name="share of time with all tasks waiting for memory or I/O that fails",
+    name="share of time with all tasks waiting for memory or I/O",
     value=0.01,
     unit="share",
     reason="a benchmark would wait too",
@@ -207,8 +207,8 @@ _STEAL_FAILS = Limit(
     reads=("/proc/stat (steal) over the sample, and over the calibration",),
     limits=(_STEAL_FAILS,),
     why=(
-        "No other counter shows the time that the hypervisor gives to other guests. A steal time of 0 proves nothing, "
-        "because many hypervisors never report any."
+        "No other counter shows the time that the hypervisor gives to other guests. A steal time that was "
+        "0 ever since boot proves nothing, because many hypervisors never report any."
     ),
     remedy="Nothing inside the guest helps: use a dedicated host or another instance type, or measure again later.",
     sources=("https://docs.kernel.org/filesystems/proc.html",),
@@ -311,7 +311,7 @@ def other_cpus_busy(case: Case) -> Answer:
         return case.unread(f"{CPUS}/online")
     others = _cpus_beyond_caches(case)
     if not others:
-        return case.graded().passes("all other CPUs share a cache or a core with a target CPU; other checks judge them")
+        return case.graded().passes("no other CPU is outside the target's cores and caches, which other checks judge")
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(others)}
     busy_by_cpu = {cpu: share for cpu, share in busy.items() if share is not None}
     mean = sum(busy_by_cpu.values()) / len(busy)
@@ -459,7 +459,11 @@ def own_load_on_target(case: Case) -> Answer:
     worst = max(share_by_cpu.values(), default=0.0)
     evidence = {"own_share_by_cpu": by_cpu(share_by_cpu), "own_share_of_one_cpu": interval.own_cpus}
     cpus = frozenset(cpu for cpu, share in share_by_cpu.items() if share > case.bound(_OWN_PASSES))
-    text = f"noisewatch took {worst:.1%} of {name_cpus(cpus)}" if cpus else "noisewatch ran on other CPUs"
+    text = (
+        f"noisewatch took {worst:.1%} of {name_cpus(cpus)}"
+        if cpus
+        else f"noisewatch took {worst:.1%} of a target CPU at most"
+    )
     status = Status.FAIL if worst > case.bound(_OWN_FAILS) else Status.WARN if cpus else Status.PASS
     return case.graded(cpus=cpus, evidence=evidence).by(_OWN_FAILS, worst).answer(status, text)
 

@@ -106,7 +106,10 @@ def environment_alters_programs(case: Case) -> Answer:
     severity=Severity.WARNING,
     reads=(f"{STATUS} (TracerPid)",),
     reads_counters=True,
-    why="A traced process stops at each system call or signal until its tracer has handled it: microseconds each time.",
+    why=(
+        "A traced process stops at each signal, and under strace at each system call, until its tracer has handled it: "
+        "microseconds each time."
+    ),
     remedy="Quit the debugger, or start the benchmark without strace.",
     sources=("https://man7.org/linux/man-pages/man2/ptrace.2.html",),
     asks_starter=True,
@@ -130,14 +133,17 @@ _SPACE = ("Max address space", "Max data size")
 @check(
     id="resources-limited",
     area=Area.PROCESS,
-    question="Are limits on CPU time and memory off, and is the stack limit the usual one?",
+    question="Are CPU time and memory unlimited, and is the stack limited?",
     severity=Severity.INFORMATION,
     reads=(LIMITS,),
     why=(
         "A CPU time limit kills a long run; a memory limit makes allocations fail. With an unlimited stack the kernel "
         "lays out memory bottom-up, unlike on most machines."
     ),
-    remedy="Change the limits with ulimit in the shell that starts the benchmark: `ulimit -t unlimited -v unlimited`.",
+    remedy=(
+        "Change the limits in the shell that starts the benchmark: `ulimit -t unlimited -v unlimited -d unlimited`, "
+        "and `ulimit -s 8192` for the stack."
+    ),
     sources=("https://man7.org/linux/man-pages/man2/getrlimit.2.html",),
     asks_starter=True,
 )

@@ -221,7 +221,7 @@ def kernel_traced(case: Case) -> Answer:
         return case.unread(*paths, unreadable.folder)
     if stack_tracer is None:
         return unread(case, Knob.STACK_TRACER)
-    return graded.passes("nothing is traced")
+    return graded.passes("no other program traces more than rare events")
 
 
 def _other_noisewatches(makers: Iterable[Maker]) -> Iterator[str]:
@@ -282,8 +282,8 @@ _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATIS
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=_STATISTICS,
     why=(
-        "Statistics of the scheduler, of delays and of BPF programs read the clock at each context switch or program "
-        "run: the same code is slower than on a machine without them."
+        "Statistics of the scheduler, of delays and of BPF programs read the clock at each context switch, or each "
+        "time that a BPF program runs: the same code is slower than on a machine without them."
     ),
     remedy="Switch off statistics that are not needed.",
     sources=("https://docs.kernel.org/admin-guide/sysctl/kernel.html",),

@@ -37,7 +37,7 @@ _OWN = [
         own_pids=(950,),
     ),
     Example(
-        *("own-load-on-target", "pass", process(950, "noisewatch", 0, 5), "ran on other CPUs"),
+        *("own-load-on-target", "pass", process(950, "noisewatch", 0, 5), "of a target CPU at most"),
         after=process(950, "noisewatch", 0, 2_000_000_005),
         own_pids=(950,),
     ),
@@ -47,7 +47,7 @@ _OWN = [
         own_pids=(950,),
     ),
     Example(
-        *("own-load-on-target", "pass", process(950, "noisewatch", 2, 5), "ran on other CPUs"),
+        *("own-load-on-target", "pass", process(950, "noisewatch", 2, 5), "of a target CPU at most"),
         gone=("/proc/950/schedstat",),
         own_pids=(950,),
     ),
@@ -59,7 +59,7 @@ def _queue(runnable: int, average: float = 0.12) -> dict[str, str]:
 
 
 _OTHERS = [
-    Example("other-cpus-busy", "pass", {}, "share a cache", after={_STAT: stat_file({0: 300, 1: 300}, 300)}),
+    Example("other-cpus-busy", "pass", {}, "outside the target's", after={_STAT: stat_file({0: 300, 1: 300}, 300)}),
     Example(
         *("other-cpus-busy", "fail", _TWO_CACHES | process(901, "builder", 0, 5), "builder", {0}),
         after={_STAT: stat_file({0: 270}, 300)} | process(901, "builder", 0, 2_700_000_000),
