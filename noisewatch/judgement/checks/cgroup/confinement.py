@@ -96,7 +96,7 @@ def _dissolve(invalid: list[Partition]) -> Fix:
 @check(
     id="threads-confined-to-isolated-cpus",
     area=Area.ISOLATION,
-    question="Is every thread on isolated CPUs pinned to a single CPU?",
+    question="Are a process's threads on isolated CPUs pinned to single CPUs?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
     reads=("/proc/PID/task/TID/status", f"{CPUS}/isolated"),

@@ -35,7 +35,7 @@ _WEIGHT = Limit(
     name="cgroup weight that passes",
     value=1.0,
     unit="of the default",
-    reason="other groups get more by default",
+    reason="other groups have the default weight, and get more CPU time than a group with less",
 )
 _LOWERED_BY_POLICY = {3: "batch", 5: "idle"}  # in linux/sched.h
 _POLICIES = {0: "other", 1: "fifo", 2: "rr", 6: "deadline", 7: "ext"} | _LOWERED_BY_POLICY
@@ -234,7 +234,7 @@ def nice_value_confined_to_session(case: Case) -> Answer:
 
 _THROTTLED = Limit(
     key="fails",
-    name="throttled periods in the sample",
+    name="throttled periods in the sample or the calibration",
     value=0,
     unit="periods",
     reason="a throttled group stops for tens of milliseconds, with all of its threads",
@@ -320,7 +320,7 @@ def _paths_of_unknown(cgroup: Cgroup) -> Iterator[str]:
 
 
 def _shared_quota_text(case: Case, quota: float) -> str:
-    """Return text for a quota that suffices for the target CPUs, but not also for the group's other threads."""
+    """Return text for a quota that suffices for the target CPUs, with what it leaves for the group's other threads."""
     target, left = len(case.target), quota - len(case.target)
     own = case.interval.own_cpus if case.interval is not None else 0.0
     noisewatch = f"noisewatch ({own:.1%} of a CPU)" if own else "noisewatch"

@@ -120,7 +120,7 @@ FEWER_TARGETS = ByHand("choose fewer target CPUs: all other work needs a CPU tha
 def isolate(case: Case) -> Fix:
     """Return the fix that isolates the target CPUs.
 
-    It makes a partition if all requirements are met, and adds a boot option in any case. If no other CPU is online,
+    It makes a partition unless a requirement is missing, and adds a boot option in any case. If no other CPU is online,
     the fix is to choose fewer target CPUs.
     """
     if not case.online - case.target:
@@ -305,10 +305,10 @@ def _describe(culprit: Disturbance) -> str:
 
 
 def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
-    """Return the fix that moves the culprits' threads to the housekeeping CPUs, or None if none can be moved.
+    """Return the fix that moves the culprits' threads to the housekeeping CPUs, or None if it has no step.
 
-    Undo restores the previous affinity. Init is never moved: all processes that the system starts afterwards would
-    inherit the pin.
+    SCHED_DEADLINE threads, which taskset cannot move, are named in a manual step. Undo restores the previous affinity.
+    Init is never moved: all processes that the system starts afterwards would inherit the pin.
     """
     if not case.housekeeping:
         return None

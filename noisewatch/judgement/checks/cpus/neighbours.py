@@ -236,7 +236,11 @@ def _judge_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> An
     working = frozenset(cpu for cpu in worst if busy_by_cpu.get(cpu, 0.0) > _VISIBLE) or worst
     judging = case.bound(_CACHE_BUSY if load > case.bound(_CACHE_BUSY) else _CACHE_QUIET)
     load_text = f"{distinct_from_limit(load, judging)} CPUs busy"
-    text = f"{name_cpus(working)}, sharing a {what} with the target: {load_text}" if worst else "none"
+    text = (
+        f"{name_cpus(working)}, sharing a {what} with the target: {load_text}"
+        if worst
+        else f"no other CPU shares a {what} with the target"
+    )
     if load > case.bound(_CACHE_BUSY):
         return graded.fails(text, cpus=working, culprits=busiest_culprits(interval, worst))
     unmeasured_reason = untimed_reason(case, interval, frozenset(busy))

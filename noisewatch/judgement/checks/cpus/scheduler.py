@@ -111,7 +111,7 @@ def can_offload(case: Case) -> bool | None:
 
 
 def _offloaded_cpus(case: Case) -> tuple[CpuSet | None, str]:
-    """Return the CPUs whose RCU callbacks are offloaded, and the reason if there are none or they are unknown."""
+    """Return the CPUs whose RCU callbacks are offloaded, and why they are unknown or the kernel cannot offload."""
     if _has(case, "RCU_NOCB_CPU") is False:
         return frozenset(), ", this kernel is built without CONFIG_RCU_NOCB_CPU"
     given, options = case.snapshot.isolation.rcu_nocbs, case.snapshot.platform.options

@@ -430,12 +430,12 @@ def _judge_by_measurement(case: Case) -> Answer:
     hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
     if difference <= case.bound(_WORK_ALIKE) and hidden is not None:
         return unknown(
-            f"{case.unread_reason(hidden)}; there are two kinds of core, though the same work took the same time"
+            f"{case.unread_reason(hidden)}; there may be several kinds of core, though the same work took the same time"
         )
     if difference <= case.bound(_WORK_ALIKE):
         return graded.passes(f"the same work took the same time on all target CPUs, within {difference:.1%}")
     status = Status.FAIL if difference > case.bound(_WORK_DIFFERS) else Status.WARN
-    text = f"the same work ran up to {difference:.0%} faster elsewhere than on {name_cpus(slowest)}"
+    text = f"the same work took up to {difference:.0%} less time elsewhere than on {name_cpus(slowest)}"
     return graded.answer(status, text, cpus=slowest)
 
 

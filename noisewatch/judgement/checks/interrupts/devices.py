@@ -482,7 +482,10 @@ def _ban_setting(case: Case) -> ByHand:
 
 
 def balancer_steps(case: Case) -> tuple[ByHand, ...]:
-    """Return the steps that keep irqbalance from moving IRQs back to target CPUs; none if it ignores these CPUs."""
+    """Return the steps that keep irqbalance from moving IRQs back to target CPUs.
+
+    There are none if irqbalance is not running, or if it ignores these CPUs.
+    """
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})] if case.target else []
     return () if all(ban.cpus is not None and case.target <= ban.cpus for ban in bans) else (_ban_setting(case),)
 

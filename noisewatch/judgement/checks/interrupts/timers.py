@@ -135,8 +135,8 @@ def _switch_off_server(runtime_ns_by_cpu: Mapping[int, int]) -> Fix:
 def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
     """Return the timer interrupts per second of busy time, or None if unknown.
 
-    An idle CPU has few timer interrupts with any settings, and spinners take turns: a CPU works for only part of the
-    interval.
+    An idle CPU may have few timer interrupts even without nohz_full, and spinners take turns: a CPU works for only
+    part of the interval.
     """
     before, after = interval.before.interrupts, interval.after.interrupts
     load = interval.load_by_cpu.get(cpu)
