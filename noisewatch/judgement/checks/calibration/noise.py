@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         "gaps and the work of the calibration, for each kind of work: a neighbour on the core, in a cache or in "
         "memory slows each kind differently. The chance that the samples stay within the budget decides. The check "
         "passes if the chance is at least --confidence, and fails if it is at most 1 minus --confidence; in between, "
-        "the answer is unknown. Without --work, all kinds must pass."
+        "the answer is unknown. Without --work, all kinds except bandwidth must pass."
     ),
     remedy="Fix the causes in other findings, take longer or more samples, or accept the noise floor with --max-cv.",
     sources=("https://doi.org/10.1109/SC.2010.12",),
@@ -206,7 +206,7 @@ _GAP_PASSES, _GAP_FAILS = passing_and_failing(
     "longest gap",
     "ns",
     passes=(100_000, "an interrupt and its softirq take less"),
-    fails=(1_000_000, "after so long a gap, another task must have run"),
+    fails=(1_000_000, "longer than interrupts usually take: another task, the hypervisor or the firmware ran"),
     prefix="gap-",
 )
 
@@ -225,7 +225,7 @@ _TRACE = "noisewatch trace, as root with tracefs mounted, names"
     why=(
         "A loop that only reads the clock sees everything that takes the CPU away, including the hypervisor and the "
         "firmware, which no kernel counter shows. A steady loss shifts the mean of samples but not their CV: above "
-        "half of the budget it blocks."
+        "half of the budget (in a virtual machine, above 5%) it blocks."
     ),
     remedy=(
         "See tasks-on-target and device-interrupts-on-target for the culprits, and move these to other CPUs; "
@@ -370,8 +370,8 @@ _MEMORY_PASSES, _MEMORY_FAILS = passing_and_failing(
     reads=(f"{MICROBENCHMARK}: accesses to 4 MB",),
     limits=(_MEMORY_PASSES, _MEMORY_FAILS),
     why=(
-        "Other CPUs that share the last-level cache or the memory bus slow down memory accesses; no other measurement "
-        "shows this."
+        "Other CPUs that share the last-level cache or the memory bus slow down memory accesses, without taking CPU "
+        "time."
     ),
     remedy="Keep the cache's other CPUs idle, or restrict them to a part of the cache (resctrl).",
     sources=("https://docs.kernel.org/filesystems/resctrl.html",),

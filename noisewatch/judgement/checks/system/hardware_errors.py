@@ -52,8 +52,8 @@ _RECENT = Limit(
     why=(
         "The kernel logs heat, power limits and under-voltage; failing memory, disks and links; stuck CPUs; work and "
         "handlers that hold a CPU for long; split locks; an unstable clock source; and processes killed because "
-        "memory ran out. It logs each problem once, often with a name. Later, the counters that other checks read may "
-        "be quiet again."
+        "memory ran out. It logs a problem when it occurs, often with a name. Later, the counters that other checks "
+        "read may be quiet again."
     ),
     remedy="Read the log (dmesg --level=emerg,alert,crit,err,warn) and fix the cause.",
     sources=(
@@ -136,7 +136,7 @@ def just_booted(case: Case) -> Answer:
 @check(
     id="boot-options-pending",
     area=Area.HARDWARE,
-    question="Are all configured kernel options active?",
+    question="Are all configured kernel options that affect noise active?",
     severity=Severity.INFORMATION,
     reads=(COMMAND_LINE, "/etc/default/grub", "/etc/default/grub.d/*.cfg", "/etc/kernel/cmdline"),
     why=(
@@ -203,7 +203,7 @@ _NO_EXCEPTION = Limit(
     limits=(_NO_EXCEPTION,),
     why=(
         "A machine check exception stops all CPUs at once. Corrected errors cost time as well: firmware and kernel "
-        "read them, and while they keep coming the kernel polls each CPU every second."
+        "read them, and while they keep coming the kernel polls each CPU more and more often."
     ),
     remedy="Read the kernel log (ras-mc-ctl, mcelog): a memory module, the cooling or the processor is failing.",
     sources=("https://docs.kernel.org/arch/x86/x86_64/machinecheck.html",),

@@ -56,8 +56,8 @@ _CHECKS_PER_THRESHOLD = 2.5  # the watchdog's timer fires five times in two thre
     severity_in={STRICT: Severity.WARNING},
     reads=(Knob.WATCHDOG, Knob.WATCHDOG_CPUS, Knob.WATCHDOG_THRESHOLD),
     why=(
-        "On each watched CPU a timer fires every four seconds and wakes a kernel thread of the highest priority, "
-        "which preempts the benchmark. nohz_full CPUs are left out by default."
+        "On each watched CPU a timer fires, by default every four seconds, and wakes a kernel thread of the highest "
+        "priority, which preempts the benchmark. nohz_full CPUs are left out by default."
     ),
     remedy="Confine the watchdog to the housekeeping CPUs.",
     sources=(_LOCKUP_DOC, _SYSCTL_DOC),
@@ -84,7 +84,7 @@ def lockup_watchdog_on_target(case: Case) -> Answer:
 
 
 def _watched_cpus(case: Case) -> CpuSet | None:
-    """Return the CPUs that the watchdog covers, or None if unknown. Before Linux 4.3 it covers all CPUs."""
+    """Return the CPUs that the watchdog covers, or None if unknown. A kernel without a mask covers all CPUs."""
     if Knob.WATCHDOG_CPUS in case.snapshot.settings.knobs.absent:
         return case.snapshot.online.online
     listed = case.snapshot.settings.knobs.text_by_path.get(Knob.WATCHDOG_CPUS)
@@ -214,8 +214,8 @@ _ALWAYS_SLOW = {
     "GCOV_PROFILE_ALL": "coverage counters",
     "KCOV": "coverage tracing",
 }
-# Debug checks that some distributions build in, and that are off until a boot option activates them. The fields: the
-# build option; the boot option and its activating value; the build option for the default, and its value for "on".
+# Debug checks that some distributions build in, and that a boot option switches on or off. The fields: the build
+# option; the boot option and its activating value; the build option for the default, and its value for "on".
 _DEBUG_PAGES = ("DEBUG_PAGEALLOC", "debug_pagealloc", "on", "DEBUG_PAGEALLOC_ENABLE_DEFAULT", "y")
 _LEAK_SCAN = ("DEBUG_KMEMLEAK", "kmemleak", "on", "DEBUG_KMEMLEAK_DEFAULT_OFF", "n")
 _DORMANT_NAMES = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": "the scan for leaks"}
@@ -224,7 +224,7 @@ _DORMANT_NAMES = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": "t
 @check(
     id="debug-kernel",
     area=Area.KERNEL,
-    question="Is the kernel built without costly debug checks?",
+    question="Does the kernel run without costly debug checks?",
     severity=Severity.WARNING,
     reads=(PACKED, "/boot/config-RELEASE", "/proc/cmdline"),
     why=(
@@ -249,7 +249,7 @@ def debug_kernel(case: Case) -> Answer:
     unreadable = [option for option, state in is_on.items() if state is None]
     if unreadable:
         return unknown(f"{config.path} does not mention CONFIG_{unreadable[0]}: it may be incomplete")
-    return graded.passes("no costly debug check is built in")
+    return graded.passes("no costly debug check is active")
 
 
 _DORMANT = (_DEBUG_PAGES, _LEAK_SCAN)

@@ -17,7 +17,7 @@ from noisewatch.units import describe_count, describe_minute
 @check(
     id="tuning-left-behind",
     area=Area.KERNEL,
-    question="Have all settings that `noisewatch tune` changed for a command been restored?",
+    question="Has no interrupted `noisewatch tune` left changes behind?",
     severity=Severity.WARNING,
     reads=(PATH, BOOT_ID, "/proc/PID/stat of the process that made the changes"),
     why=(
