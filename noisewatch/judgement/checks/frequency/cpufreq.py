@@ -49,7 +49,10 @@ def unread_clock_reason(case: Case, cpu: int, name: str) -> str:
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
     reads=(f"{CPUS}/cpuN/cpufreq/scaling_governor", f"{CPUS}/cpuN/cpufreq/scaling_driver"),
-    why="Every other governor follows the load with a delay: a short benchmark measures how fast the governor reacts.",
+    why=(
+        "Other governors hold a lower clock, or follow the load with a delay: a short benchmark then measures how fast "
+        "the governor reacts."
+    ),
     remedy="Set the governor to performance.",
     sources=(_CPUFREQ_DOC, _PSTATE_DOC),
     answered_by="effective-frequency-moves",

@@ -50,7 +50,7 @@ _THERMAL_INTERRUPT = "TRM"
     ),
     remedy=(
         "If it is heat, let the machine cool down, and clean its fans. If it is a power limit, raise the long-term "
-        "limit (PL1) in the firmware setup. In both cases it helps to fix a lower frequency that the processor can "
+        "limit (PL1) in the firmware setup. In both cases it helps to pin a lower frequency that the processor can "
         "sustain."
     ),
     sources=("https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c",),
@@ -271,7 +271,7 @@ _POWER_EXCEEDS = Limit(
 @check(
     id="power-limit-lowered",
     area=Area.HEAT,
-    question="Are the power limits of the packages at their rated value?",
+    question="Are the long-term power limits of the packages near their rated power?",
     severity=Severity.INFORMATION,
     reads=(f"{POWER_LIMITS}/intel-rapl*/{{enabled,constraint_*}} at the start of the run",),
     limits=(_POWER_FAILS, _POWER_EXCEEDS),
@@ -317,7 +317,7 @@ def power_limit_lowered(case: Case) -> Answer:
         share = None if math.isinf(in_force[package]) else in_force[package]
         return graded.by(_POWER_EXCEEDS, share).warns(text)
     least = min(shares.values(), default=None)
-    return graded.by(_POWER_FAILS, least).passes("all power limits are at their rated value")
+    return graded.by(_POWER_FAILS, least).passes("all long-term power limits are near the rated power")
 
 
 def _share(zone: PowerLimit, rated_uw: int) -> float | None:
@@ -395,9 +395,11 @@ def under_voltage(case: Case) -> Answer:
         text = "the firmware lowers the clock: under-voltage"
         return graded.fails(text, fix=BETTER_SUPPLY, severity=Severity.BLOCKING)
     if any(voltage.was_low for voltage in voltages):
-        return graded.warns("the voltage was too low since boot", fix=BETTER_SUPPLY, severity=Severity.WARNING)
+        return graded.warns(
+            "the voltage was too low at some time since boot", fix=BETTER_SUPPLY, severity=Severity.WARNING
+        )
     if isinstance(case.snapshot.platform.tsc_flags, frozenset):
-        return not_applicable("x86 machines do not report their supply voltage")
+        return not_applicable("x86 machines have no alarm for under-voltage")
     if alarm.path is not None:
         is_all_read = all(voltage.is_low is not None for voltage in voltages)
         return graded.passes("no under-voltage") if is_all_read else case.unread(alarm.path)

@@ -127,7 +127,7 @@ _UNMAPPED = Limit(
 @check(
     id="numa-balancing-runs",
     area=Area.MEMORY,
-    question="Is automatic NUMA balancing off or idle?",
+    question="Is automatic NUMA balancing off?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
     severity_in={STRICT: Severity.BLOCKING},

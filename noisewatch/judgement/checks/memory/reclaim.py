@@ -286,7 +286,10 @@ _KB = 1024
 
 
 class _Room(Struct, frozen=True):
-    """Free memory of the machine or within a limit: without and with the caches that the kernel can reclaim."""
+    """Free memory of the machine or within a limit.
+
+    `available_bytes` includes caches that the kernel can reclaim; `free_bytes` does so only for the machine.
+    """
 
     where: str
     of_bytes: int
