@@ -25,8 +25,9 @@ _SET = ("systemctl", "set-property", "--runtime", "--")
 def changes_of(action: Action) -> Sequence[Change] | None:
     """Return the changes in order, or None for an action that tune leaves to the user.
 
-    Tune does not move, stop or reprioritize processes, switch swap off, take CPUs offline, or (unless requested with
-    --set) change address randomization. Thread changes lack start times: these are filled in when the threads are read.
+    Tune stops systemd units, but does not suspend, reprioritize or move whole processes, switch swap off, take CPUs
+    offline, or (unless requested with --set) change address randomization. Thread changes lack start times: these are
+    filled in when the threads are read.
     """
     changes = _unchecked_changes(action)
     return changes if changes is not None and all(map(_is_fix, changes)) else None

@@ -190,7 +190,7 @@ def _print_command(lines: Sequence[str]) -> str:
 
 
 def _file_name(paths: Sequence[str]) -> str:
-    """Return a file name for these paths: the abbreviated paths if they fit, else a checksum."""
+    """Return a file name for these paths: the abbreviated paths if they fit, else one with a checksum."""
     products = products_of_paths(paths)
     name = _abbreviate_paths(products[0]) if len(products) == 1 else ""
     checksum = f"{crc32(' '.join(sorted(paths)).encode()):08x}"
