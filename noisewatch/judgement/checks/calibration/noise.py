@@ -114,7 +114,7 @@ def _evidence(calibrated: Calibrated, floor: NoiseFloor) -> dict[str, Any]:
 
 
 def _judge_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> Answer:
-    """Return the answer for an unknown kind of work: all kinds have to be within the budget."""
+    """Return the answer for an unknown kind of work: all kinds except bandwidth have to be within the budget."""
     from noisewatch.judgement.noise.dominance import dominating_cause
 
     budget, floors = by_work.budget, by_work.floor_by_work

@@ -257,7 +257,7 @@ _THROTTLED = Limit(
     why=(
         "A CPU quota lets a group run until the quota is used up, then stops the group for the rest of the period, "
         "usually 100 ms: some samples take many times as long. All threads of the group share the quota: a "
-        "benchmark's helpers, the shell that starts it, and noisewatch, most of all during `noisewatch run`. Most "
+        "benchmark's helpers, the shell that starts it, and noisewatch, most of all during `noisewatch run`. Many "
         "containers and CI runners have a quota. Inside a container the outer groups are not visible; there the "
         "calibration gives the answer."
     ),

@@ -135,7 +135,7 @@ def _no_turbo_reason(case: Case) -> str:
 
 
 def _has_turbo(case: Case) -> bool:
-    """Return whether turbo is on for a target CPU."""
+    """Return whether turbo is, or may be, on for a target CPU."""
     own = case.snapshot.frequency.turbo_by_cpu
     if own:
         return any(own.get(cpu, True) for cpu in case.target)
@@ -196,7 +196,7 @@ def frequency_window_open(case: Case) -> Answer:
 
 
 def _describe_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
-    """Return text on the frequency ranges with their CPUs, the widest first, limited to one line."""
+    """Return text on the frequency ranges with their CPUs, the widest first; after three ranges, only CPUs."""
     windows: dict[tuple[int, int], list[int]] = {}
     for cpu in cpus:
         windows.setdefault((clocks[cpu].min_khz or 0, clocks[cpu].max_khz or 0), []).append(cpu)

@@ -138,8 +138,8 @@ def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
     ),
     reads_counters=True,
     why=(
-        "With idle=poll, or while a process requests a latency of 0, every idle CPU spins: it takes execution units "
-        "from its sibling, and its power and heat reduce the turbo of all other CPUs."
+        "With idle=poll, or while a process requests a shorter latency than any idle state has, every idle CPU spins: "
+        "it takes execution units from its sibling, and its power and heat reduce the turbo of all other CPUs."
     ),
     remedy=(
         "Boot without idle=poll, and stop the process that holds /dev/cpu_dma_latency open; to avoid deep idle "

@@ -228,7 +228,7 @@ def _judge_held_clock(case: Case, held: Mapping[int, _Reading], graded: Graded) 
 
 
 def _find_holder(case: Case) -> tuple[str, Fix | None]:
-    """Return the likely reason for the lowered clock, and its fix unless another check has one."""
+    """Return the likely reason for the lowered clock, and its fix, or None if the check `throttled` has one."""
     if any(voltage.is_low or voltage.was_low for voltage in supply_voltages(case)):
         return "the firmware lowers it for under-voltage", BETTER_SUPPLY
     by = sorted({slowdown.by for interval in case.intervals for slowdown in slowdowns_of(interval) if slowdown.times})
@@ -260,7 +260,7 @@ def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, LATENCY: Severity.WARNING},
     reads=(Knob.PSTATE_DYNAMIC_BOOST,),
-    why="With this setting intel_pstate raises the clock briefly whenever a task returns from waiting for I/O.",
+    why="With hwp_dynamic_boost, intel_pstate raises the clock briefly whenever a task returns from waiting for I/O.",
     remedy="Switch the boost off, or hold the clock with governor performance.",
     sources=(_PSTATE_DOC,),
     is_hidden_from_guests=True,

@@ -156,7 +156,7 @@ def _irqs_fired_on_target(case: Case) -> frozenset[int | None] | None:
 
 
 def _is_sent_away(case: Case, irq: Irq) -> bool:
-    """Return whether the IRQ's affinity excludes the target CPUs. Most such IRQs move with their next interrupt."""
+    """Return whether the IRQ is movable and not allowed on target CPUs. Most such IRQs move with the next interrupt."""
     return irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target
 
 
@@ -178,7 +178,7 @@ def _sort_by_count(irqs: list[Irq], counts_by_irq: Mapping[int, Sequence[int]]) 
 
 
 def delivery_cpus(irq: Irq) -> CpuSet:
-    """Return the CPUs that the IRQ is delivered to or, before Linux 4.15, the requested CPUs."""
+    """Return the CPUs that the IRQ is delivered to or, if they are unknown, the requested CPUs."""
     return (irq.allowed if irq.effective is None else irq.effective) or frozenset()
 
 

@@ -52,7 +52,7 @@ _TIME_FAILS = Limit(
     area=Area.INTERRUPTS,
     question="Are the target CPUs free of softirqs from other work?",
     severity=Severity.WARNING,
-    reads=(f"{SOFTIRQS} over the sample", "/proc/stat over the sample", f"{INTERRUPTS} over the sample"),
+    reads=(f"{SOFTIRQS}, /proc/stat and {INTERRUPTS} over the sample and the calibration",),
     limits=(_WORK_PASSES, _TIME_FAILS),
     why=(
         "Softirqs (received packets, finished disk requests, expired timers) interrupt whatever runs on the CPU, or "

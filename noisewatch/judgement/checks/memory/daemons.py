@@ -82,7 +82,9 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
         "ksmd reads the memory of programs, which evicts cached data, and merges equal pages into one: the next write "
         "to such a page has to copy it again."
     ),
-    remedy="Write 0 to this file: KSM stops, and merged pages remain merged. Writing 2 would copy all of them again.",
+    remedy=(
+        f"Write 0 to {Knob.KSM_RUN}: KSM stops, and merged pages remain merged. Writing 2 would copy all of them again."
+    ),
     sources=("https://docs.kernel.org/admin-guide/mm/ksm.html",),
 )
 def ksm_scans(case: Case) -> Answer:

@@ -124,8 +124,8 @@ _MOVED = Limit(
         "process to flush the old addresses."
     ),
     remedy=(
-        "Free memory, or switch off proactive compaction (0). Writing any other value to this setting starts one "
-        "compaction at once."
+        "Free memory, or switch off proactive compaction (vm.compaction_proactiveness=0). Writing any other value to "
+        "that setting starts one compaction at once."
     ),
     sources=(_VM_DOC,),
     asks_rates=True,

@@ -256,7 +256,7 @@ def _most_polls(interval: Interval) -> int:
 
 
 def _expected_polls(case: Case, interval: Interval) -> float:
-    """Return how often the kernel polls a CPU for machine checks in the interval if there are no errors."""
+    """Return how often, at most, the kernel polls a CPU for machine checks in the interval if there are no errors."""
     set_s = case.snapshot.settings.knobs.integer(Knob.MACHINE_CHECK_INTERVAL)
     return 1 + interval.seconds / (set_s if set_s is not None and set_s > 0 else _POLL_EVERY_S)
 

@@ -152,7 +152,7 @@ _NEEDED = {  # capabilities by their numbers in linux/capability.h
     reads=(f"{STATUS} (CapEff)", NAMESPACE, Knob.LOCKDOWN, Knob.SECURITY_MODULES),
     why=(
         "Some files are readable by root only, and a locked-down kernel (Secure Boot) denies model-specific registers "
-        "and tracing even to root. This explains why other checks are unknown."
+        "and tracing even to root. This may be why other checks are unknown."
     ),
     remedy='Run noisewatch as root if an important check is unknown: sudo "$(command -v noisewatch)" preflight.',
     sources=(

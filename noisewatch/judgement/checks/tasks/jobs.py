@@ -231,8 +231,8 @@ class _Due(Struct, frozen=True):
     reads=("systemctl list-timers", "/etc/crontab", "/etc/cron.d/*", "/proc/PID/stat"),
     limits=(_AHEAD,),
     why=(
-        "Three quiet seconds say nothing about minute seven, when a job may check for updates, rotate logs or trim "
-        "disks. Such jobs start at fixed times, and take minutes."
+        "A quiet sample of three seconds does not show that the seventh minute will be quiet: a job may then check for "
+        "updates, rotate logs or trim disks. Such jobs start at scheduled times, and take minutes."
     ),
     remedy=(
         "Start the benchmark after the jobs, or stop their timers during the benchmark. Give the benchmark's duration "

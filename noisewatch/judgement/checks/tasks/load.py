@@ -53,7 +53,11 @@ _MAX_CULPRITS = 5
     question="Are the target CPUs idle before the benchmark starts?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
-    reads=("/proc/stat and /proc/schedstat over the sample", "/proc/PID/task/TID/schedstat"),
+    reads=(
+        "/proc/stat and /proc/schedstat over the sample",
+        "/proc/PID/task/TID/schedstat over the sample and the calibration",
+        "the kernel's trace of the calibration",
+    ),
     limits=(_BUSY_PASSES, _BUSY_FAILS),
     why=(
         "Other work on a target CPU will compete with the benchmark; averages over the machine or over a minute "
