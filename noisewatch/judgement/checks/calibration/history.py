@@ -178,7 +178,7 @@ def _answer(
     judged = [figure for figure in of_these if figure in measured and figure not in development.unjudged]
     if not judged:
         return unknown(
-            f"not measured both in this calibration and in {LEAST_BEFORE} earlier entries: {', '.join(of_these)}"
+            f"no value in this calibration, or fewer than {LEAST_BEFORE} earlier values: {', '.join(of_these)}"
         )
     departed = [move for move in (*development.departures, *development.drifts) if is_wrong(move)]
     apart = [move for move in development.apart if is_wrong(move) and move.figure in judged]

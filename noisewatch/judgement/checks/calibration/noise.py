@@ -321,8 +321,9 @@ _TAIL_PASSES, _TAIL_FAILS = passing_and_failing(
     reads=(f"{MICROBENCHMARK}: interpreted work in blocks of 1 ms",),
     limits=(_MAD_PASSES, _MAD_FAILS, _TAIL_PASSES, _TAIL_FAILS),
     why=(
-        "Work without memory accesses and system calls varies only with the CPU itself: its interruptions, its "
-        "clock, and whatever shares its core, such as a sibling that is invisible to a virtual machine."
+        "Interpreted work uses little memory and no system calls, so its time varies only with the CPU itself: its "
+        "interruptions, its clock, and whatever shares its core, such as a sibling that is invisible to a virtual "
+        "machine."
     ),
     remedy="Switch off turbo and take the sibling offline; in a virtual machine, ask for a dedicated core.",
     sources=("https://pyperf.readthedocs.io/en/latest/analyze.html",),

@@ -89,7 +89,7 @@ def _dissolve(invalid: list[Partition]) -> Fix:
     """
     return Fix(
         (write_all("member", {f"{partition.folder}/cpuset.cpus.partition": partition.kind for partition in invalid}),),
-        (ByHand(f"give the group CPUs that no other group has, then make it a partition again: {invalid[0].kind}"),),
+        (ByHand(f"give the group CPUs that no other group has, then make it a partition again ({invalid[0].kind})"),),
     )
 
 

@@ -532,7 +532,7 @@ def packets_steered_to_target(case: Case) -> Answer:
         fix = knob_fix(case, Knob.RPS_DEFAULT, format_cpu_mask(default - case.target))
         return case.graded().warns(text, cpus=default & case.target, evidence={"default": sorted(default)}, fix=fix)
     if not steering.is_possible:
-        return not_applicable("this kernel cannot steer packets (CONFIG_RPS)")
+        return not_applicable("this kernel cannot steer packets (built without CONFIG_RPS)")
     if len(cpus_by_path) < len(steering.cpus_by_path):
         return case.unread(*sorted(steering.cpus_by_path.keys() - cpus_by_path.keys()))
     if not steering.is_complete:

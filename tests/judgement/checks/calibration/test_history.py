@@ -279,4 +279,4 @@ def test_facts_that_most_entries_lack_are_unknown() -> None:
 def test_figures_that_no_earlier_entry_has_are_unknown() -> None:
     entries = [replace(entry, figures={Figure.LONG_GAPS: 1e-3}) for entry in _past(20)]
     reason = str(finding(_judged(entries), _SLOWER).answer.reason)
-    assert "not measured both in this calibration and in 5 earlier entries" in reason
+    assert "no value in this calibration, or fewer than 5 earlier values" in reason
