@@ -1,1 +1,1 @@
-"""The monitor: one screen, drawn from one frame at a time. Only the commands that draw it import this package."""
+"""The monitor, a Textual application. Only the commands that draw it import this package."""

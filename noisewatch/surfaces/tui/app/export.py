@@ -231,7 +231,7 @@ def _command_of_check(model: ScreenModel) -> tuple[str | None, str]:
 
 
 def _command_of_clock(model: ScreenModel) -> tuple[str | None, str]:
-    """Return the first command that makes the clock steadier, and a notice."""
+    """Return the first command that fixes a check on the clock, and a notice; without one, None and the reason."""
     findings = helpful_findings(model.frame.findings) if model.frame is not None else []
     commands = [(finding.id, finding.command) for finding in findings if finding.command is not None]
     if commands:
@@ -245,7 +245,7 @@ def _command_of_clock(model: ScreenModel) -> tuple[str | None, str]:
 
 
 def _command_of_event(model: ScreenModel) -> tuple[str | None, str]:
-    """Return the event's fix if the newest frame still proposes it: a fault that has ended needs no fix."""
+    """Return the event's fix if the newest frame still proposes it, and a notice; otherwise None and the reason."""
     event = model.log.selected()
     frame = frame_of(model, event) if event is not None else None
     if event is None or frame is None:

@@ -1,4 +1,4 @@
-"""The monitor's application. It measures nothing: the sampler's process sends frames, and the monitor shows them."""
+"""The monitor's application, which shows the frames that the sampler's process sends."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class MonitorApp(App[None]):
             self, self._access, self.draw, self._pause_sampler, self._resume_sampler, self._keep_calibration
         )
         self._pinned_cpus: tuple[int, ...] = ()
-        self._framed_s = self._drawn_s = time.monotonic()  # when the last frame arrived, and when it was drawn
+        self._framed_s = self._drawn_s = time.monotonic()  # when the last frame arrived, and the last drawing
         self._silence_timer: asyncio.TimerHandle | None = None  # reports missing frames, unless one arrives first
         self._is_away = False
 
@@ -101,7 +101,7 @@ class MonitorApp(App[None]):
 
     async def on_mount(self) -> None:
         self.draw()
-        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # other programs used it
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # other programs used the terminal
         if not self.is_headless:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
             self.set_timer(_LISTENS_AFTER_S, lambda: self.listen_to(listen()))
@@ -124,7 +124,7 @@ class MonitorApp(App[None]):
         asyncio.get_running_loop().add_reader(listener.fileno(), read)
 
     async def _follow(self, sampler: SamplerProcess) -> None:
-        """Show the sampler's frames until it ends, and then the reason; after an error, restart the sampler once."""
+        """Show the sampler's frames until it ends, and then the reason. After an error, restart a live sampler once."""
         reason = await sampler.follow(self._add_frame_contained, self._draw_pending)
         if reason is not None and not self.model.is_recorded:
             self._report_restart(reason)
@@ -172,7 +172,7 @@ class MonitorApp(App[None]):
         os._exit(_HUNG_UP)  # no terminal is left to restore
 
     def show_frame(self, frame: Frame) -> None:
-        """Add a frame and draw it, unless the picture is frozen."""
+        """Add a frame, and draw the screen if it is due."""
         self.add_frame(frame)
         self._draw_pending()
 
@@ -288,7 +288,7 @@ class MonitorApp(App[None]):
             self.run_worker(self._follow(self._sampler), exclusive=False)
 
     def _leave_target_cpus(self, frame: Frame) -> None:
-        """Pin this process to the sampler's CPUs, away from the target CPUs."""
+        """Pin this process to the housekeeping CPUs or, if there are none, to the first target CPU."""
         if frame.sampler_cpu_s is None or frame.housekeeping == self._pinned_cpus:
             return
         self._pinned_cpus = frame.housekeeping
@@ -339,7 +339,7 @@ class MonitorApp(App[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether the action is allowed now.
 
-        A filter that is being typed gets all keys; an overlay allows only some actions.
+        While a filter is typed or the palette is open, only Ctrl-C is allowed; an overlay allows some actions.
         """
         if self.model.is_typing or len(self.screen_stack) > 1:  # a filter, or the palette
             return action in WHILE_TYPING
@@ -443,7 +443,7 @@ class MonitorApp(App[None]):
             self._change_model(lambda: self.model.ask_for_fix(selected))
 
     def _find_fix(self) -> None:
-        """Look up the requested fix in a thread; only one thread at a time reads the machine."""
+        """Look up the requested fix in a thread, if no earlier fix is still being looked up."""
         selected, frame, open_machine = self.model.selected(), self.model.frame, self._access.open_machine
         if not self.model.awaits_fix or self._fix_sought is not None:
             return
@@ -484,7 +484,7 @@ class MonitorApp(App[None]):
         self._find_fix()
 
     def action_ask(self, name: str) -> None:
-        """Announce an overlay with its cost; start it at once if it only shows recorded data."""
+        """Announce an overlay with its cost; start it at once if it costs nothing."""
         overlay = overlay_named(name, self.model.newest)
         self._change_model(lambda: self._overlays.announce(overlay))
         if overlay.costs_nothing and self._overlays.shown is overlay:

@@ -55,7 +55,8 @@ def _key_commands(in_unicode: bool) -> Iterator[Command]:
 def _other_commands() -> Iterator[Command]:
     key = str(Screen.MAP.number)
     for quantity in Quantity:
-        name = "map of IRQs" if quantity == Quantity.INTERRUPTS else f"map of {quantity}"  # `irqs` is a screen
+        # not `map of interrupts`, which `interrupts` would find before the screen `irqs`
+        name = "map of IRQs" if quantity == Quantity.INTERRUPTS else f"map of {quantity}"
         yield Command(key, name, LOOK, f"{quantity} on the map, over time", f"do('go_to_map', '{quantity}')")
     yield Command("", "light colours, theme", LOOK, "screenshot --theme light", "explain_theme")
 

@@ -54,7 +54,10 @@ class _Lines(Struct, frozen=True):
 
 
 def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the clock's line with axes and references (base and highest clock), or the reason for a missing line."""
+    """Return the clock's line with axes and references (base and highest clock), or why there is no line.
+
+    Return no rows for a line that does not fit.
+    """
     axis = axis_of(model, width)
     lines = _lines(model, axis.numbers)
     if not lines.measured_khz or height < _LEAST_CHART or width - LABEL < 2:

@@ -48,13 +48,13 @@ def group_of_target(model: ScreenModel) -> ClockGroup | None:
 
 
 def base_khz(model: ScreenModel) -> int | None:
-    """Return the base clock (without turbo) of the target CPUs, or None."""
+    """Return the base clock (without turbo) of the first target CPU with known settings, or None."""
     group = group_of_target(model)
     return group.base_khz if group is not None else None
 
 
 def highest_khz(model: ScreenModel) -> int | None:
-    """Return the highest clock (with turbo) of the target CPUs' hardware, or None."""
+    """Return the hardware's highest clock (with turbo) of the first target CPU with known settings, or None."""
     group = group_of_target(model)
     return group.hardware_max_khz if group is not None else None
 

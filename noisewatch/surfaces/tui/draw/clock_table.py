@@ -169,7 +169,7 @@ def _scale_heading(scale: _Scale | None, room: int, note: str) -> str:
 def _columns(
     reported: ReportedFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs
 ) -> list[Column[CpuLine]]:
-    """Return the columns of figures reported for these CPUs; the deepest idle states are dropped last."""
+    """Return the columns of figures reported for these CPUs; of the idle states, the deepest is dropped last."""
     names = reported.names({line.cpu for line in lines if line.role != Role.OFFLINE})
     ranges, by_cpu, unit = figures.ranges, figures.figures, "°C" if glyphs.has_braille else "C"
     wide = max((len(_slowdown(by_cpu.get(line.cpu))[0]) for line in lines), default=0)

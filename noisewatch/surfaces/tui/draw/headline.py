@@ -374,7 +374,7 @@ def _trouble_rows(model: ScreenModel, tabs: Row, width: int, height: int) -> lis
 
 
 def _state_row(model: ScreenModel, width: int) -> Row | None:
-    """Return a row if the shown snapshot is not the newest, or if a CPU is over its limit; else None."""
+    """Return a row with the texts of `states_of` or, without any, on CPUs over their limit; otherwise None."""
     if states := states_of(model):
         texts = [*states, *(state.partition(" at ")[2] for state in states if " at " in state)]
         return cut([(f" {first_that_fits(texts, width - 1)}", "doubt")], width)
@@ -415,7 +415,7 @@ def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the range of the target CPUs' recent clocks; empty if no clock is known."""
+    """Return the range of the target CPUs' recent clocks; empty if no CPU's current clock is known."""
     numbers = range(max(model.number + 1 - _RANGE_INTERVALS, model.history.first), model.number + 1)
     range_by_cpu = {
         cpu: clock_range
@@ -496,7 +496,7 @@ def _map_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         whose = f": {name_cpus(unknown_cpus)}" if 0 < len(unknown_cpus) < len(targets) else ""
         text = f"noise of the target CPUs unknown in all of {describe_count(unknown_count, 'interval')}{whose}"
         return [(_CORE, (text, "unknown"))]
-    # a CPU may be unknown in an interval that is not: an interval is known if any target CPU was over the limit
+    # CPUs may be unknown in an interval that counts as known, because another target CPU was over the limit
     unknown = [str(unknown_count)] if unknown_count else []
     unknown += ["unknown", f"on {name_cpus(unknown_cpus)}"] if unknown_cpus else ["unknown"] if unknown_count else []
     doubt: Piece = (f", {' '.join(unknown)}" if unknown else "", "unknown")

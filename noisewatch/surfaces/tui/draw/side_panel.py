@@ -59,7 +59,7 @@ def _parts(model: ScreenModel, width: int, glyphs: Glyphs) -> tuple[tuple[str, l
 
 
 def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]]:
-    """Return, by kind, how the selected or worst CPU spent its time; empty if the time of a kind is unknown."""
+    """Return, by kind, how the selected or worst CPU spent its time; empty if unknown, as for housekeeping CPUs."""
     line = _cpu_in_question(model, frame)
     if line is None or line.taken_ns_per_s is None:
         return "", []

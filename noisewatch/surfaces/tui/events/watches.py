@@ -62,7 +62,7 @@ class Episodes(Struct):
     _lasting: dict[Subject, Episode] = {}
 
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:
-        """Yield events for episodes that ended or began in this interval; CPUs with the same subject share an event.
+        """Yield events for episodes that ended or began in this interval; episodes of the same name share an event.
 
         An episode ends with its last high or unknown interval.
         """

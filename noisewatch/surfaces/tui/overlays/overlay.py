@@ -84,7 +84,7 @@ class Overlay(ABC, Generic[Result]):
 
     @property
     def costs_nothing(self) -> bool:
-        """Whether the overlay only shows recorded data."""
+        """Whether the overlay starts at once, because its first step measures and changes nothing."""
         return self.origin is not None
 
     @property
@@ -143,7 +143,7 @@ class Overlay(ABC, Generic[Result]):
         return False
 
     def scripts(self) -> dict[str, str]:
-        """Return the fix script and its undo script, by suffix; empty without a verdict."""
+        """Return the fix script and its undo script, by suffix; empty if there is nothing to fix."""
         return {}
 
     @property
@@ -264,8 +264,8 @@ _DRAW_EVERY_S = 0.25  # a calibration reports progress more often, and its chart
 class OverlayHost:
     """The host of at most one overlay.
 
-    `pause` and `resume` control the sampler, which would otherwise observe the calibration. `keep` is called with an
-    overlay that has finished.
+    `pause` and `resume` control the sampler, which would otherwise observe the calibration. `keep` is called with the
+    overlay after each measurement.
     """
 
     def __init__(

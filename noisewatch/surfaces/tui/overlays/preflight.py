@@ -72,7 +72,7 @@ class PreflightOverlay(Overlay[Verdict]):
         return self.result is not None and bool(self.result.failures or self.result.warnings)
 
     def scripts(self) -> dict[str, str]:
-        """Return the fix script and its undo script, by suffix; empty before the verdict."""
+        """Return the fix script and its undo script, by suffix; empty if there is nothing to fix."""
         if self.result is None or not self.has_scripts:
             return {}
         return {"fix.sh": fix_script(self.result), "undo.sh": undo_script(self.result)}

@@ -265,7 +265,7 @@ def _cpus_at(model: ScreenModel, number: int, khz: int) -> str:
 def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the settings of the first target CPU, and below each setting the differing values of other target CPUs.
 
-    A mark precedes settings that fail a check.
+    A mark precedes settings whose check fails, warns or is unknown.
     """
     frame = model.frame
     if frame is None:

@@ -1,7 +1,7 @@
 """The list of culprits on three screens, with the selected culprit, its fix and the filter.
 
-The overview lists the culprits on target CPUs, the screen of one CPU lists that CPU's culprits, and the last screen
-lists all culprits that match the filter.
+The overview lists the culprits on target CPUs and their siblings (or on all CPUs), the screen of one CPU lists that
+CPU's culprits, and the last screen lists all culprits that match the filter.
 """
 
 from __future__ import annotations

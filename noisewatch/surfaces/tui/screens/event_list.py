@@ -183,9 +183,9 @@ def is_single(model: ScreenModel) -> bool:
 def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return a heading and the newest events.
 
-    Repeated events are folded if not all fit; kinds of events are explained if rows are left. If an earlier interval is
-    shown, events are listed up to it, and in a recording also after it. A single snapshot has no events, so its checks'
-    findings are returned.
+    Repeated events are folded if not all fit while the newest interval is followed; kinds of events are explained if
+    rows are left. If an earlier interval is shown, events are listed up to it, and in a recording also after it. A
+    single snapshot has no events, so its checks' findings are returned.
     """
     if is_single(model):
         return _findings(model, width, height, glyphs)
@@ -247,7 +247,7 @@ def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: i
         return []
     count_of = Counter(event.kind for event in events)
     before = _before_kind(model, width)
-    silence = "a recording has none" if model.is_recorded else model.log.silence  # of this host's kernel
+    silence = "a recording has none" if model.is_recorded else model.log.silence  # only a live kernel reports any
     rows: list[Row] = []
     for kind in EventKind:
         count = f"{count_of[kind]} times " if count_of[kind] > 1 else "once " if count_of[kind] else ""

@@ -324,7 +324,8 @@ class Layout(Struct, frozen=True):
 def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, most_below: int) -> Layout:
     """Return the layout of the map by place: one row for each CPU or, if these do not fit, for two or more CPUs.
 
-    CPUs with different roles do not share a lane, because a noisy housekeeping CPU would hide a target CPU.
+    CPUs with different roles share a lane only if there is no room otherwise: a noisy housekeeping CPU would hide a
+    target CPU.
     `panel_rows` is the number of rows that the panel needs, `most_below` the number that everything below could use.
     """
     lines = in_topology_order(model, model.cpus)

@@ -140,7 +140,7 @@ _KEYS = (
     ("c", "calibrate"),
     ("t", "trace"),
 )
-_SNAPSHOT_KEYS = (  # while an earlier interval is shown
+_SNAPSHOT_KEYS = (  # while the newest interval is not followed
     ("q", "quit"),
     ("?", "help"),
     ("space", "resume"),

@@ -87,15 +87,15 @@ class ClockGraph(StrEnum):
 class ClockRange(Struct, frozen=True):
     """The clocks (kHz) of one CPU over some intervals; `age_s` is the time since the last tick that had a clock.
 
-    `age_s` is 0 for a tick in the last interval. It is None if no tick is kept (`knows_ticks`), or if ticks are
-    unknown. Lowest and highest clock are from intervals with a tick, if there are any.
+    `age_s` is 0 for a tick in the last interval, and None if no such tick is kept. Lowest and highest clock are from
+    intervals with a tick, if there are any.
     """
 
     lowest_khz: int
     highest_khz: int
     last_khz: int
     age_s: float | None
-    knows_ticks: bool = True  # whether ticks are known for all of the intervals
+    knows_ticks: bool = True  # false if `age_s` is None because ticks are unknown in some of the intervals
     is_stale: bool = False  # no interval is known to have a tick, so the spread is unknown
 
 
@@ -213,7 +213,7 @@ class ClockHistory:
     def drops(self) -> list[int]:
         """Return the kept intervals in which the slowest target CPU's clock fell by more than DROP.
 
-        The fall is relative to the CPU's highest recent clock. Stale clocks are skipped.
+        The fall is from the highest of the ten such clocks before; unknown and stale clocks are skipped.
         """
         drops: list[int] = []
         kept, lately, was_low = self._slowest.kept, list[int](), False

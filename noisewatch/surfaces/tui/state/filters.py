@@ -32,8 +32,8 @@ Test = Callable[[CulpritLine], bool]
 def filter_culprits(lines: Iterable[CulpritLine], text: str) -> list[CulpritLine]:
     """Return the culprits that match all words of the filter; `!` before a word negates it.
 
-    A word is a kind, or a part of a name; `cpu:LIST` and `kind:WORD` match CPUs and kinds; `>100us` and `<1ms` bound
-    the noise per second. A malformed word matches nothing; `mistakes` explains it.
+    A word is a kind, a process ID or a part of a name; `cpu:LIST` and `kind:WORD` match CPUs and kinds; `>100us` and
+    `<1ms` bound the noise per second. A malformed word matches nothing; `mistakes` explains it.
     """
     tests = [_test(word) for word in text.split()]
     return [line for line in lines if all(test(line) for test in tests)]
@@ -45,7 +45,7 @@ def mistakes(text: str) -> list[str]:
 
 
 def cpus_in_filter(text: str) -> CpuSet | None:
-    """Return the CPUs that match all `cpu:LIST` words of the filter, or None if there is no such word."""
+    """Return the CPUs that match all `cpu:LIST` words of the filter, or None if there is no valid one."""
     words = [word.removeprefix("cpu:") for word in text.split() if word.startswith("cpu:")]
     lists = [cpus for word in words if (cpus := _cpus(word)) is not None]
     return frozenset.intersection(*lists) if lists else None
@@ -113,7 +113,8 @@ SORT_ORDERS = (SortOrder.COST, SortOrder.RATE, SortOrder.CPU)  # without a basel
 def cpus_in_order(lines: Sequence[CpuLine], sort: SortOrder, room: int) -> list[CpuLine]:
     """Return the CPUs by number if `sort` requests it or all fit into `room` rows, or else target CPUs first.
 
-    Then the noisiest CPUs are on top or, in the order by rate, the CPUs with the most interrupts.
+    Among target CPUs and among the others, the noisiest come first or, in the order by rate, the CPUs with the most
+    interrupts.
     """
     if len(lines) <= room or sort == SortOrder.CPU:
         return list(lines)

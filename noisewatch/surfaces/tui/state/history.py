@@ -29,13 +29,13 @@ from noisewatch.surfaces.tui.state.noise import GRAVE_NS, OFFLINE_NS, worst_of
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Changes, Ring, Rings
 from noisewatch.units import NS_PER_S
 
-# Two minutes, at one interval per second. Noise in more than a quarter of these intervals is usual, so a slow rise is
-# never a spike.
+# Two minutes, at one interval per second. Noise in more than a quarter of these intervals is usual, so noise that has
+# risen for longer than half a minute is no longer unusual.
 USUAL_INTERVALS = 120
 # A multiple of the distance from median to upper quartile: six standard deviations of normally distributed noise. The
 # quartile of 120 intervals is so inexact that noise exceeds four deviations in every hour.
 _LEAST_SPREADS = 8
-_LEAST_MEASURED = 10  # intervals; fewer do not show how much noise varies, and a spike has to double it
+_LEAST_MEASURED = 10  # intervals; fewer do not show how much noise varies, so unusual is then at least double the usual
 _DOUBLE = 2  # noise that grows by this factor has a new source, even on a noisy machine
 
 

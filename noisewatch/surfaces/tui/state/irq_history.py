@@ -290,7 +290,7 @@ class IrqHistory:
         return any(moves[0].number <= number for moves in self._moves.values())
 
     def knows_moves(self, of: IrqSetting, number: int) -> bool:
-        """Return whether all moves up to that interval are kept: an IRQ with many moves loses the first moves."""
+        """Return whether the IRQ's last move up to that interval, if any, is kept: only the newest moves are."""
         kept = self._moves.get(of.label)
         return kept is None or len(kept) < _MOST_MOVES or kept[0].number <= number
 

@@ -84,8 +84,8 @@ def _device_row(device: str, rows: Sequence[IrqRow]) -> IrqRow:
 def listed_rows(model: ScreenModel) -> tuple[list[IrqRow], int]:
     """Return the rows to show, devices first, and the number of hidden silent rows.
 
-    An IRQ is silent if it has not interrupted in the last 60 intervals and was not moved in the last minute. A filter
-    also shows silent rows.
+    A row is silent if its IRQs have not interrupted in the last 60 intervals and were not moved in the last minute. The
+    selected row is never hidden, and a filter also shows silent rows.
     """
     words = model.irq_filter.casefold().split()
     rows = [row for row in all_rows(model) if all(_matches(model, row, word) for word in words)]

@@ -64,7 +64,7 @@ def cost_between(before: Usage, after: Usage) -> OwnCost | None:
 
 
 def _written_bytes() -> int | None:
-    """Return `wchar` of /proc/self/io (Documentation/filesystems/proc.rst), or None if the kernel lacks that file."""
+    """Return `wchar` of /proc/self/io (Documentation/filesystems/proc.rst), or None if it cannot be read."""
     try:
         match = _WRITTEN.search(Path("/proc/self/io").read_bytes())
     except OSError:

@@ -16,7 +16,7 @@ RUNNING, ENDED = "running", "ended"
 UNDISTURBED = "undisturbed"
 _MOST_KEPT = 4096  # kept repetitions of a run: about an hour, at one per second
 _MOST_RUNS = 64
-_MOST_EVENTS = 8  # events per frame, so that they do not fill the log
+_MOST_EVENTS = 8  # events per frame and run, so that they do not fill the log
 
 
 class TrackedRun(Struct):

@@ -98,7 +98,7 @@ WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens wi
 
 
 class ScreenModel(Struct):
-    """The only state of the monitor: the data from frames, and the part of it that is shown.
+    """The state from which all screens are drawn: the data from frames, and the part of it that is shown.
 
     Frames are collected even while the picture is frozen or an earlier interval is shown.
     """
@@ -183,7 +183,7 @@ class ScreenModel(Struct):
 
     @property
     def has_room(self) -> bool:
-        """Whether another frame can be added without dropping an interval that has not been shown yet."""
+        """Whether another frame can be added without dropping the shown interval."""
         return self.cursor is None or self.history.count - self.number < self.history.capacity
 
     @property
@@ -502,7 +502,7 @@ class ScreenModel(Struct):
             self.folds = not self.folds
 
     def toggle_hidden(self) -> None:
-        """Toggle the map between all CPUs and the selected CPU's cache; on other screens, toggle silent IRQs."""
+        """Toggle the map between all CPUs and the selected CPU's cache or node; on other screens, silent IRQs."""
         if self.screen == Screen.MAP:
             self.map = self.map.with_part_toggled()
         else:
