@@ -29,8 +29,8 @@ from noisewatch.surfaces.tui.state.noise import GRAVE_NS, OFFLINE_NS, worst_of
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Changes, Ring, Rings
 from noisewatch.units import NS_PER_S
 
-# Two minutes, at one interval per second. Noise in more than a quarter of these intervals is usual, so noise that has
-# risen for longer than half a minute is no longer unusual.
+# Two minutes, at one interval per second. Noise in more than a quarter of these intervals is usual, so noise that
+# lasts for more than half a minute becomes usual.
 USUAL_INTERVALS = 120
 # A multiple of the distance from median to upper quartile: six standard deviations of normally distributed noise. The
 # quartile of 120 intervals is so inexact that noise exceeds four deviations in every hour.

@@ -59,7 +59,7 @@ async def run_preflight(app: MonitorApp, pilot: Pilot[None]) -> None:
 
 
 def lines_of(app: MonitorApp) -> list[str]:
-    """Return the rows of the screen as texts, without the edges at the left."""
+    """Return the rows of the screen as texts, without the sides of their frame."""
     view = app.query_one(LineView)
     return [unframed(view.render_line(row).text) for row in range(view.size.height)]
 

@@ -231,7 +231,7 @@ def test_a_click_on_the_timeline_shows_that_interval_and_the_wheel_scrolls() -> 
     assert rows == [20, 1, 0]
 
 
-def test_without_focus_the_screen_is_drawn_only_when_focus_returns() -> None:
+def test_a_frame_that_arrives_without_focus_is_drawn_when_focus_returns() -> None:
     texts: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:

@@ -112,7 +112,7 @@ def test_an_overlay_that_cannot_handle_its_result_reports_it(tmp_path: Path, con
     assert "internal error: KeyError: 'boom'" in " ".join(rows)
 
 
-def test_a_fault_in_advice_is_shown_with_its_source(contained_faults: None) -> None:
+def test_a_fault_in_advice_is_shown(contained_faults: None) -> None:
     program = f"os.write(1, {_LIVE!r}); time.sleep(60)"
     access = MachineAccess(_raise_boom)
     rows = _rows_after(
@@ -231,7 +231,7 @@ class _UndrawableApp(MonitorApp):
         raise ZeroDivisionError("division\nby zero")
 
 
-def test_a_fault_in_an_export_is_shown_in_the_last_row(
+def test_a_fault_in_an_export_is_a_notice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, contained_faults: None
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -100,7 +100,7 @@ def test_the_first_snapshot_reads_all_interrupting_files(release: str) -> None:
 
 
 def test_later_frames_of_the_sampler_interrupt_no_target_cpu(release: str) -> None:
-    """All screens show only these frames: the overview, all CPUs, culprits, one CPU, events and preflight's checks."""
+    """All screens show only frames. These lack the clock figures, which only the clock screen and the map request."""
     host = _Host(release, seconds_between=1.1 * SETTINGS_LAST_NS / SECOND_NS)  # the settings are read again each time
     frames = sample_frames(host, SnapshotOptions(TARGET), 1.0, sleep=lambda seconds: host.advance())
     next(frames)
@@ -108,7 +108,7 @@ def test_later_frames_of_the_sampler_interrupt_no_target_cpu(release: str) -> No
     later = [next(frames) for _ in range(_FRAMES)]
     assert len(host.reads) > begin + 100 * _FRAMES
     assert host.intrusive(release, begin) == []
-    assert {interval.conditions.temperatures for interval in later} == {()}  # the core of its CPU has a target CPU
+    assert {interval.conditions.temperatures for interval in later} == {()}  # all are read on a target core
 
 
 def test_values_of_the_first_snapshot_stay_known(release: str) -> None:

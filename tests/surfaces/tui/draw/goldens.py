@@ -1,6 +1,6 @@
 """Goldens of every screen: one file for each screen, with few and many CPUs, at two sizes.
 
-All other sizes and numbers of CPUs are covered by properties (test_goldens.py).
+At some other sizes and numbers of CPUs, test_goldens.py tests properties.
 
     python -m tests.surfaces.tui.draw.goldens
 

@@ -376,7 +376,7 @@ def test_an_irq_is_named_without_its_device() -> None:
     assert screen(model, 20, 12)[2].rstrip() == "◂ irq 205 eth0"
 
 
-def test_the_number_of_the_shown_snapshot_is_in_the_first_row() -> None:
+def test_the_time_of_the_shown_snapshot_is_in_the_first_row() -> None:
     model = _looping_model(origin="replay of x.nw")
     model.cursor = 1
     assert screen(model, 40, 12)[0].startswith(" STOPPED at ")

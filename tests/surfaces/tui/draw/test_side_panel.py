@@ -1,4 +1,4 @@
-"""The panel next to the culprits: one CPU's second, its conditions, the checks."""
+"""The panel next to the culprits: one CPU's second, conditions of the target CPUs, and the checks."""
 
 from __future__ import annotations
 

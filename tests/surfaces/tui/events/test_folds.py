@@ -16,7 +16,7 @@ _RECURRING = ("tasks-on-target",)
 
 
 def _frame(second: int) -> Frame:
-    """Return a frame in which a task is on the target for five of every ten seconds; turbo changes once."""
+    """Return the frame of a second; a check fails in five of every ten seconds, and turbo changes once."""
     is_bad = second % 10 >= 5
     return replace(
         frame(2, (culprit("hog", cpu=1, lost_ns=90e6),), second),
