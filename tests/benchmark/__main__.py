@@ -185,7 +185,7 @@ def live_picture(cpu_count: int = 512, gaps_per_cpu: int = 25) -> None:
 
 
 def main() -> None:
-    """Print all figures, in the order of the README."""
+    """Print all figures."""
     start_up()
     live_picture()
     preflight()

@@ -69,7 +69,7 @@ def granularity(core: ModuleType) -> None:
 
 
 def oslat(cpu: int) -> None:
-    """Print the time of one turn of oslat, whose first bucket counts them."""
+    """Print the time of one turn of oslat, whose buckets count them."""
     if shutil.which("oslat") is None:
         print("oslat   not installed (package rt-tests)")
         return

@@ -1,7 +1,7 @@
 """How often `run` reports a neighbour that takes memory bandwidth.
 
 `python -m tests.benchmark.run_bandwidth [SERIES [PERCENT]]`: half of the series run beside a neighbour on another CPU
-that copies memory for this part of the time (default 30), from the first run on. The other half run alone; on a shared
+that copies memory for PERCENT % of the time (default 30), from the first run on. The other half run alone; on a shared
 host, other virtual machines may change the bandwidth in these too.
 """
 
@@ -39,7 +39,7 @@ def copy_memory(cpu: int, share: float) -> None:
 
 
 def _change(cpu: int, other: int, percent: int | None) -> dict[str, Any] | None:
-    """Run a series of two, and return the receipt's change of bandwidth."""
+    """Run a series of two runs, and return the receipt's change of bandwidth."""
     has_neighbour = percent is not None
     neighbour = f"{sys.executable} -m {__spec__.name} {_NEIGHBOUR} {other} {percent} & echo $! > neighbour"
     script = f"[ -e neighbour ] || {{ {neighbour if has_neighbour else ': > neighbour'}; }}; sleep 0.3"

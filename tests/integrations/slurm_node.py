@@ -74,7 +74,7 @@ class Node(Folder):
         self.write("noisewatch", f"#!/bin/sh\ncd {self.folder}\n{meanwhile}\ntouch measured\ncat told\nexit {status}\n")
 
     def run(self, script: str, variables: Mapping[str, str] | None = None, is_broken: bool = False) -> int:
-        """Run a script and return its exit status; only a broken one may write to standard error."""
+        """Run a script and return its exit status; `is_broken` is whether it writes to standard error."""
         zone = {"TZ": os.environ["TZ"]} if "TZ" in os.environ else {}
         environment = {"SLURMD_NODENAME": "n1", **zone, **(variables or {})}
         result = subprocess.run([self.folder / script], env=environment, capture_output=True, check=False)

@@ -26,7 +26,7 @@ from tests.integrations.gate import (
 
 Result = subprocess.CompletedProcess[str]
 
-_BUILD, _SYSTEM = 41, 42  # of GitLab's runner's choice: "it can change in any release"
+_BUILD, _SYSTEM = 41, 42  # exit statuses that GitLab's runner chooses: "it can change in any release"
 _RUNNER = {"BUILD_FAILURE_EXIT_CODE": str(_BUILD), "SYSTEM_FAILURE_EXIT_CODE": str(_SYSTEM)}
 _RETRIED_STATUS = 75
 # Buildkite's internal/job/hook/wrapper.go, with `env` in place of `buildkite-agent env dump`.

@@ -78,7 +78,7 @@ def _finding(case: Case, check_id: str = "tasks-on-target") -> Finding:
 def test_sample_and_calibration_are_weighed_by_their_lengths(
     sample_s: int, load_s: int, sampled: float, later: float | None, share: float
 ) -> None:
-    """The share is never below that of the calibration, and the sample counts in full where that is unknown."""
+    """The share is never below the calibration's, and the sample counts in full where the calibration's is unknown."""
     case = _case(0)
     assert case.interval is not None
     assert case.under_load is not None

@@ -96,7 +96,7 @@ _OUTSIDE = ("/etc", "/etc/passwd", "../../secret", "../../../../../../../../etc/
 def test_target_of_a_link_out_of_the_tree_is_not_accessible(
     tmp_path: Path, ask: Callable[[CopiedTree, str], object], target: str
 ) -> None:
-    for name in ("secret", "copy-of-another"):  # the one begins like the tree
+    for name in ("secret", "copy-of-another"):  # the second name begins like the tree's
         (tmp_path / name).write_text("secret")
     assert (
         _failure(lambda: ask(_tree_with_link(tmp_path, target), "/proc/link")).reason == "a link out of the copied tree"

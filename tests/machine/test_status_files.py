@@ -20,7 +20,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to anothe
 
 @pytest.fixture(autouse=True)
 def _usual_umask() -> Iterator[None]:
-    """Let no other user write what a test writes, which would not be trusted."""
+    """Let no other user write the files of a test: files that others can write are not trusted."""
     before = os.umask(0o022)
     yield
     os.umask(before)

@@ -49,7 +49,7 @@ def test_all_large_culprits_are_named_or_else_the_first() -> None:
 
 
 def test_culprits_of_one_name_on_a_cpu_are_named_once() -> None:
-    """So a series that waits does not name three processes `cc1`, and hide a fourth one."""
+    """Otherwise several processes `cc1` would take the places of other culprits."""
     culprits = [_culprit("cc1", 2, 0.4), _culprit("cc1", 2, 0.3), _culprit("ld", 2, 0.2)]
     assert main_culprit_names(culprits) == ["cc1 on CPU 2", "ld on CPU 2"]
 

@@ -10,7 +10,7 @@ the housekeeping, all others are isolated and get deliberate noise (two CPUs are
     every tenth     prometheus has 60 ms of another one
     second 45, 105  a kernel thread has 8 ms of a third
     second 60-74    a fourth is offline
-    second 80-94    the governor of the last eight, or the last one of four CPUs, is powersave
+    second 80-94    the governor of the last eight online CPUs, or of the last one of four, is powersave
 
 The last CPU of eight or more is offline all the time. The same count makes the same bytes.
 """

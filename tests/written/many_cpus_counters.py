@@ -105,7 +105,7 @@ class Counters:
                 self._run(pid, chance.randrange(2_000_000, 40_000_000), "user")
 
     def _rest(self, cpu: int) -> None:
-        """Count a tick per second, and sometimes a call of another CPU."""
+        """Count a tick per second, and sometimes calls from other CPUs or RCU work."""
         self._interrupt("LOC", cpu, 1)
         if self._chance.random() < 0.05:
             self._interrupt("CAL", cpu, self._chance.randrange(1, 12))

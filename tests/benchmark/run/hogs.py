@@ -17,7 +17,7 @@ _WORK = {"busy": BUSY, "asleep": IDLE}
 
 
 def print_hogs(trials: int, options: Sequence[str]) -> None:
-    """Print the shares at each level; `options` are those of `noisewatch run` at levels that can trace."""
+    """Print the shares at each level; `options` of `noisewatch run` apply to this user and to root with tracefs."""
     for name, work in _WORK.items():
         if os.geteuid() != 0:
             _print_trials(f"{name}, as this user", work, trials, options, ())

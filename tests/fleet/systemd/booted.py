@@ -1,4 +1,4 @@
-"""A separate systemd, as PID 1 of its own namespaces, with layers above /etc, /run and /var/lib."""
+"""A separate systemd, as PID 1 of its own namespaces, with layers above /etc and /var/lib, and a /run of its own."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def copying(length: Length) -> Calibrated:
 
 
 def copies(slower: float, busy_share: float = 1.0) -> Length:
-    """Return copies that vary by 2%, and take longer by a share in a part of each 10 ms, as beside a neighbour."""
+    """Return copies that vary by 2%, and take longer by a share in a part of each 10 ms, as next to a neighbour."""
 
     def length(at_ns: int) -> int:
         is_slow = at_ns % 10_000_000 < busy_share * 10_000_000

@@ -153,7 +153,7 @@ def test_noise_next_to_a_thread_that_stays_is_a_reason() -> None:
 
 
 def test_a_command_that_ended_elsewhere_after_an_unknown_time_is_unknown() -> None:
-    """Noise of the target CPUs may have occurred after it had left them."""
+    """Noise of the target CPUs may have occurred after the command had left them."""
     repetition = replace(_next_to_a_hog(100), first_outside=TimeOutside(0, 90 * MS, frozenset({0})))
     verdict = _judge(replace(repetition, allowed=frozenset({0})))
     assert (verdict.outcome, verdict.reasons) == (RunOutcome.UNKNOWN, ())
@@ -198,7 +198,7 @@ def test_noise_next_to_a_command_that_left_for_an_uncounted_time_is_unknown() ->
 
 @pytest.mark.parametrize("is_traced", [True, False])
 def test_a_command_that_left_is_unknown_if_the_online_cpus_are_unknown(is_traced: bool) -> None:
-    """The kernel may have moved it away from a CPU that went offline."""
+    """The kernel may have moved the command away from a CPU that went offline."""
     repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=900)
     after = replace(repetition.span.after, online=replace(repetition.span.after.online, online=None))
     repetition = replace(repetition, span=replace(repetition.span, after=after))

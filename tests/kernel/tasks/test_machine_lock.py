@@ -13,7 +13,7 @@ from noisewatch.machine import Json
 from tests.written import Files, WrittenMachine, reading
 from tests.written.quiet_machine import stat_line
 
-_OWNER = Owner(4711, 4811, 4026531836, "nightly.sh")  # a written process starts 100 ticks after its number
+_OWNER = Owner(4711, 4811, 4026531836, "nightly.sh")  # a written process starts at tick 100 + its PID
 _LOCK = {PATH: "4711 4811 4026531836 nightly.sh\n"}
 _ALIVE = {"/proc/4711/stat": stat_line(4711, "nightly.sh", 0)}
 

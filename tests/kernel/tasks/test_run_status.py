@@ -35,7 +35,7 @@ _REPETITION = [6, 6, 0, 100, 200, "disturbed", "stress-ng (pid 812) on CPU 3: 12
 def _status(**others: Any) -> dict[str, Any]:
     return {
         "schema": 1,
-        "owner": "4711 4811 4026531836 noisewatch",  # a written process starts 100 ticks after its number
+        "owner": "4711 4811 4026531836 noisewatch",  # a written process starts at tick 100 + its PID
         "stage": "running",
         "cpus": "1-2",
         "programs": ["bench"],

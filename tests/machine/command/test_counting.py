@@ -1,4 +1,4 @@
-"""Counters of a command: what they include, what they cost nothing for, and why they are missing."""
+"""Counters of a command: what they include, when none is opened, and why they are missing."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_gaps_beyond_the_throttled_time_are_another_threads() -> None:
 
 
 def test_short_stops_are_the_quotas_and_not_the_ticks_that_run_in_them() -> None:
-    """A tick runs in each stop of a period of 1 ms, and the trace contains nothing else there."""
+    """A tick runs in each stop of 2 ms, and the trace contains nothing else there."""
     stops: list[_Gap] = [(4 * _MS * number, 2 * _MS, 1) for number in range(250)]
     trace = _trace(*((start + 10 * _US, start + 40 * _US, _TICKS) for start, _, _ in stops))
     attribution = attribution_of(_samples(stops), _with_quota(500_000, trace))

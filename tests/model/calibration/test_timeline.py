@@ -50,7 +50,7 @@ def test_every_other_run_begins_at_a_random_place_of_a_start_and_continues_in_st
 
 
 def test_chance_to_meet_a_gap_in_a_start_is_its_share_of_the_start() -> None:
-    """The gap is a thousandth of the start: a run of a hundredth of it meets the gap in 1 % of cases."""
+    """The gap is a thousandth of the start, and a run a two-hundredth: few runs meet the gap."""
     start = Timeline([(10.0, 0.0), (10_000.0, 10_000.0)])
     timelines = Timelines(Timeline([(10_000.0, 10_000.0)]), (start,))
     hits = sum(max(timelines.run_times(50.0, 1, Random(seed))) > 50.0 for seed in range(1_000))
@@ -137,7 +137,7 @@ def test_short_gaps_in_the_pieces_of_a_kind_are_counted_once() -> None:
     samples = _cpu_samples(_SLOTS, {"latency_work": _CHAIN}, spins=_SPINS, gaps=gaps)
     assert set(_times(("latency_work",), samples)) == {1.0}
     alone = timelines_of([samples], GAPS_ALONE).steady
-    assert alone.useful_ns / alone.passed_ns == pytest.approx(0.95, abs=0.01)  # of two spins one had them
+    assert alone.useful_ns / alone.passed_ns == pytest.approx(0.95, abs=0.01)  # one of the two spins contains the gaps
 
 
 def test_kind_that_was_not_measured_has_no_time() -> None:

@@ -12,7 +12,7 @@ from tests.written.quiet_machine import process, stat_file
 
 _RUN = {
     "schema": 1,
-    "owner": "900 1000 4026531836 noisewatch",  # a written process starts 100 ticks after its number
+    "owner": "900 1000 4026531836 noisewatch",  # a written process starts at tick 100 + its PID
     "stage": "running",
     "cpus": "2-3",
     "programs": ["bench"],

@@ -287,7 +287,7 @@ def _hog(ran_ns: int) -> TaskRun:
 
 
 def test_threads_that_were_read_later_than_the_cpus_have_at_most_the_interval() -> None:
-    """A pause of the machine between the two makes the threads' interval seconds longer."""
+    """A pause of the machine after the CPUs were read makes the threads' interval seconds longer."""
     load = {2: CpuLoad(1_020_000_000, None, 0, 0, 0, 0)}
     hog = _hog(2_800_000_000)
     (cut,) = fit_to_interval([hog], load, SECOND_NS, later_ns=1_820_000_000)

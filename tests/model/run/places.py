@@ -12,7 +12,7 @@ from noisewatch.model.run.placement_tally import PlacementTally
 
 
 def place(cpu: int, *, node: int | None, kind: str | None = "none", core: int | None = None) -> CpuPlace:
-    """Return a CPU, which is its own core unless `core` is its first CPU."""
+    """Return a CPU: a core of its own, or part of the core whose first CPU is `core`."""
     siblings = frozenset({cpu}) if core is None else frozenset({core, cpu})
     return CpuPlace(
         cpu=cpu,

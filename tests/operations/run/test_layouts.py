@@ -35,7 +35,7 @@ def _run(options: RunOptions) -> RunSeries:
 
 
 def _script(folder: Path, name: str) -> str:
-    """Return the path of a script that appends its argv[0], personality and environment to a log."""
+    """Return the path of a script that appends its argv[0], personality and layout variable to a log."""
     script = folder / name
     look = 'echo "$0 $(cat /proc/self/personality) ${NOISEWATCH_LAYOUT-none}"'
     script.write_text(f"#!/bin/sh\n{look} >> {folder / 'log'}\n")

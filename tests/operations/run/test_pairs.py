@@ -75,7 +75,7 @@ def test_first_run_of_a_pair_without_a_second_one_counts_nowhere() -> None:
 
 
 def test_retried_pairs_replace_disturbed_ones_without_joining_halves() -> None:
-    """Two pairs lack a different half each; three pairs follow, of which one is disturbed too."""
+    """Two of four pairs lack a different half each; three pairs follow, of which one has an unknown run."""
     spoilt = {0: _DISTURBED, 5: _DISTURBED, 8: UNKNOWN}
     undisturbed, of_all = _differences(_series("ABABABA", spoilt))
     assert undisturbed == (4, 0.1)

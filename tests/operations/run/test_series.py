@@ -279,7 +279,7 @@ def test_a_process_left_running_is_own_and_disturbs_the_next_repetition(tmp_path
 
 
 def test_children_of_a_process_left_running_are_not_the_next_repetitions_own(tmp_path: Path) -> None:
-    """noisewatch adopts orphans of both, but does not add their time to the command's."""
+    """noisewatch adopts orphans of the process and of the command, but does not add their time to the command's."""
     busy = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done"
     again = f"echo $$ > {tmp_path}/pid; while :; do ({busy} &); sleep 0.1; done"
     daemonise = f"(setsid sh -c '{again}' < /dev/null > /dev/null 2>&1 &)"
@@ -313,7 +313,7 @@ def test_all_windows_are_kept_if_parts_of_repetitions_are_judged() -> None:
 
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_a_rejected_trace_gives_no_placement(is_whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of the target CPUs was not traced."""
+    """Unless `is_whole`, one of the target CPUs was not traced."""
     target = sorted(os.sched_getaffinity(0))
     traced = dict.fromkeys(target if is_whole else target[:-1], 10**10)
     window = TraceWindow(0, 9, traced, (), threads=(TracedThread(1, "told", traced, {}),))

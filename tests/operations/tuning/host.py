@@ -15,7 +15,7 @@ _PARTITION = "/cpuset.cpus.partition"
 
 
 def published(path: Path) -> Tuned:
-    """Return what all users may read beside the journal."""
+    """Return what all users may read next to the journal."""
     file = path.parent / "tuned.json"
     assert file.stat().st_mode & 0o777 == 0o644
     return parse_tuned(file.read_text())

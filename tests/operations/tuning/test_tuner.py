@@ -1,4 +1,4 @@
-"""Changes are made with a journal, and restored from it: also after the process was killed at any moment."""
+"""Changes are made with a journal, and restored from it, even after the process was killed at any moment."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ACTIONS = (
     StopEvents(_EVENTS, ("sched:sched_switch",)),
     write(_PRINTK, "4", None),
 )
-_CHANGES = 17  # of the actions, without what is unchanged
+_CHANGES = 17  # made by the actions; settings that already have the value do not count
 
 
 @pytest.fixture

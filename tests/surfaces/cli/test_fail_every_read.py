@@ -19,7 +19,7 @@ from tests.written.quiet_machine import ANSWERS, quiet_files
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_preflight_ends_with_its_verdict_and_show_has_text_and_json(fault: object) -> None:
-    """Fail every third read, which is enough for reports."""
+    """All faults together fail every third read, which is enough for reports."""
     moments = (quiet_files(), quiet_files(3.0))
     sound = WrittenMachine(*moments, answers=ANSWERS)
     judged(sound)

@@ -72,5 +72,5 @@ def test_a_quiet_series_has_its_report() -> None:
 
 
 def _run_quietly(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run it in a separate process, because `run` pins its own process."""
+    """Run `noisewatch run -q` in a separate process, because it pins its own process."""
     return subprocess.run([*NOISEWATCH, "run", "-q", *arguments], capture_output=True, text=True, check=False)

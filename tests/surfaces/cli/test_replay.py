@@ -118,7 +118,7 @@ def test_snapshots_before_the_sample_do_not_count(run: Run, tmp_path: Path) -> N
 
 def test_the_last_of_several_samples_counts(run: Run, tmp_path: Path) -> None:
     hog = process(900, "hog", 3, 180_000_000, allowed="0-3") | {"/proc/stat": stat_file({3: 18}, 1200)}
-    moments = (*_MOMENTS[:4], _MOMENTS[4] | hog)  # 6% of the last sample, and 1.5% of it all
+    moments = (*_MOMENTS[:4], _MOMENTS[4] | hog)  # 6% of the last sample, and 1.5% of the whole recording
     recording = record(tmp_path / "machine.nw", *moments, sampled_after=[1, 3])
     result = run(*_SAMPLED, "--format", "json", "--replay", recording)
     (busy,) = [finding for finding in result.json["findings"] if finding["id"] == "target-cpu-busy"]

@@ -74,7 +74,7 @@ def test_the_report_can_be_printed_without_unicode(unchanged_tree: Path) -> None
     ],
 )
 def test_closed_standard_error_changes_neither_the_answer_nor_the_status(words: list[str], start: str) -> None:
-    """The interpreter has no stream for it, and would print remarks to standard output."""
+    """Without that stream the interpreter would print remarks to standard output."""
     command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *NOISEWATCH, *words]
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     assert result.returncode == 0
@@ -83,7 +83,7 @@ def test_closed_standard_error_changes_neither_the_answer_nor_the_status(words: 
 
 
 def test_a_command_has_the_closed_standard_error_that_noisewatch_has() -> None:
-    """`ls` then opens the folder with the free number."""
+    """If standard error is closed, `ls` opens the folder with the free number 2."""
     command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *NOISEWATCH, "run", "--", "ls", "-l", "/proc/self/fd"]
     assert " 2 -> /proc/" in subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 

@@ -18,7 +18,7 @@ _MANY = _BUSY_BY_MANY | {
 }
 _MANY_OF_ONE = _BUSY_BY_MANY | crowd(900, "worker", [2] * 30, "0-3", ran_ns=4_000_000)
 _SIBLINGS_1_2 = {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
-_VIRTUALBOX = {"/sys/bus/pci/devices/0000:00:02.0/vendor": "0x80ee\n"}  # its version 4 does not set the flag
+_VIRTUALBOX = {"/sys/bus/pci/devices/0000:00:02.0/vendor": "0x80ee\n"}  # VirtualBox 4 does not set the flag
 _NO_CPUFREQ = tuple(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4))
 _IDLE_PAIR = {
     **{f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": "2-3\n" for cpu in (2, 3)},

@@ -33,7 +33,7 @@ def test_receipt_marks_warm_ups(tmp_path: Path) -> None:
 
 
 def test_warm_ups_of_a_single_run_leave_it_a_series() -> None:
-    """The command's input is /dev/null then, because the warm-ups would read it."""
+    """With warm-ups the command's input is /dev/null, because the warm-ups would read the original one."""
     result = ran("--warmup", "2", "--", "cat", input="not read\n")
     assert result.stdout.startswith("noisewatch run · ")
     assert "· 1 run after 2 warm-ups" in result.stdout

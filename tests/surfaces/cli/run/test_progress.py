@@ -87,7 +87,7 @@ def test_a_single_run_reports_that_the_machine_changed(capsys: pytest.CaptureFix
 
 
 def test_a_single_run_reports_its_load_and_why_that_was_too_small(capsys: pytest.CaptureFixture[str]) -> None:
-    """Such a load makes the gate unknown."""
+    """A load that may have been smaller than requested makes the gate unknown."""
     load = SeriesLoad(2, frozenset({0}), busy_share=0.5)
     for trouble in (None, "the load ended before the measurement did"):
         SingleRunReport().report_series(replace(written_series(UNDISTURBED), load=replace(load, trouble=trouble)))

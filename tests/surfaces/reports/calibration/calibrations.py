@@ -67,7 +67,7 @@ def _recorded_causes(calibrated: Calibrated, cpu: int, causes: Sequence[GapCause
 
 @cache
 def noisy() -> Calibrated:
-    """Return a calibration of CPUs that other tasks take for milliseconds; one gap is longer than the axis."""
+    """Return a calibration of CPUs that other tasks take for milliseconds; one gap is 35 ms long."""
     gaps = [(at, 2_000_000 + at // 3_000, 1, 0) for at in range(0, 10 * 10**9, 40_000_000)]
     gaps[3] = (gaps[3][0], 35_000_000, 1, 0)
     return _calibrated((0, 1), tuple(gaps))

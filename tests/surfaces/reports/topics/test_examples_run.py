@@ -45,7 +45,7 @@ _SMALLER = (
     (r"taskset -c \d", f"taskset -c {_CPU}"),
     (r"/etc/slurm", "slurm"),
     (r'"\$\(command -v noisewatch\)"', "noisewatch"),
-    (r"^sudo ", ""),  # a test that is not root's sees a message instead of a trace
+    (r"^sudo ", ""),  # without root, a message is printed instead of a trace
     (r" …", ""),
     (r" \|\| exit 1$", ""),  # it would hide the status
     (r"\btune (--yes )?(?=--cpus|--until-exit|--measure)", "tune --dry-run "),  # a test does not tune its host
