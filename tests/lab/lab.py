@@ -67,7 +67,10 @@ class Lab:
         self.close()
 
     def run(self, command: str, timeout_s: float = _COMMAND_TIMEOUT_S) -> Result:
-        """Run a command with the checkout's virtual environment. Raise LabFailed if it does not end in time."""
+        """Run a command with the checkout's virtual environment.
+
+        Raise LabFailed if it does not end in time, or if the machine has ended.
+        """
         self._count += 1
         script, out, err = (self.scratch / f"{self._count}.{kind}" for kind in ("sh", "out", "err"))
         script.write_text(

@@ -52,7 +52,7 @@ _WORDS = {0: "stable", 1: "unstable", 3: "unknown"}
 
 @contextmanager
 def _disturbance(lab: Lab, name: str) -> Iterator[str | None]:
-    """Run the disturbance, and yield the cgroup in which to run preflight."""
+    """Run the disturbance, and yield the cgroup in which to run preflight, or None."""
     command = _COMMANDS[name]
     pid = int(lab.do(f"setsid {command} </dev/null >/dev/null 2>&1 & echo $!")) if command else None
     try:

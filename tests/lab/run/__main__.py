@@ -1,7 +1,7 @@
 """Print what `noisewatch run` detects in the lab: `python -m tests.lab.run [--trials N] [--quiet N] [LEVEL...]`.
 
-At each level of privilege, N trials with a hog in one repetition of ten; then N repetitions on an isolated CPU without
-a deliberate disturbance. A trial takes half a minute on an otherwise idle host. Emulation itself disturbs now and then,
+At each level of privilege, trials with a hog in one repetition of ten; then repetitions on an isolated CPU without a
+deliberate disturbance. A trial takes half a minute on an otherwise idle host. Emulation itself disturbs now and then,
 so these are figures, not limits.
 """
 
