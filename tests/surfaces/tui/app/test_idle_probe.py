@@ -84,7 +84,7 @@ def test_the_third_row_shows_why_there_is_no_idle_probe() -> None:
 def test_without_a_sampler_there_is_no_idle_probe() -> None:
     model = model_of(_probe_frame(_measured_cpu(1)))
     model.trouble = "the sampler ended: status -9"
-    assert "idle_probe" not in screen(model)[2]
+    assert "idle probe" not in screen(model)[2]
 
 
 def test_the_screen_of_a_cpu_shows_all_measurements() -> None:

@@ -26,6 +26,7 @@ def test_frozen_figures_and_culprits_stay() -> None:
     assert "hog [4711]" in text
     assert "other" not in text
     assert "STABLE" in text
+    assert "UNSTABLE" not in text
 
 
 def test_only_the_age_of_a_frozen_picture_changes() -> None:

@@ -112,7 +112,7 @@ def test_a_valid_filter_has_no_mistakes(text: str) -> None:
 
 
 def test_no_mistake_is_reported_while_typing() -> None:
-    assert "no such duration" not in _screen_text(">100m", is_typing=True)
+    assert "not a duration" not in _screen_text(">100m", is_typing=True)
 
 
 @given(st.text(max_size=40))
