@@ -275,8 +275,8 @@ def _add_command_of_run(parser: ArgumentParser) -> None:
     )
     preparation.flag(
         "--reserve",
-        what="only keep other processes, interrupts and kernel work off the target CPUs (of what --tune changes), "
-        "until the command ends; needs root",
+        what="only keep other processes, interrupts and kernel work off the target CPUs until the command ends; "
+        "needs root",
     )
     command.flag("--as-user", what="with sudo: run the command as the user who invoked sudo, not as root")
     command.flag(

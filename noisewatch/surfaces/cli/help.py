@@ -72,9 +72,10 @@ examples:
   sudo noisewatch tune --measure --minutes 10    measure which changes are worth it here, and restore
   sudo noisewatch restore                   restore the settings
 
-tune does not stop processes, take CPUs offline, or change swap or boot options. It makes a control group partition
-only with --select target-not-isolated. Each change is written to the journal (/var/lib/noisewatch/tune.jsonl) before
-it is made, so `restore` works even if noisewatch was killed. A reboot undoes all changes.
+tune stops only services that move IRQs or change the CPU clock; it stops no other processes, takes no CPUs offline,
+and changes no swap or boot options. It makes a control group partition only with --select target-not-isolated. Each
+change is written to the journal (/var/lib/noisewatch/tune.jsonl) before it is made, so `restore` works even if
+noisewatch was killed. A reboot undoes all changes.
 
 exit status: 0 done, even if you decline; 2 usage or input error, or the journal cannot be written; 3 the kernel
 refused a change, or --measure left a setting changed or measured nothing; with --until-exit, the command's

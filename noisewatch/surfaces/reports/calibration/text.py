@@ -95,9 +95,7 @@ def method_lines(calibration: Calibration) -> list[str]:
         f"gaps of {describe_ns(samples.threshold_ns)} and more{turn}, scheduling {scheduler}{_memory(calibration)}"
     ]
     if samples.core == "python":
-        lines.append(
-            "The compiled core is not installed, so effective frequencies and gaps below 1 µs are not measured."
-        )
+        lines.append("The compiled core is not installed, so effective frequencies are not measured.")
     return [*lines, REALTIME_REMARK] if samples.is_realtime else lines
 
 
