@@ -79,7 +79,7 @@ class ThreadPlacement(Struct, frozen=True, kw_only=True):
 
     `moves` counts the changes of CPU from one look to the next, `node_moves` and `kind_moves` the changes to another
     memory node or kind of core. Counts from a trace are exact, counts from looks are lower bounds. `migrations` is the
-    kernel's count of moves while the thread was watched, as last read. A core is identified by its first CPU.
+    kernel's count of moves in the repetition, as last read. A core is identified by its first CPU.
     """
 
     tid: int

@@ -33,7 +33,7 @@ _BEFORE_FIRST_NS = 50_000_000  # assumed time of a stop before the first look: h
 
 class _Thread(Struct):
     last: ThreadLook
-    migrations_before: int | None  # the kernel's count of moves before the first look
+    migrations_before: int | None  # the kernel's count at the repetition's start; 0 for a newer thread, None: unknown
     ns_by_cpu: dict[int, float] = {}
     moves: int = 0
     node_moves: int = 0
