@@ -95,10 +95,11 @@ class CommandTimes:
         return any(is_ready and tid not in self._ended_ns for tid, (_, is_ready) in self._last_leaves.items())
 
     def find_ends(self, traces: Collection[CpuTrace], reaped_ns: int | None) -> None:
-        """Note which threads of the first process have ended. Call it before any `add_events`.
+        """Note which threads of the first process have ended. Call it before `add_events` for the same traces.
 
-        `reaped_ns` is when the process was reaped, or None while it runs. A thread that leaves its CPU for good later
-        had ended when it last ran before this time; its end is unknown if it ran on a CPU that is not traced.
+        `reaped_ns` is when the process was reaped, or None while it runs. A thread may have ended before this time, and
+        leave its CPU for good only after it: the thread counts as ended when it last ran before this time. If that
+        was on a CPU that is not traced, its end is unknown.
         """
         if reaped_ns is not None:
             for tid, start_ns, end_ns in self._runs_in(traces):
@@ -136,8 +137,9 @@ class CommandTimes:
     def end_doubt_ns(self, traces: Iterable[CpuTrace]) -> int | None:
         """Return how much (ns) before `left_ns` the first process may have ended; None if its end is not in the trace.
 
-        If another thread of the command preempted its last thread right before that left its CPU for good, the process
-        may have ended before the preemption. Time of foreign threads is noise in any case.
+        If another thread of the command preempted the process's last thread, which then ran only briefly before it left
+        its CPU for good, the process may have ended before the preemption. Time of foreign threads is noise in any
+        case.
         """
         left_ns = self.left_ns
         if left_ns is None:
