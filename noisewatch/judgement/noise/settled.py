@@ -18,7 +18,10 @@ _ENDS = 1.645  # in standard deviations: nine of ten values lie within so many a
 
 
 def is_settled(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> bool:
-    """Return whether a longer calibration would hardly narrow the floors that are judged."""
+    """Return whether no judged floor needs a longer calibration. If a judged floor is missing, return False.
+
+    A floor needs none once it is clearly within or above the budget, or its interval would hardly become narrower.
+    """
     floors = _judged_floors(calibration, budget, drift)
     return bool(floors) and all(_is_precise(floor, budget, drift) for floor in floors)
 
