@@ -299,7 +299,7 @@ _CORRECTION = Limit(
     question="Does CLOCK_MONOTONIC run at the rate of another clock?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
-    reads=(f"{PTP}/ptpN, else {RTC}/rtcN/since_epoch, before the sample and after the calibration", CORRECTION),
+    reads=(f"{PTP}/ptpN, else {RTC}/rtcN/since_epoch, before and after all measurements", CORRECTION),
     limits=(WRONG, _CORRECTION),
     why=(
         "If the kernel or a hypervisor got the rate of the processor's counter wrong, each duration is wrong by as "
