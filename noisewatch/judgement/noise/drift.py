@@ -22,7 +22,7 @@ _MEASURED_OF_EXPECTED = 0.87  # median ratio of measured to expected CV, over th
 _MIN_DEVIATION = 0.05
 _MIN_CV = 1e-4  # smaller CVs are raised to this value
 WEIGHT = 5  # the usual drift weighs as much as this number of changes on the host
-ENDS = 1.645  # in standard deviations: nine of ten values lie within so many around the mean
+ENDS = 1.645  # standard deviations: nine of ten values lie within this distance of the mean
 
 
 class _Usual(NamedTuple):

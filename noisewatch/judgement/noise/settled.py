@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples
 
 _NARROW = 1.25  # an interval is narrow if it is at most this factor wider than drift and the number of samples make it
-_ENDS = 1.645  # in standard deviations: nine of ten values lie within so many around the mean
+_ENDS = 1.645  # standard deviations: nine of ten values lie within this distance of the mean
 
 
 def is_settled(calibration: CalibrationSamples, budget: Budget, drift: Drift) -> bool:

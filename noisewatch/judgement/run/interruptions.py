@@ -28,7 +28,7 @@ _OF_WAKING = frozenset({_RESCHEDULING, "Function call interrupts"})
 _FREES = "RCU"  # RCU callbacks run where they were queued, by the command or by others
 _LONG_NS = 50_000  # ten times as long as a softirq that comes with the tick usually runs
 _DOUBT_NS = TICK_NS  # the resolution of /proc/stat
-_AT_RANDOM = 2  # so many more timer interrupts than ticks may occur in a short time by chance
+_AT_RANDOM = 2  # in a short time, timer interrupts may exceed the ticks by this many by chance
 _STOOD_STILL = {"interrupts": unchanged_reason(INTERRUPTS), "softirqs": unchanged_reason(SOFTIRQS)}
 
 

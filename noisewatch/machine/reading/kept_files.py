@@ -18,7 +18,7 @@ from noisewatch.units import NS_PER_S
 _KERNEL = ("/proc/", "/sys/")  # elsewhere a path may later refer to another file than the open one
 _MOST_KEPT = 2048  # the kernel holds a page for each open file
 _MOST_NOTED = 4096
-_IDLE_SNAPSHOTS = 16  # a file that was not read in so many snapshots is closed if others need its place
+_IDLE_SNAPSHOTS = 16  # a file that was not read in this many snapshots is closed if others need its place
 LARGEST_FILE = 256 << 20  # /proc/interrupts of 1152 CPUs has 13 MB; no file that we read is much larger
 
 

@@ -26,7 +26,7 @@ _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 # Drivers with two governors: `performance`, and `powersave`, which is not the slowest clock but their own algorithm.
 ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
 
-_MAX_WINDOWS = 3  # so many frequency ranges are listed, the widest first
+_MAX_WINDOWS = 3  # longest list of frequency ranges, the widest first
 
 
 def clocks_of(case: Case) -> dict[int, CpuFrequency]:
