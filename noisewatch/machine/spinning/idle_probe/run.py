@@ -113,7 +113,7 @@ class Spinners:
         return SpinnerReport(buffer.header[STATE], buffer.header[ERROR], tuple(buffer.slices_since(since_ns)))
 
     def end(self) -> None:
-        """End the processes: each ends when its pipe, which only this process can write to, is closed."""
+        """Kill the host and close the spinners' pipes. A spinner ends when its pipe has no writer left."""
         self._open.close()
 
 
