@@ -154,7 +154,7 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
         return next((by_tid[pid].name for by_tid in tables if pid in by_tid), None)
 
     def whole_name(self, name: str, pid: int) -> str:
-        """Return the name of the process for a thread that has only its beginning; else the thread's name."""
+        """Return the process's name if the kernel cut the thread's `name` from it, otherwise `name`."""
         process = self.name_of_process(pid) if may_be_cut(name) else None
         return process if process is not None and is_cut_from(process, name) else name
 
