@@ -1,7 +1,7 @@
 """Reads the figures of a calibration from a document, each with its random deviation.
 
 Blocks of work within a calibration have influences in common. They are not independent, so their number does not reduce
-the error. For work that shares a core or its caches with other work (all but the chain of dependent steps), the
+the error. For work that a neighbour in the core or the cache can slow down (all but the chain of dependent steps), the
 deviation follows from the range of the middle 90% of its one-millisecond blocks. `python -m tests.benchmark.compare`
 prints how often two calibrations of one machine differ by these rules.
 """
