@@ -104,7 +104,7 @@ _NAMES_SHARE = 0.4
 def cause_list(
     listing: Listing[FindingLine], frame: Frame, width: int, room: int, glyphs: Glyphs, is_selected: bool
 ) -> list[Row]:
-    """Return a row for each cause that fits, the selected cause among them."""
+    """Return a row for each finding that fits, the selected finding among them."""
     if room < 1 or not listing.lines:
         return []
     first = listing.first_in(room)
@@ -118,7 +118,7 @@ def cause_list(
 
 
 def describe_hidden(listing: Listing[FindingLine], shown: int) -> str:
-    """Return how many causes are above and below the shown causes; empty if none are."""
+    """Return how many findings are hidden above and below the shown ones; empty if none are."""
     first = listing.first_in(shown) if shown > 0 else 0
     counts = {"above": first, "below": len(listing.lines) - first - shown}
     return ", ".join(f"{count} more {where}" for where, count in counts.items() if count > 0)
