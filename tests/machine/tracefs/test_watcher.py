@@ -83,7 +83,7 @@ def _make_osnoise(tracefs: Path, purpose: str = WORKLOAD_OFF, tracer: str = "osn
 
 def test_removal_switches_off_the_tracer_and_restores_the_workload(tmp_path: Path) -> None:
     instance = _make_osnoise(tmp_path)
-    assert not remove(instance)  # a folder of files is none of the kernel's
+    assert not remove(instance)  # rmdir fails: unlike a kernel's instance, this folder is not empty
     left = [(instance / name).read_text() for name in ("tracing_on", "events/enable", "current_tracer")]
     assert left == ["0", "0", "nop"]
     assert (tmp_path / "osnoise/options").read_text() == "OSNOISE_WORKLOAD"
