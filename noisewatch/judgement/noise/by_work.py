@@ -42,9 +42,9 @@ class FloorsByWork(Struct, frozen=True):
         return tuple(work for work in self._required if self.cpus_above[work])
 
     @property
-    def is_bandwidth_above(self) -> bool:
-        """Whether bandwidth, which is not required, exceeds the budget on some CPU."""
-        return bool(self.cpus_above.get(Work.BANDWIDTH))
+    def may_bandwidth_exceed(self) -> bool:
+        """Whether bandwidth, which is not required, was measured on all CPUs but may exceed the budget."""
+        return Work.BANDWIDTH in self.floor_by_work and Work.BANDWIDTH not in self.within
 
     @property
     def within(self) -> tuple[Work, ...]:

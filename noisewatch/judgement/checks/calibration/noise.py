@@ -152,13 +152,11 @@ def _judge_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, worst.cpu) if cause.has_culprits else (),
         )
-    if status == Status.PASS and by_work.is_bandwidth_above:
+    if status == Status.PASS and by_work.may_bandwidth_exceed:
         cpus = by_work.cpus_above[Work.BANDWIDTH]
-        return graded.warns(
-            f"{text}; copies of large blocks exceed the budget on {name_cpus(cpus)}: --work bandwidth judges them",
-            cpus=cpus,
-            evidence=evidence,
-        )
+        exceed = f"exceed the budget on {name_cpus(cpus)}" if cpus else "may exceed the budget"
+        text = f"{text}; copies of large blocks {exceed}: --work bandwidth judges them"
+        return graded.warns(text, cpus=cpus, evidence=evidence)
     return graded.answer(status, text, reason=None if reason is None else f"{reason}; {text}", evidence=evidence)
 
 

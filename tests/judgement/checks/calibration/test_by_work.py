@@ -71,6 +71,19 @@ def test_bandwidth_over_the_budget_is_a_warning_unless_it_is_requested() -> None
     assert _floor({**others, THROUGHPUT: every_third_slow}).status == "fail"
 
 
+def test_bandwidth_that_may_exceed_the_budget_is_a_warning() -> None:
+    """Its CV is the budget's maximum, so it is within the budget by an even chance."""
+    slight = {BANDWIDTH: lambda at_ns: WORK_NS + at_ns // (300 * _MS) % 2 * 4_000}
+    bandwidth = _floor(slight).answer.evidence["by_work"]["bandwidth"]
+    result = _floor(slight, max_cv=bandwidth["cv_expected"])
+    assert 0.1 < result.answer.evidence["by_work"]["bandwidth"]["chance"] < 0.9
+    assert (result.status, "copies of large blocks may exceed the budget: --work" in result.answer.said) == (
+        "warn",
+        True,
+    )
+    assert _floor(slight, Work.BANDWIDTH, max_cv=bandwidth["cv_expected"]).status == "unknown"
+
+
 def test_bandwidth_that_was_not_measured_is_only_required_if_it_is_requested() -> None:
     """Recordings of version 0.2.0 have none."""
     slots = written_calibration((2,))["cpus"][0]["slots"]
