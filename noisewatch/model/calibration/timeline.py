@@ -246,8 +246,8 @@ class _Own:
     def nearest(self, stretch: Stretch) -> Stretch | None:
         """Return the nearest stretch in time, or None if there is none.
 
-        For a process start, only process starts are considered; for any other stretch, only other stretches. If there
-        are no stretches of the same kind, stretches of the other kind are considered.
+        For a process start, only process starts are considered; for any other stretch, only other stretches. Without a
+        stretch of the same kind, stretches of the other kind are considered.
         """
         is_start = stretch.is_start if self._alike[stretch.is_start] else not stretch.is_start
         alike, middles, at_ns = self._alike[is_start], self._middles[is_start], _middle_ns(stretch)

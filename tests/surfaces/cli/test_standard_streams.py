@@ -74,7 +74,7 @@ def test_the_report_can_be_printed_without_unicode(unchanged_tree: Path) -> None
     ],
 )
 def test_closed_standard_error_changes_neither_the_answer_nor_the_status(words: list[str], start: str) -> None:
-    """Without that stream the interpreter would print remarks to standard output."""
+    """The interpreter prints remarks to standard output if standard error is closed."""
     command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *NOISEWATCH, *words]
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     assert result.returncode == 0

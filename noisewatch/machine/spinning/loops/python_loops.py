@@ -211,8 +211,7 @@ def stream(
 ) -> int:
     """Copy `lines` cache lines at a time from `source` to `target` until `until_ns`; return the next `at`.
 
-    It reads `source` from byte `at` on, from its start again at its end. The compiled core writes past the caches if
-    the CPU can do that.
+    It reads `source` cyclically from byte `at` on. The compiled core writes past the caches if the CPU can do that.
     """
     place = at
 

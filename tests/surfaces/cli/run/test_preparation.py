@@ -33,7 +33,7 @@ def test_receipt_marks_warm_ups(tmp_path: Path) -> None:
 
 
 def test_warm_ups_of_a_single_run_leave_it_a_series() -> None:
-    """With warm-ups the command's input is /dev/null, because the warm-ups would read the original one."""
+    """The command reads /dev/null if there are warm-ups, because these would read the original input."""
     result = ran("--warmup", "2", "--", "cat", input="not read\n")
     assert result.stdout.startswith("noisewatch run · ")
     assert "· 1 run after 2 warm-ups" in result.stdout
