@@ -41,6 +41,12 @@ static PyObject *native_spin(PyObject *module, PyObject *arguments, PyObject *na
     return fits ? PyLong_FromLongLong(wanted.delay_count) : NULL;
 }
 
+/* Returns the number of samples for which there is room. If there is none, returns 0 and sets an exception. */
+static int64_t room_for_samples(const Py_buffer *samples, const Py_buffer *count) {
+    int64_t capacity = words_of(samples, WORK_WORDS) / WORK_WORDS;
+    return capacity > 0 && words_of(count, 1) > 0 ? capacity : 0;
+}
+
 typedef int64_t repeated(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, int64_t size);
 
 static PyObject *repeat(PyObject *arguments, repeated *piece) {
@@ -48,16 +54,15 @@ static PyObject *repeat(PyObject *arguments, repeated *piece) {
     long long until, size;
     if (!PyArg_ParseTuple(arguments, "w*w*LL", &samples, &count, &until, &size))
         return NULL;
-    int64_t capacity = words_of(&samples, WORK_WORDS) / WORK_WORDS;
-    int fits = capacity > 0 && words_of(&count, 1) > 0;
-    if (fits) {
+    int64_t capacity = room_for_samples(&samples, &count);
+    if (capacity > 0) {
         Py_BEGIN_ALLOW_THREADS
         piece(samples.buf, capacity, count.buf, until, size);
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&samples);
     PyBuffer_Release(&count);
-    if (!fits)
+    if (capacity == 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -88,9 +93,9 @@ static PyObject *native_chase(PyObject *module, PyObject *arguments) {
     (void)module;
     if (!PyArg_ParseTuple(arguments, "w*w*Ly*Lk", &samples, &count, &until, &memory, &steps, &at))
         return NULL;
-    int64_t capacity = words_of(&samples, WORK_WORDS) / WORK_WORDS;
+    int64_t capacity = room_for_samples(&samples, &count);
     struct ring ring = {.links = memory.buf, .lines = lines_of(&memory), .at = (uint32_t)at};
-    int fits = capacity > 0 && words_of(&count, 1) > 0 && ring.lines > 0;
+    int fits = capacity > 0 && ring.lines > 0;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS
         chase(samples.buf, capacity, count.buf, until, &ring, steps);
@@ -109,16 +114,14 @@ static PyObject *native_stream(PyObject *module, PyObject *arguments) {
     (void)module;
     if (!PyArg_ParseTuple(arguments, "w*w*Ly*w*Lk", &samples, &count, &until, &source, &target, &lines, &at))
         return NULL;
-    int64_t capacity = words_of(&samples, WORK_WORDS) / WORK_WORDS;
+    int64_t capacity = room_for_samples(&samples, &count);
     struct copy copy = {.source = source.buf, .source_bytes = (size_t)source.len, .target = target.buf,
                         .target_bytes = (size_t)target.len, .at = at};
     int has_lines = source.len > 0 && source.len % LINE_BYTES == 0 && target.len > 0 && target.len % LINE_BYTES == 0;
     int is_aligned = (uintptr_t)target.buf % LINE_BYTES == 0 && at % LINE_BYTES == 0 && at < copy.source_bytes;
-    int fits = capacity > 0 && words_of(&count, 1) > 0;
-    if (fits && !(has_lines && is_aligned)) {
+    int fits = capacity > 0 && has_lines && is_aligned;
+    if (capacity > 0 && !fits)
         PyErr_SetString(PyExc_ValueError, "expected whole and aligned cache lines");
-        fits = 0;
-    }
     if (fits) {
         Py_BEGIN_ALLOW_THREADS
         stream(samples.buf, capacity, count.buf, until, &copy, lines);
