@@ -36,16 +36,17 @@ def time_outside(spans: Sequence[AffinitySpan], target: CpuSet) -> TimeOutside:
     if not cpus:
         return NEVER_OUTSIDE
     try:
-        firsts = [parse_schedstat(span.first_scheduling)[0] for span in spans]
-        lasts = [parse_schedstat(span.last_scheduling)[0] for span in spans]
+        counts = [parse_schedstat(text)[0] for span in spans for text in (span.first_scheduling, span.last_scheduling)]
     except Malformed:
         return TimeOutside(0, None, cpus)
-    if not lasts[-1]:  # a row of zeros: the kernel counts nothing
+    # All zeros if the kernel counts nothing. After execve by another thread, the count is that thread's, maybe lower.
+    if not counts[-1] or counts != sorted(counts):
         return TimeOutside(0, None, cpus)
     ns = max_ns = 0
     for at, span in enumerate(spans):
+        before_ns, first_ns, last_ns, after_ns = [0, *counts, counts[-1]][2 * at : 2 * at + 4]
         if not span.allowed & target:
-            ns += max(lasts[at] - firsts[at], 0)
+            ns += last_ns - first_ns
         if not span.allowed <= target:
-            max_ns += max([*firsts, lasts[-1]][at + 1] - [0, *lasts][at], 0)
+            max_ns += after_ns - before_ns
     return TimeOutside(ns, max_ns, cpus)

@@ -34,3 +34,15 @@ def test_an_affinity_with_target_cpus_only_does_not_count() -> None:
 def test_time_outside_is_unknown_if_the_kernel_does_not_report_it(scheduling: str) -> None:
     spans = [AffinitySpan(frozenset(cpus), scheduling, scheduling) for cpus in ({2}, {0}, {2})]
     assert time_outside(spans, _TARGET) == TimeOutside(0, None, frozenset({0}))
+
+
+@pytest.mark.parametrize("spans", [[(0, 10), (20, 15)], [(0, 10), (5, 20)], [(0, 30), (10, 20), (25, 40)]])
+def test_time_outside_is_unknown_if_the_count_falls(spans: list[tuple[int, int]]) -> None:
+    """execve by another thread than the first: the process id continues with that thread's count."""
+    outside = time_outside([_span({at % 2}, *counts) for at, counts in enumerate(spans)], frozenset({0}))
+    assert outside == TimeOutside(0, None, frozenset({1}))
+
+
+def test_span_at_the_end_counts_up_to_its_last_poll() -> None:
+    assert time_outside([_span({2}, 5, 10), _span({0}, 30, 90)], _TARGET) == TimeOutside(60, 80, frozenset({0}))
+    assert time_outside([_span({0}, 30, 90), _span({2}, 95, 99)], _TARGET) == TimeOutside(60, 95, frozenset({0}))
