@@ -6,11 +6,11 @@ CPUs, threads that two consecutive looks found on other CPUs, and CPU time that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 
-from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.run.allowance import Allowance
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason, above_allowance
@@ -21,8 +21,6 @@ from noisewatch.units import describe_ns
 
 _COUNT_ERROR = 0.01  # share of the command's CPU time by which the kernel's two counts may differ
 _WHERE = 0.01  # share of the time outside: CPUs with less are not named
-_MAIN = 0.1  # share of the CPU time: noise next to a thread with less is not noise in the command's work
-_MOSTLY = 0.5
 _NEARLY_ALL = 0.8  # of the CPU time: the rest is mostly a shell's, or spent before the affinity was set
 _NOISE = frozenset(
     {
@@ -41,46 +39,43 @@ _MOVED = "the command ran on other CPUs for {}: cannot tell whether a target CPU
 class LeftTarget(Struct, frozen=True):
     """A command's time outside the target CPUs; `reason` is None if it may be within the allowance.
 
-    `away_share`: the share of the repetition in which the command was not, or may not have been, on the target CPUs.
+    `away_ns`: for how long no thread of the command was, or may have been, on the target CPUs.
     `unknown`: why it is unknown whether the command left them by itself, or None if it is known.
     """
 
     reason: RunReason | None
-    away_share: float
+    away_ns: int
     unknown: str | None = None
 
     def keep(self, reasons: Iterable[RunReason], repetition: Repetition, allowance: Allowance) -> list[RunReason]:
         """Return the reasons without noise that may have occurred while the command was elsewhere.
 
-        If it certainly left and no main thread was mostly on the target CPUs, their noise explains little.
+        If it certainly was elsewhere for nearly all of its CPU time, the noise of the target CPUs explains nothing.
         """
-        listed, allowed_ns = list(reasons), allowance.ns(repetition.length_ns)
-        if not self.away_share:
+        listed = list(reasons)
+        if not self.away_ns:
             return listed
+        harmless_ns = self.away_ns + allowance.ns(repetition.length_ns)
         noise = [reason for reason in listed if reason.kind in _NOISE]
-        away_ns = self.away_share * repetition.length_ns
-        is_mostly_away = self.reason is not None and self.away_share >= _MOSTLY
-        kept = [] if is_mostly_away else above_allowance(noise, away_ns + allowed_ns)
+        kept = above_allowance(noise, harmless_ns)
+        if repetition.length_ns > harmless_ns:  # a lower clock lasted for the whole repetition
+            kept += [reason for reason in noise if reason.kind == ReasonKind.CLOCK_LOWERED]
+        if self.reason is not None and (self.reason.share or 0.0) >= _NEARLY_ALL:
+            kept = []
         return [reason for reason in listed if reason.kind not in _NOISE or reason in kept]
 
 
 def find_left_target(repetition: Repetition, placement: Placement, allowance: Allowance) -> LeftTarget | None:
     """Return the command's time outside the target CPUs, or None if it is within the allowance."""
     used_ns, online = repetition.use.cpu_ns, repetition.span.after.online.online
-    if online is not None and not repetition.target <= online:
-        return None  # the kernel itself moves threads away from a CPU that goes offline
+    if online is not None and not repetition.target < online:
+        return None  # no CPU is left, or the kernel moved threads away from one that went offline
     is_traced = not isinstance(repetition.trace, str)
     ns = traced_outside_ns(repetition) if is_traced else _counted_outside_ns(repetition, placement)
     if ns <= allowance.ns(repetition.length_ns):
-        may_be_away = not is_traced and not (repetition.allowed or repetition.target) & repetition.target
-        max_ns = repetition.first_outside.max_ns
-        if may_be_away:
-            return LeftTarget(None, 1.0 if max_ns is None else max_ns / max(used_ns, 1))
-        if not is_traced and placement.max_outside_ns > allowance.ns(repetition.length_ns):
-            return LeftTarget(None, 0.0, _MAY_HAVE_LEFT.format(describe_ns(placement.max_outside_ns)))
-        return None
+        return None if is_traced else _possible_absence(repetition, placement, allowance)
     if online is None:
-        return LeftTarget(None, 0.0, _MOVED.format(describe_ns(ns), Case(repetition.span.after).unread_reason(ONLINE)))
+        return LeftTarget(None, 0, _MOVED.format(describe_ns(ns), Case(repetition.span.after).unread_reason(ONLINE)))
     observed = {cpu: cpu_ns for cpu, cpu_ns in placement.ns_by_cpu().items() if cpu not in repetition.target}
     if not is_traced:
         ns = min(max(ns, round(sum(observed.values()))), used_ns)
@@ -99,7 +94,20 @@ def find_left_target(repetition: Repetition, placement: Placement, allowance: Al
         share=share,
         is_estimate=not is_traced,
     )
-    return LeftTarget(reason, _away_share(share, repetition, placement))
+    # Other threads than the first may have been on the target CPUs all the time.
+    is_away = share >= _NEARLY_ALL or repetition.use.ran_alone
+    return LeftTarget(reason, round(share * repetition.length_ns) if is_away else 0)
+
+
+def _possible_absence(repetition: Repetition, placement: Placement, allowance: Allowance) -> LeftTarget | None:
+    """Return the time that the command may have spent elsewhere, by its affinity at the end or by single looks."""
+    if repetition.allowed and not repetition.allowed & repetition.target:
+        max_ns, used_ns = repetition.first_outside.max_ns, repetition.use.cpu_ns
+        share = 1.0 if max_ns is None else min(max_ns / max(used_ns, 1), 1.0)
+        return LeftTarget(None, round(share * repetition.length_ns))
+    if placement.max_outside_ns > allowance.ns(repetition.length_ns):
+        return LeftTarget(None, 0, _MAY_HAVE_LEFT.format(describe_ns(placement.max_outside_ns)))
+    return None
 
 
 def traced_outside_ns(repetition: Repetition) -> int:
@@ -126,18 +134,3 @@ def _counted_outside_ns(repetition: Repetition, placement: Placement) -> int:
         uncounted_ns = used_ns * (1 - _COUNT_ERROR) - books.tasks_ns - books.doubt_ns
     looked_ns = sum(placement.outside_ns_by_cpu.values())
     return min(max(repetition.first_outside.ns, round(looked_ns), round(uncounted_ns), 0), used_ns)
-
-
-def _away_share(share: float, repetition: Repetition, placement: Placement) -> float:
-    """Return the share of the repetition in which no main thread was on the target CPUs, as a lower bound."""
-    if share >= _NEARLY_ALL or repetition.use.ran_alone:
-        return share
-    if placement.is_traced:  # without the untraced CPUs
-        return 0.0
-    main_threads = [thread for thread in placement.threads if thread.ran_ns >= _MAIN * placement.ran_ns]
-    return min((_share_outside(thread.ns_by_cpu, repetition.target) for thread in main_threads), default=0.0)
-
-
-def _share_outside(ns_by_cpu: Mapping[int, float], target: CpuSet) -> float:
-    all_ns = sum(ns_by_cpu.values())
-    return sum(ns for cpu, ns in ns_by_cpu.items() if cpu not in target) / all_ns if all_ns else 0.0

@@ -12,7 +12,7 @@ from noisewatch.judgement.run.repetition_verdict import judge_repetition
 from noisewatch.kernel.tasks.command_threads import ThreadLook
 from noisewatch.model.run.leaving import TimeOutside
 from noisewatch.model.run.placement import NOWHERE_ELSE, Placement
-from noisewatch.model.run.repetition import Repetition
+from noisewatch.model.run.repetition import CommandUse, Repetition
 from tests.kernel.tasks.commands import thread_look
 from tests.model.run.places import ONE_NODE, placement_of
 from tests.model.run.test_placement import looks_of
@@ -214,4 +214,94 @@ def test_a_command_that_left_is_unknown_if_the_online_cpus_are_unknown(is_traced
 
 def test_a_lower_clock_is_kept_for_a_command_that_the_kernel_may_have_moved() -> None:
     lower = RunReason(kind=ReasonKind.CLOCK_LOWERED, name="CPU 2 ran at 2 GHz", cpu=2)
-    assert LeftTarget(None, 0.0, "unknown").keep([lower], _next_to_a_hog(), ALLOWED) == [lower]
+    assert LeftTarget(None, 0, "unknown").keep([lower], _next_to_a_hog(), ALLOWED) == [lower]
+
+
+def _reason(kind: ReasonKind, ms: int | None, share: float | None = None) -> RunReason:
+    return RunReason(kind=kind, name="a reason", cpu=2, ns=None if ms is None else ms * MS, share=share)
+
+
+_FOREIGN, _LOWER = _reason(ReasonKind.FOREIGN, 300), _reason(ReasonKind.CLOCK_LOWERED, None)
+_SWAPPED = _reason(ReasonKind.SWAPPED, 1)
+
+
+@pytest.mark.parametrize(
+    ("away_ms", "share", "kept"),
+    [
+        (0, 0.9, [_FOREIGN, _LOWER, _SWAPPED]),
+        (294, 0.3, [_FOREIGN, _LOWER, _SWAPPED]),
+        (295, 0.3, [_LOWER, _SWAPPED]),
+        (994, None, [_LOWER, _SWAPPED]),
+        (995, None, [_SWAPPED]),
+        (200, 0.79, [_FOREIGN, _LOWER, _SWAPPED]),
+        (200, 0.8, [_SWAPPED]),
+    ],
+)
+def test_noise_is_kept_if_it_lasted_longer_than_the_absence(
+    away_ms: int, share: float | None, kept: list[RunReason]
+) -> None:
+    """A second with an allowance of 5 ms, 300 ms of another task, and a clock that was lower all the time."""
+    left = LeftTarget(None if share is None else _reason(ReasonKind.LEFT_TARGET, None, share), away_ms * MS)
+    repetition = repeat(ran(), ran(), own_ms=0)
+    repetition = replace(repetition, ended_ns=repetition.began_ns + _LENGTH_NS)
+    assert left.keep([_FOREIGN, _LOWER, _SWAPPED], repetition, ALLOWED) == kept
+
+
+def test_noise_of_all_sources_on_a_cpu_is_compared_with_the_absence() -> None:
+    noise = [_reason(kind, 200) for kind in (ReasonKind.FOREIGN, ReasonKind.INTERRUPTIONS, ReasonKind.STEAL)]
+    assert LeftTarget(None, 500 * MS).keep(noise, _next_to_a_hog(), ALLOWED) == noise
+    assert LeftTarget(None, 500 * MS).keep(noise[:2], _next_to_a_hog(), ALLOWED) == []
+
+
+@pytest.mark.parametrize(
+    ("used_ms", "outside_ms", "use", "away_ms"),
+    [
+        (1000, 790, THREADED, 0),
+        (1000, 800, THREADED, 800),
+        (1000, 300, ALONE, 300),
+        (500, 300, ALONE, 600),
+        (500, 500, THREADED, 1000),
+    ],
+)
+def test_absence_is_the_share_of_the_cpu_time_unless_other_threads_may_have_stayed(
+    used_ms: int, outside_ms: int, use: CommandUse, away_ms: int
+) -> None:
+    repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=used_ms, use=use)
+    outside = TimeOutside(outside_ms * MS, outside_ms * MS, frozenset({0}))
+    left = find_left_target(replace(repetition, first_outside=outside), _placement(), ALLOWED)
+    assert left is not None
+    assert left.reason is not None
+    assert (left.reason.ns, left.away_ns) == (outside_ms * MS, away_ms * repetition.length_ns // 1000)
+    assert left.reason.share == pytest.approx(outside_ms / used_ms)
+
+
+@pytest.mark.parametrize(("max_ms", "share"), [(90, 0.9), (None, 1.0), (200, 1.0)])
+def test_possible_absence_of_a_command_that_ended_elsewhere(max_ms: int | None, share: float) -> None:
+    outside = TimeOutside(0, None if max_ms is None else max_ms * MS, frozenset({0}))
+    repetition = replace(_next_to_a_hog(100), first_outside=outside)
+    left = find_left_target(replace(repetition, allowed=frozenset({0, 1})), _placement(), ALLOWED)
+    assert left == LeftTarget(None, round(share * repetition.length_ns))
+    for allowed in (frozenset({0, 2}), None):
+        assert find_left_target(replace(repetition, allowed=allowed), _placement(), ALLOWED) is None
+
+
+def test_command_cannot_leave_if_all_online_cpus_are_target_cpus() -> None:
+    repetition = repeat(ran(), ran({2: 20}, 1.0), own_ms=900, use=THREADED)
+    assert find_left_target(repetition, _placement(), ALLOWED) is not None
+    online = replace(repetition.span.after.online, online=_TARGET)
+    span = replace(repetition.span, after=replace(repetition.span.after, online=online))
+    assert find_left_target(replace(repetition, span=span), _placement(), ALLOWED) is None
+
+
+@pytest.mark.parametrize(
+    ("observed_ms", "cpus"), [({0: 95, 1: 6}, {0, 1}), ({0: 1000, 1: 9}, {0}), ({0: 1000, 1: 11}, {0, 1})]
+)
+def test_cpus_with_a_hundredth_of_the_time_outside_are_named(observed_ms: dict[int, int], cpus: set[int]) -> None:
+    looks = [[thread_look(9 + cpu, cpu, ms * share * MS) for cpu, ms in observed_ms.items()] for share in (0, 1)]
+    placement = _placement(*looks)
+    repetition = replace(repeat(ran(), ran({2: 900}, 1.0), own_ms=1100), first_outside=TimeOutside(500 * MS, 500 * MS))
+    left = find_left_target(repetition, placement, ALLOWED)
+    assert left is not None
+    assert left.reason is not None
+    assert (left.reason.cpus, left.reason.ns) == (frozenset(cpus), max(500, sum(observed_ms.values())) * MS)
+    assert left.reason.cpu == (0 if cpus == {0} else None)
