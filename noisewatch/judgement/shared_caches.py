@@ -26,13 +26,12 @@ def cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
 
 def _cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
     topology = case.snapshot.topology
-    by_package: dict[int | None, set[int]] = defaultdict(set)
-    for cpu, place in topology.items():
-        by_package[place.package].add(cpu)
-    are_all_placed = case.running <= topology.keys()
-    packages = {
-        package: frozenset(cpus) for package, cpus in by_package.items() if package is not None and are_all_placed
-    }
+    package_by_cpu = {cpu: place.package for cpu, place in topology.items() if place.package is not None}
+    by_package: dict[int, set[int]] = defaultdict(set)
+    for cpu, package in package_by_cpu.items():
+        by_package[package].add(cpu)
+    are_all_placed = case.running <= package_by_cpu.keys()
+    packages = {package: frozenset(cpus) for package, cpus in by_package.items() if are_all_placed}
     return {cpu: _neighbourhood(topology.get(cpu), case.running, packages) for cpu in case.target}
 
 

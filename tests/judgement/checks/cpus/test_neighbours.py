@@ -111,6 +111,17 @@ def test_without_caches_the_cpus_of_the_package_are_neighbours() -> None:
     assert (result.status, "CPU 1, sharing a package" in result.answer.said) == ("fail", True)
 
 
+def test_neighbours_in_a_package_are_unknown_if_the_package_of_a_cpu_is_unknown() -> None:
+    """Only the caches of single cores are listed; CPU 1 is busy, and may share the target's package."""
+    own = {f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": f"{cpu}\n" for cpu in range(4)}
+    package = f"{CPUS}/cpu1/topology/physical_package_id"
+    moments = [quiet_files() | own, quiet_files(3.0) | own | {"/proc/stat": stat_file({1: 290}, 300)}]
+    machine = WrittenMachine(*moments, answers=ANSWERS)
+    assert finding_on(machine, "busy-cache-neighbour").status == "fail"
+    machine = WrittenMachine(*(without(files, package) for files in moments), answers=ANSWERS)
+    assert finding_on(machine, "busy-cache-neighbour").status == "unknown"
+
+
 def test_a_sibling_that_only_the_other_cpus_list_names_counts() -> None:
     answer = answered("busy-sibling", {f"{CPUS}/cpu1/topology/thread_siblings_list": "1-2\n"})
     assert (answer.status, set(answer.cpus)) == ("warn", {1})
