@@ -219,7 +219,7 @@ def _send(pid: int, number: signal.Signals) -> None:
 _PR_SET_CHILD_SUBREAPER = 36
 _LONGEST_SCHEDULING = 100  # bytes: three numbers
 _PROMPTLY_S = 0.0002  # a snapshot takes some milliseconds; Python's own 5 ms would affect the time of a short command
-_MOST_SPANS = 1000  # of a command that keeps changing its affinity; later ones are not counted
+_MOST_SPANS = 1000  # of a command that keeps changing its affinity; the last one allows all later ones' CPUs too
 _KB = 1024
 _INEXACT_KB = 1024  # the kernel's counting error of a process's memory
 
@@ -452,6 +452,9 @@ class StartedCommand:
             last.last_scheduling = self._scheduling
         elif len(self._affinities) < _MOST_SPANS:
             self._affinities.append(AffinitySpan(self._allowed, self._scheduling, self._scheduling))
+        elif last is not None:
+            last.allowed |= self._allowed
+            last.last_scheduling = self._scheduling
 
     def _end_stop(self, now_ns: int, stopped_since_ns: int | None) -> None:
         if self._stopped_since_ns is None and stopped_since_ns is not None:

@@ -102,6 +102,22 @@ def test_signal_handling_is_restored_after_an_error() -> None:
         assert command.wait() is not None
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="it cannot be moved on a machine with one CPU")
+def test_spans_of_a_command_that_keeps_changing_its_affinity_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_MOST_SPANS", 2)
+    one, other = ({cpu} for cpu in sorted(os.sched_getaffinity(0))[:2])
+    with Commands() as commands:
+        command = commands.start(_plan("exec sleep 60"))
+        for cpus in (one, other, one, one, other):
+            os.sched_setaffinity(command.pid, cpus)
+            command.poll()
+        os.kill(command.pid, signal.SIGKILL)
+        end = command.wait()
+    assert end is not None
+    assert [set(span.allowed) for span in end.affinities] == [one, one | other]
+    assert end.affinities[-1].last_scheduling == end.scheduling
+
+
 def test_signal_after_the_last_command_is_known_at_the_end() -> None:
     with Commands() as commands:
         signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # other threads of a test process do not block it
