@@ -2,7 +2,7 @@
 
     /proc/irq/default_smp_affinity          3          (mask of the CPUs allowed to new IRQs)
     /proc/irq/36/smp_affinity_list          0-1        (allowed CPUs)
-    /proc/irq/36/effective_affinity_list    1          (CPUs in use; Linux 4.15)
+    /proc/irq/36/effective_affinity_list    1          (CPUs in use; Linux 4.13)
     /proc/irq/36/smp_affinity               mode 0644: user space may move it; 0444: the kernel manages it (Linux 6.12)
 
 https://docs.kernel.org/core-api/irq/irq-affinity.html
@@ -49,7 +49,7 @@ _NAMED_CHILDREN = ("block", "net")
 
 
 class Irq(Struct, frozen=True):
-    """One IRQ. None means unknown; Linux before 4.15 does not report `effective` CPUs."""
+    """One IRQ. None means unknown; Linux before 4.13 does not report `effective` CPUs."""
 
     irq: int
     allowed: CpuSet | None

@@ -105,7 +105,7 @@ class IrqLine(Line, frozen=True):
 class IrqSetting(Line, frozen=True):
     """The source of one row of /proc/interrupts or /proc/irq, and its affinity. None means unknown.
 
-    Affinities are CPU lists: the IRQ may be delivered to `allowed`, and is delivered to `effective` (Linux 4.15).
+    Affinities are CPU lists: the IRQ may be delivered to `allowed`, and is delivered to `effective` (Linux 4.13).
     """
 
     label: str
