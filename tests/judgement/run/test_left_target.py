@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.judgement.run.foreign_time import unusable_trace_reason
-from noisewatch.judgement.run.left_target import LeftTarget, find_left_target
+from noisewatch.judgement.run.left_target import LeftTarget, find_left_target, traced_outside_ns
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, summarize_reasons
 from noisewatch.judgement.run.repetition_verdict import judge_repetition
 from noisewatch.kernel.tasks.command_threads import ThreadLook
@@ -305,3 +305,39 @@ def test_cpus_with_a_hundredth_of_the_time_outside_are_named(observed_ms: dict[i
     assert left.reason is not None
     assert (left.reason.cpus, left.reason.ns) == (frozenset(cpus), max(500, sum(observed_ms.values())) * MS)
     assert left.reason.cpu == (0 if cpus == {0} else None)
+
+
+@pytest.mark.parametrize(
+    ("own_ms", "tasks_ms", "doubt_ms", "slack_ms", "outside_ms"),
+    [
+        (900, 900, 0, 0, 0),
+        (100, 150, 0, 0, 750),  # the target CPUs ran tasks for 50 ms more than the trace contains
+        (100, 150, 30, 0, 780),
+        (100, 150, 20, 5, 780),  # as much on each of the two target CPUs, right before or after the repetition
+        (100, 150, 60, 0, 800),
+        (100, 90, 0, 0, 800),
+        (100, None, 0, 0, 800),
+    ],
+)
+def test_time_outside_by_the_trace(
+    own_ms: int, tasks_ms: int | None, doubt_ms: int, slack_ms: int, outside_ms: int
+) -> None:
+    """The command used 900 ms. The bound is lower by the inaccuracy of the two clocks, of at most 5 ms here."""
+    repetition = traced(repeat(ran(), ran(), own_ms=900), own_ms=own_ms)
+    tasks_ns = None if tasks_ms is None else tasks_ms * MS
+    books = replace(repetition.books, tasks_ns=tasks_ns, doubt_ns=doubt_ms * MS)
+    ended_ns = repetition.ended_ns - slack_ms * MS
+    outside_ns = traced_outside_ns(replace(repetition, books=books, ended_ns=ended_ns))
+    assert max(outside_ms - 5, 0) * MS <= outside_ns <= outside_ms * MS
+    assert traced_outside_ns(replace(repetition, books=books, trace="no trace")) == 0
+
+
+@pytest.mark.parametrize(
+    ("tasks_ms", "doubt_ms", "outside_ms"), [(900, 0, 90), (900, 50, 40), (980, 0, 10), (995, 0, 0)]
+)
+def test_books_count_beyond_their_doubt_and_a_hundredth(tasks_ms: int, doubt_ms: int, outside_ms: int) -> None:
+    repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=1000, use=THREADED)
+    books = replace(repetition.books, tasks_ns=tasks_ms * MS, doubt_ns=doubt_ms * MS)
+    left = find_left_target(replace(repetition, books=books), _placement(), ALLOWED)
+    ns = left.reason.ns if left is not None and left.reason is not None else 0
+    assert ns == outside_ms * MS
