@@ -66,7 +66,7 @@ class DyingSettings(Settings):
 
 @dataclass
 class Round:
-    """Kills of one kind. `restored` counts changes; `differences` has what differed from before after a restore."""
+    """Kills of one kind. `restored` counts changes; `differences` contains what a restore did not bring back."""
 
     name: str
     kills: int = 0

@@ -70,7 +70,7 @@ def stat_line(
 def process(
     pid: int, name: str, cpu: int, ran_ns: int, *, allowed: str = "0-1", flags: int = 0, **more: int
 ) -> dict[str, str]:
-    """Return the files of a process with one thread; its time in ticks is the same, rounded down."""
+    """Return the files of a process with one thread that ran for `ran_ns`; in its stat file, in ticks, rounded down."""
     folder = f"/proc/{pid}"
     more = {"busy": ran_ns // 10_000_000, **more}
     return {

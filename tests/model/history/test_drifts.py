@@ -14,7 +14,7 @@ _LEAST = math.log(1.01)
 
 
 def _drifting_entries(share: float, count: int, spread: float = 0.002, seed: int = 1) -> list[float]:
-    """Return `count` entries, each slower by `share` of the first one than the entry before it."""
+    """Return the logarithms of `count` times. From one to the next they increase by `share` of the first time."""
     noise = gaussian(np.random.default_rng(seed), count, spread)
     values: list[float] = (np.log1p(share * np.arange(count)) + noise).tolist()
     return values
