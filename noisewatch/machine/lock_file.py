@@ -48,7 +48,7 @@ def release(path: str, text: str) -> None:
 
 @contextmanager
 def _open_locked(path: str) -> Iterator[int]:
-    """Return a context with the open file, which other processes cannot claim or release meanwhile."""
+    """Open and lock the file: in the context, no other process can claim or release it."""
     try:
         file = _open(path)
         try:

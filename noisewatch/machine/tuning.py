@@ -232,7 +232,7 @@ def _lock(path: Path, file: int, waits: bool) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
     except BlockingIOError:
-        raise UsageError(f"{path}: another noisewatch tunes or restores this machine now") from None
+        raise UsageError(f"{path}: another noisewatch is tuning or restoring this machine") from None
 
 
 def _require_own(path: Path) -> None:

@@ -69,7 +69,7 @@ static long long number_at(PyObject *numbers, Py_ssize_t at, long long limit) {
     return -1;
 }
 
-/* Returns non-zero and sets an exception if a number is out of range. */
+/* Sets the bit of each number in `words`. If a number is out of range, returns non-zero and sets an exception. */
 static int set_bits(PyObject *numbers, unsigned long *words, long long limit) {
     for (Py_ssize_t at = 0; at < PyTuple_Size(numbers); at++) {
         long long number = number_at(numbers, at, limit);

@@ -1,7 +1,7 @@
 """Counts a command's instructions, cycles and cache misses by perf_event_open(2).
 
 The counters are opened, disabled, on the thread that starts the command. The command inherits them at its fork, and the
-kernel enables them at its execve: nothing before it is counted, and its descendants are.
+kernel enables them at its execve. So nothing before the execve is counted, but the command's descendants are.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Event(StrEnum):
     MIGRATIONS = "migrations"
 
 
-# Type, config (enum perf_hw_id, perf_sw_ids) and whether kernel code never counts. Five hardware counters, so that no
-# common CPU has to multiplex them.
+# Type, config (enum perf_hw_id, perf_sw_ids) and whether kernel code is never counted. Only five hardware counters, so
+# that no common CPU has to multiplex them.
 _EVENTS = {
     Event.CYCLES: (_HARDWARE, 0, False),
     Event.INSTRUCTIONS: (_HARDWARE, 1, False),
@@ -94,7 +94,7 @@ class CommandCounter:
 
     def __init__(self, is_requested: bool = True) -> None:
         self.unknown: str | None = None if is_requested else NOT_COUNTED
-        self._events: dict[Event, int] = {}  # that can be opened, with their flags
+        self._events: dict[Event, int] = {}  # flags of the events that can be opened
         self._is_requested = is_requested
         self._kept = ExitStack()
         self._open: dict[Event, int] = {}
@@ -140,7 +140,7 @@ class CommandCounter:
                 self._open[event] = self._open_event(event, flags | _DISABLED | _INHERIT | _ENABLE_ON_EXEC)
 
     def end(self) -> CommandCounts:
-        """Return the counts of the command that has ended, with those of descendants that still run."""
+        """Return the counts of the command that has ended, including its descendants, even if these still run."""
         counts = {event: count for event, file in self._open.items() if (count := _read(file)) is not None}
         self._close()
         unknown = self.unknown
@@ -173,7 +173,7 @@ class CommandCounter:
 _REQUIRED = {Event.CYCLES, Event.INSTRUCTIONS}
 _LEAST_SHARE = 0.9  # of the time; a larger extrapolation would be a guess
 _PARTLY_COUNTED = (
-    "hardware events were counted for only {:.0%} of the time, as on another kind of core or in shared counters"
+    "hardware events were counted for only {:.0%} of the time: perhaps on only one kind of core, or in shared counters"
 )
 _NOTHING_COUNTED = "the kernel stopped counting, as it does when a command becomes another user (setuid)"
 _REASONS = {

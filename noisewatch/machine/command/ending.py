@@ -127,4 +127,4 @@ def end_as(outcome: EndedCommand) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
-    os._exit(_BY_SIGNAL + number)  # the first process of a container survives it
+    os._exit(_BY_SIGNAL + number)  # the first process of a container survives the signal

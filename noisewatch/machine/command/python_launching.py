@@ -186,9 +186,9 @@ def _variable(text: bytes) -> tuple[bytes, bytes] | None:
 
 
 def _signal_setter(ignored: int) -> Callable[[], None]:
-    """Return a function that sets the command's handling of the signals that this process handles differently.
+    """Return a function that resets the signal handling in which the command must differ from this process.
 
-    execve itself resets handlers that Python does not know.
+    execve itself resets handlers that were not installed by Python.
     """
     handlers: list[tuple[int, signal.Handlers]] = []
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
@@ -219,7 +219,7 @@ def _memory_binder(nodes: tuple[int, ...]) -> Callable[[], None]:
     mask = (ctypes.c_ulong * (_MOST_NODES // bits))()
     for node in nodes:
         mask[node // bits] |= 1 << node % bits
-    arguments = [*_longs(number or 0, _BIND_MEMORY), mask, *_longs(_MOST_NODES + 1)]  # the kernel takes one bit less
+    arguments = [*_longs(number or 0, _BIND_MEMORY), mask, *_longs(_MOST_NODES + 1)]  # the kernel subtracts 1
 
     def bind() -> None:
         if number is None:
@@ -236,7 +236,7 @@ def try_layout(layout: int) -> None:
 
 
 def _layout_setter(layout: int) -> Callable[[], bool]:
-    """Return a function that sets the layout of this thread's next program, and returns whether it was fixed."""
+    """Return a function that sets the layout of this thread's next program, and returns whether it was fixed before."""
     libc = _libc()
 
     def call(personality: int) -> int:

@@ -2,8 +2,9 @@
 
 Signals are blocked and handled one by one, so none is lost.
 
-A guard process ends a command and all its descendants if noisewatch is killed. The kernel only ends the command itself
-(PR_SET_PDEATHSIG, prctl(2)); its descendants would run on, pinned to the target CPUs, without a sign of their origin.
+A guard process ends a command and all its descendants if noisewatch is killed. With PR_SET_PDEATHSIG (prctl(2)), the
+kernel would end only the command itself: its descendants would run on, pinned to the target CPUs, without a sign of
+their origin.
 """
 
 from __future__ import annotations
@@ -150,9 +151,9 @@ _NO_COMMAND = 0
 class CommandGuard:
     """A guard process, which ends the command when noisewatch's end of a pipe closes, however noisewatch ends.
 
-    It sleeps until then. `guarded` is memory that it shares with the command, which writes its PID there right before
-    its execve: so it is guarded from its first instruction. The command's daemons, adopted by noisewatch, survive. If
-    the guard is killed first, everything survives.
+    The guard sleeps until then. `guarded` is memory that it shares with the command. The command writes its PID there
+    right before its execve, so it is guarded from its first instruction. Its daemons, adopted by noisewatch, survive.
+    If the guard is killed first, everything survives.
     """
 
     def __init__(self) -> None:
@@ -218,8 +219,9 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LONGEST_SCHEDULING = 100  # bytes: three numbers
-_PROMPTLY_S = 0.0002  # a snapshot takes some milliseconds; Python's own 5 ms would affect the time of a short command
-_MOST_SPANS = 1000  # of a command that keeps changing its affinity; the last one allows all later ones' CPUs too
+# Interval at which threads yield. Python's own 5 ms would affect the time of a short command: a snapshot takes some ms.
+_PROMPTLY_S = 0.0002
+_MOST_SPANS = 1000  # if a command keeps changing its affinity, the last span gets the CPUs of all later ones too
 _KB = 1024
 _INEXACT_KB = 1024  # the kernel's counting error of a process's memory
 
@@ -366,7 +368,7 @@ class StartedCommand:
     ) -> None:
         self.pid = launched.pid
         self.earlier_pids = earlier_pids
-        self.began_ns = launched.began_ns or monotonic_ns()  # killed before it started
+        self.began_ns = launched.began_ns or monotonic_ns()  # 0 if it was killed before it started
         self.launch_cpu_ns = launched.launch.cpu_ns  # usage before execve, on our CPUs: not the command's
         self.scheduling_at_begin = scheduling_of(self.pid)
         self._scheduling = self.scheduling_at_begin

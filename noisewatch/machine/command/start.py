@@ -162,7 +162,7 @@ def _check_plan(plan: CommandPlan) -> None:
 
 
 def _with_variables(environment: tuple[bytes, ...], variables: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Return the environment with the variables appended, instead of variables of the same names."""
+    """Return the environment with the variables added; they replace variables of the same names."""
     names = tuple(variable.partition(b"=")[0] + b"=" for variable in variables)
     return (*(variable for variable in environment if not variable.startswith(names)), *variables)
 

@@ -1,4 +1,4 @@
-"""Keeps kernel files that are read repeatedly open, and reads them in one call.
+"""Keeps open the kernel files that are read repeatedly, and reads them in one call.
 
 Opening and closing a file of /proc costs three times as much as reading it.
 """

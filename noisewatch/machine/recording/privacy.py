@@ -283,7 +283,7 @@ def irqbalance_settings(text: str) -> list[tuple[str, str]]:
 
 
 def _reduce_environment(text: str) -> str:
-    """Return irqbalance's variables. A nameless variable represents all others, because no environment is empty."""
+    """Return irqbalance's variables, and one without a name for all others: an empty environment counts as hidden."""
     *variables, end = text.split("\0")
     kept = [variable for variable in variables if variable.partition("=")[0] in IRQBALANCE_VARIABLES]
     return "".join(f"{variable}\0" for variable in ("=", *kept)) + ("" if not end else "?")

@@ -96,7 +96,7 @@ class Recording:
     def go_to_sample(self) -> None:
         """Go to the first snapshot of the last sample, if samples are marked; otherwise stay at the first snapshot.
 
-        Snapshots before it were taken while the machine settled, or belong to a sample that was discarded.
+        Earlier snapshots were taken while the machine settled, or belong to a sample that was discarded.
         """
         line = self._next_line()
         if not begins_sample(line):

@@ -1,4 +1,4 @@
-"""Prepares a host of spinners, the calibration's or the idle probe's: reads its plan and maps its shared memory."""
+"""Prepares the host process of the calibration or of the idle probe: reads its plan and maps its shared memory."""
 
 from __future__ import annotations
 

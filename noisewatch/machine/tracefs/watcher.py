@@ -134,7 +134,7 @@ def _own_instances(tracefs: Path) -> list[re.Match[str]]:
 
 
 def _namespace() -> int:
-    """Return this process's PID namespace (0: unknown): pids of another container may denote any process."""
+    """Return the number of this process's PID namespace, or 0 if unknown. Pids are valid only in their namespace."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino
     except OSError:

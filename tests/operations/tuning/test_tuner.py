@@ -328,7 +328,7 @@ def test_nothing_is_changed_that_cannot_be_journalled(
 
 
 def test_only_one_process_tunes_at_a_time(path: Path) -> None:
-    with opened_journal(path), pytest.raises(UsageError, match="another noisewatch tunes or restores"):  # noqa: SIM117
+    with opened_journal(path), pytest.raises(UsageError, match="another noisewatch is tuning or restoring"):  # noqa: SIM117
         with opened_journal(path):
             pass
 

@@ -41,11 +41,11 @@ _TURN_WITH_START: Shares = (
     ((MEMORY,), 0.25),
 )
 _SLICE_NS = 5_000_000  # 25 samples: enough to measure a kind's speed, and short compared with passing noise
-# For three passes or more through the cache, with slow translations of addresses as in a virtual machine.
+# Time for three or more passes through the cache, even if address translation is slow, as in a virtual machine.
 _FETCH_NS = {CACHE: 30_000_000, MEMORY: 15_000_000, BANDWIDTH: 10_000_000}
 _TURN_OF_COMMAND: Shares = (((COMMAND,), 1.0),)
 _GAPS_SHARE, _GAPS_SHARE_OF_COMMAND = 0.25, 0.20
-_ROUND_NS = 375_000_000  # two rounds measure each kind once, so 3 s measure it 4 times: passing noise affects all kinds
+_ROUND_NS = 375_000_000  # two rounds measure all kinds, so 3 s measure each at least 4 times: passing noise affects all
 _SHORTEST_TURN_NS = 120_000_000  # a CPU's turn in a round: warming up would take too much of a shorter turn
 
 
@@ -58,8 +58,8 @@ def plan_slots(
 ) -> Slots:
     """Return each CPU's slots over `duration_ns`.
 
-    `siblings` and `caches` map a CPU to the CPUs that share its core and its last-level cache; a missing CPU shares
-    with none.
+    `siblings` and `caches` map a CPU to the CPUs that share its core and its last-level cache. A CPU that is not in a
+    map shares with no other.
     """
     chosen = sorted(set(cpus))
     pass_of = _places_in_group(chosen, siblings)

@@ -1,7 +1,7 @@
 """The spinners of a calibration, one process per CPU, and the host process that forks and ends them.
 
 A spinner follows its slots and writes to its buffer. The host ends the spinners when its parent is gone. `run.py`
-starts it with a bare interpreter: all imports here are in the memory of every spinner.
+starts the host with a bare interpreter, because all imports here are in the memory of every spinner.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from noisewatch.machine.spinning.loops.python_loops import Words
 
 _CHAINS = 3  # chains per measurement; the fastest counts, because interruptions only add time
 _FIRST_CHAINS = 25  # chains of the first measurement, the reference for all others
-_BLOCK_NS = 20_000_000  # length of a block of work; after one of interpreter work the clock frequency is measured
+_BLOCK_NS = 20_000_000  # length of a block of work; the clock is measured after each block of interpreter work
 # Time between checks that the host is alive and the CPU is ours; no gap is measured during a check.
 _CHECK_NS = 100_000_000
 _EARLY_NS = 300_000  # waking up takes time, so wake early and spin until the start
@@ -357,7 +357,7 @@ def _wait(pids: set[int], words: memoryview, starts: list[int]) -> None:
 
 
 def _pause_s(starts: list[int], now_ns: int) -> float:
-    """Return the time (s) until the next poll or the next start, whichever is sooner."""
+    """Return the time (s) until the next poll, or until the host gets busy for the next start, whichever is sooner."""
     next_ns = starts[0] - _BUSY_BEFORE_NS - now_ns if starts else _POLL_NS
     return min(max(next_ns, 0), _POLL_NS) / 1e9
 

@@ -159,7 +159,7 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
 def _begin(host: subprocess.Popen[bytes], buffers: dict[int, CalibrationBuffer]) -> int:
     """Wait until each spinner is ready or has failed; set and return their common start.
 
-    Raise CannotMeasure if the process ends, or the spinners are not ready in time.
+    Raise CannotMeasure if the host ends, or the spinners are not ready in time.
     """
     given_up = time.monotonic() + _READY_DEADLINE_S
     while any(buffer.header[STATE] == STARTING for buffer in buffers.values()):

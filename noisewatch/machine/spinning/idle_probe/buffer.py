@@ -5,8 +5,8 @@ The buffer is a header, then a ring of the latest slices. A slice is written bef
 A spinner spins for a short slice in each period. Ten slices of 2 ms per second sample ten moments of the second, one
 slice of 20 ms only one. A slice is shorter than the scheduler's time slice for a task (3 ms), so a benchmark that
 starts there is disturbed for less than that; even shorter slices would be spent on waking up. Most noise is periodic,
-with periods that divide the probe's: the tick would be in each slice or in none. So each slice is at another phase of
-its period, evenly spread over time.
+with periods that divide the probe's: at a fixed phase, the tick would be in each slice or in none. So each slice is at
+another phase of its period, evenly spread over time.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ PERIOD_NS = 100_000_000
 WARM_NS = 100_000  # not recorded: after waking up, caches and clock are cold and the kernel catches up
 SPIN_NS = 1_700_000  # with warm-up, waking up and summing, a slice takes 2% of the period
 DUTY_SHARE = 0.02
-# Of 2**64. Multiples of the golden ratio fill a period most evenly (Weyl's sequence), and consecutive ones are at least
-# 0.38 of it apart, so that no slice overlaps the next.
+# The golden ratio's fraction (0.618) of 2**64. Its multiples fill a period most evenly (Weyl's sequence), and
+# consecutive ones are at least 0.38 of the period apart, so that no slice overlaps the next.
 _GOLDEN = 0x9E3779B97F4A7C15
 _APART = 4099  # so that CPUs, siblings in particular, rarely spin together
 

@@ -3,7 +3,7 @@
 A spinner spins until its lease expires, which the sampler keeps extending; then it sleeps until the sampler wakes it.
 `door` is the end of a pipe that only the sampler writes to: a byte asks the spinner to look at the lease again, and the
 end of the pipe means that the sampler is gone. The host ends with the sampler, too. `run.py` starts the host with a
-bare interpreter: all imports here are in the memory of every spinner.
+bare interpreter, because all imports here are in the memory of every spinner.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ int64_t chase(int64_t *samples, int64_t capacity, int64_t *count, int64_t until,
     });
 }
 
-/* Copies a cache line. Where the CPU has stores that bypass the caches, as memcpy uses them for large blocks, the line
+/* Copies a cache line. If the CPU has stores that bypass the caches, which memcpy uses for large blocks, the line
  * goes to memory however large the caches are (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1,
  * 10.4.6.2, "Caching of Temporal vs. Non-Temporal Data"). */
 static inline void copy_line(char *target, const char *source) {

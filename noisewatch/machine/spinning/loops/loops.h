@@ -67,7 +67,8 @@ int64_t stream(int64_t *samples, int64_t capacity, int64_t *count, int64_t until
 /* Links all lines in an order that no prefetcher predicts. */
 void fill_ring(uint32_t *links, uint32_t lines);
 
-/* Returns the time of a chain of dependent multiplications or additions, each of which waits for the previous one. */
+/* Returns the time of a chain of multiplications or additions, each of which waits for the previous one; -1 if this
+ * architecture has no such chain. */
 int64_t time_multiplications(int64_t length);
 int64_t time_additions(int64_t length);
 
