@@ -44,7 +44,7 @@ def describe_fault(error: BaseException) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the error's reason for the user. Raise a fault itself if the environment variable `RAISED` is set.
+    """Return the error's reason for the user, or raise a fault again if the environment variable `RAISED` is set.
 
     The reason asks for a restart if noisewatch was updated while it ran, or if an import fails: modules that are
     imported later may not fit the running ones.

@@ -1,4 +1,4 @@
-"""Calibration results: each CPU's gaps and work samples, its speed beforehand, and the load meanwhile.
+"""Calibration results: each CPU's gaps and work samples, its speed before the calibration, and the load during it.
 
 No file contains these results: a live machine is measured, a recording replays its measurements, and a copied tree has
 none. On request, CPUs work before the calibration until their clocks are stable, or busy processes load the machine

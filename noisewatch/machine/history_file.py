@@ -45,7 +45,7 @@ def usual_path() -> Path:
 
 
 def machine_key() -> str:
-    """Return this machine's key (32 hexadecimal digits), which separates machines that share a directory.
+    """Return this machine's key (32 hexadecimal digits), which distinguishes machines that share a directory.
 
     It is a keyed hash because the machine ID must not be published (machine-id(5)). All machines without an ID have the
     same key, see `has_identity`.

@@ -27,7 +27,7 @@ from noisewatch.machine.threads import main_thread_signals_blocked
 AGAIN_AFTER = 60.0
 _GROWS_BY = 2.0  # factor by which the wait grows each time that a file hangs again
 _LONGEST_WAIT_S = 3600.0  # longest wait: a recovered machine is read completely within the hour
-# Most hanging threads; if more files hang, the whole machine does, and each file costs another deadline.
+# Maximum number of hanging threads; if more files hang, the whole machine does, and each file costs another deadline.
 MOST_STUCK = 32
 
 

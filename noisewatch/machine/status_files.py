@@ -1,6 +1,6 @@
 """Small files in which running noisewatch processes publish their status to other processes on this host.
 
-    /run/noisewatch/4711                root's, readable for all; the name is the pid
+    /run/noisewatch/4711                root's, readable by all; the name is the pid
     /run/user/1000/noisewatch/4711      a user's own ($XDG_RUNTIME_DIR)
 
     5f3c2a11                            CRC-32 of all that follows
@@ -189,7 +189,7 @@ class StatusFiles:
             os.close(opened)
 
     def _open_if_trusted(self, folder: int, name: str) -> int | None:
-        """Open a running process's file; return None unless root, or the process's trusted user, owns the file."""
+        """Open a running process's file; return None unless its owner is trusted, and is root or the process's user."""
         with suppress(OSError):
             file = os.open(name, _READ, dir_fd=folder)
             with suppress(OSError):

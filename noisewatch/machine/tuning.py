@@ -191,7 +191,7 @@ class JournalFile:
             raise UsageError(f"{target}: {system_reason(error)}") from error
 
     def forget(self) -> None:
-        """Remove the public file, then empty the journal: in this order, nothing seems lost if noisewatch is killed."""
+        """Remove the public file, then empty the journal: after a kill in between, no change seems lost."""
         self.publish(None)
         self.clear()
 

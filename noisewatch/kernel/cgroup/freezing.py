@@ -49,7 +49,7 @@ class GroupFreeze(Struct, frozen=True):
     """The state of one cgroup at one moment.
 
     `frozen_ns` is the time for which the kernel has counted the group as frozen, or as throttled by its quota; None if
-    the kernel does not count it. If it is known, `is_frozen` is always False.
+    the kernel does not count it. If this time is known, `is_frozen` is always False.
     """
 
     folder: str

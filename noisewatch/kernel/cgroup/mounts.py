@@ -153,7 +153,7 @@ def is_true_root(mount: CgroupMount, names: Collection[str]) -> bool:
 
 
 def is_inside_namespace(reader: Reader) -> bool | None:
-    """Return whether only a part of cgroup v2 is mounted: only the true root has no cgroup.events.
+    """Return whether only a part of cgroup v2 is mounted, as shown by cgroup.events, which the true root lacks.
 
     False if cgroup v2 is not mounted, None if the mounts or the root's files are unknown.
     """

@@ -188,7 +188,7 @@ class _Walk:
                 self.gap_reason = f"{path}: groups more than {_DEEPEST} levels deep are not read"
 
     def _note_missing_file(self, folder: str) -> None:
-        """Note that the partition file is hidden if the folder is empty, or has cpuset.cpus without it."""
+        """Count the partition file as hidden if the folder is empty, or contains cpuset.cpus without it."""
         names = self.reader.names_or_none(folder, expected=False)
         if names is not None and (not names or "cpuset.cpus" in names):
             self.gap_reason = self.gap_reason or f"{folder}/cpuset.cpus.partition: missing, as if hidden or not copied"

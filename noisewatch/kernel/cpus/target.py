@@ -42,7 +42,7 @@ class Target(Struct, frozen=True):
 def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: Online | None = None) -> CpuSet | None:
     """Return the CPUs that this process may use, or None if unknown.
 
-    In a copy of a container whose CPUs lxcfs renumbers, it is the affinity of the process that made the copy.
+    In a copy of a container whose CPUs lxcfs renumbers, these are the CPUs of the process that made the copy.
     """
 
     def ask() -> list[int]:

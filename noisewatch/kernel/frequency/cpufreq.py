@@ -88,7 +88,7 @@ class CpuFrequency(Struct, frozen=True):
 
     @property
     def has_hwp(self) -> bool:
-        """Whether Intel's driver certainly lets the processor choose the clock (HWP): it accepts a preference."""
+        """Whether the processor certainly chooses the clock itself (HWP): only then has Intel's driver a preference."""
         return self.driver in INTEL_DRIVERS and self.energy_preference not in (None, NO_PREFERENCE)
 
 

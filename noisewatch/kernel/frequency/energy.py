@@ -5,7 +5,7 @@
     /sys/class/powercap/intel-rapl:1/name                                   package-1, or psys, the whole computer
 
 A counter is updated about once a millisecond, and wraps to 0 after its range. Reading it interrupts a CPU of the
-package. Only root may, since Linux 5.10 (CVE-2020-8694). On AMD the counter of `core` is that of a single core.
+package. Since Linux 5.10, only root may read it (CVE-2020-8694). On AMD, `core` counts a single core.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def limited_path(cpu: int, what: str) -> str:
 
 
 def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> ThermalThrottling:
-    """Return the counters of the target CPUs' cores and packages; without any, None for the first target CPU."""
+    """Return the counters of the target CPUs' cores and packages; if there are none, None for the first target CPU."""
     if not target:
         return ThermalThrottling({}, {})
     return reader.make_or_reuse("throttling", (target, topology), lambda: _read_counters(reader, target, topology))

@@ -43,7 +43,7 @@ _POWERED_STATES = frozenset({"Charging", "Full", "Not charging"})
 
 
 class MainsPower(Struct, frozen=True):
-    """Whether the machine is on mains power: `none` without a supply other than unused USB ports, None if unknown."""
+    """Whether the machine is on mains power: `none` if it has no supply except unused USB ports, None if unknown."""
 
     is_on: bool | str | None
     source: str | None = None  # the file that shows it, or the folder of a battery without a driver
@@ -95,8 +95,8 @@ def _by_status(status_by_path: dict[str, str | None], states: Set[str], is_on: b
 def _by_adapters(reader: Reader, supplies: dict[str, str | None]) -> MainsPower | None:
     """Determine mains power from the adapters, or return None if they do not decide it.
 
-    One online adapter is enough. If all are offline, there is no mains power only if one is of type Mains: USB ports
-    are supplies too, and usually empty.
+    One online adapter is enough. If all are offline, one of them must be of type Mains to show that mains power is
+    missing: USB ports are supplies too, and usually empty.
     """
     adapters = [name for name, kind in supplies.items() if kind is not None and kind not in ("Battery", "UPS")]
     online = {name: reader.parse(f"{FOLDER}/{name}/online", parse_online) for name in adapters}

@@ -8,9 +8,9 @@
 
 From version 1.1 on, irqbalance bans the CPUs in /sys/devices/system/cpu/{isolated,nohz_full} by default. A mask in
 IRQBALANCE_BANNED_CPUS replaces this default, and from 1.8 on so does a list in IRQBALANCE_BANNED_CPULIST; the mask
-wins. An empty mask also replaces it up to 1.6, an empty list after 1.9.4 (setup_banned_cpus in cputree.c of each
-version, misc/irqbalance.service.in). The other options (--banirq, --banmod, --policyscript) choose interrupts, not
-CPUs.
+wins. Up to 1.6, an empty mask also replaces the default; after 1.9.4, an empty list does (setup_banned_cpus in
+cputree.c of each version, misc/irqbalance.service.in). The other options (--banirq, --banmod, --policyscript) choose
+interrupts, not CPUs.
 
 https://github.com/Irqbalance/irqbalance
 """
@@ -69,7 +69,7 @@ def environment_of(pid: int) -> str:
 
 
 def parse_environment(text: str) -> Variables:
-    """Return irqbalance's variables in a process's environment; the first of repeated variables. Raise Malformed."""
+    """Return irqbalance's variables in a process's environment; of a repeated one, the first. Raise Malformed."""
     if not text.endswith("\0"):
         raise Malformed("an environment that ends with a NUL", clean(text[-20:]))
     pairs = [word.partition("=") for word in text.split("\0")]

@@ -54,7 +54,8 @@ from noisewatch.machine.reading import load_reading
 from noisewatch.patterns import regex
 from noisewatch.text import clean
 
-# By the kernel source file that prints the rows; also rows of earlier kernels, unless their meaning has changed.
+# Kinds by label, for each kernel source file that prints rows. Rows of earlier kernels are included if they still have
+# the same meaning.
 ROWS_BY_FILE: Mapping[str, Mapping[str, Kind]] = {
     "arch/x86/kernel/irq.c": {
         **dict.fromkeys(("LOC", "HVS"), Kind.TICK),  # HVS: Hyper-V's timer

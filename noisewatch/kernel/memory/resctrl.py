@@ -23,7 +23,7 @@ _NOT_GROUPS = frozenset({"info", _GROUPS, _DATA})
 
 
 class TrafficReading(Struct, frozen=True):
-    """The bytes by group at one moment; a text is the reason why a group's are unknown. The default group is `/`."""
+    """The bytes by group at one moment; a text is the reason why the bytes are unknown. The default group is `/`."""
 
     taken_at_ns: int
     bytes_by_group: Mapping[str, int | str]

@@ -82,7 +82,7 @@ class Knob(StrEnum):
 
     @property
     def is_of_hardware(self) -> bool:
-        """Whether the processor or firmware has this setting: in a virtual machine, it is the host's."""
+        """Whether the setting belongs to the processor or firmware, and so to the host of a virtual machine."""
         return self.startswith(("/sys/devices/system/", "/sys/firmware/"))
 
 

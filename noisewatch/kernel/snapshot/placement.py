@@ -39,11 +39,11 @@ _SHORT_ADDRESS = regex(r"[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _CONTROLLER = regex(r"nvme\d{1,4}")  # a controller of an NVMe namespace that has several paths
 _NODE_UNKNOWN = -1
 _MOST_LEVELS = 12
-_MOST_BARE = 2  # that many consecutive folders without a device end the search; a single one is a class: `net`, `block`
+_MOST_BARE = 2  # so many folders in a row without a device end the search; a single one may be a class, such as `net`
 
 
 class DevicePlace(Struct, frozen=True):
-    """A device's place. `node` and `cpus` are None if not reported; `path` is the file that reports the node, or -1."""
+    """A device's place. `node` and `cpus` are None if not reported; `path` is the file with the node, or with -1."""
 
     name: str
     node: int | None
@@ -111,7 +111,7 @@ def read_placement(machine: Machine, online: CpuSet, device: DevicePlace | None 
 
 
 def find_device(machine: Machine, name: str) -> DevicePlace | list[str]:
-    """Return the device's place, or all device names if there is no such device."""
+    """Return the device's place, or the names of interfaces and disks if there is no such device."""
     reader = Reader(machine)
     place = read_device_place(reader, name)
     return read_device_names(reader) if place is None else place

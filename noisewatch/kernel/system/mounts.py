@@ -114,7 +114,7 @@ def read_temporary_files(reader: Reader) -> str | None:
 
 
 def find_served_type(reader: Reader, folders: Iterable[str]) -> str | None:
-    """Return the first type, such as `nfs4`, among the folders' file systems that `_SERVED` contains, or None."""
+    """Return the type, such as `nfs4`, of the first folder's file system that is in `_SERVED`, or None."""
     mounts = reader.text_or_none(OWN_MOUNTS, expected=False) or ""
     kinds = (file_system_at(folder, mounts) for folder in folders)
     return next((kind for kind in kinds if kind is not None and _SERVED.fullmatch(kind)), None)

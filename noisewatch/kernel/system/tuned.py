@@ -42,7 +42,7 @@ class TunedSession(Struct, frozen=True, omit_defaults=True):
 
     @property
     def process(self) -> Owner:
-        """The process that tuned. Raise Malformed."""
+        """The process that made the changes. Raise Malformed."""
         owner = parse_lock(self.owner)
         if owner is None:
             raise Malformed(_EXPECTED, "no owner")

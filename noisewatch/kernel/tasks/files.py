@@ -75,7 +75,7 @@ class ThreadStat(Struct, frozen=True):
 
     @property
     def has_deadline(self) -> bool:
-        """Whether the thread is SCHED_DEADLINE, whose affinity must include all CPUs that are scheduled together."""
+        """Whether the policy is SCHED_DEADLINE: the affinity must then include all CPUs that are scheduled together."""
         return self.policy == _SCHED_DEADLINE
 
 
@@ -130,7 +130,7 @@ def parse_migrations(sched: str) -> int:
 
 
 def read_stat(read: Read, folder: str) -> ThreadStat:
-    """Return the stat in a thread's folder. Raise Absent if the thread has ended, Unreadable, Malformed."""
+    """Return the stat in a thread's folder. Raise Absent if the thread has ended, else Unreadable or Malformed."""
     path = f"{folder}/stat"
     try:
         return parse_stat(read(path).decode("utf-8", "replace"))
@@ -139,7 +139,7 @@ def read_stat(read: Read, folder: str) -> ThreadStat:
 
 
 def read_schedstat(machine: Machine, folder: str) -> bytes | None:
-    """Return the raw schedstat, or None if it cannot be read. For the error, read the thread's stat."""
+    """Return the raw schedstat, or None if the thread has ended or the kernel has no schedstat."""
     try:
         return machine.read_bytes(f"{folder}/schedstat")
     except Unreadable:

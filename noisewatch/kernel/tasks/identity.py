@@ -7,9 +7,9 @@
                          4:memory:/kubepods/burstable/pod1b2c…/3f4e…        cgroup v1
 
 https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html, https://systemd.io/CGROUP_DELEGATION,
-https://kubernetes.io/docs/concepts/architecture/cgroups. Both files are read once per process and program, while it
-runs, and only if it used a CPU: a snapshot reads the processes that used most. The time of its start distinguishes a
-process from later ones with the same PID.
+https://kubernetes.io/docs/concepts/architecture/cgroups. Both files are read once per process and program, and only if
+the process used a CPU: a snapshot reads the processes with the most CPU time. The start time distinguishes a process
+from later ones with the same PID.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ProcessIdentity(Struct, frozen=True):
 
 
 def parse_surroundings(cgroups: str) -> Surroundings:
-    """Return what the paths in /proc/PID/cgroup name; systemd's own hierarchy is preferred if there are several."""
+    """Return the unit, container and pod that /proc/PID/cgroup names; of several hierarchies, prefer systemd's own."""
     paths: dict[str, str] = {}
     for line in cgroups.split("\n"):
         _, _, rest = line.partition(":")
@@ -136,7 +136,7 @@ def parse_identity(answer: Json, started_ticks: int) -> ProcessIdentity | None:
 def read_identities(
     reader: Reader, tasks: Tasks, previous: Tasks | None, target: CpuSet
 ) -> Mapping[int, ProcessIdentity]:
-    """Return the identities by PID: the previous ones of running processes, and those of a few that ran since then.
+    """Return the identities by PID: of running processes as read before, and of a few processes that ran since then.
 
     Processes that used the target CPUs come first. Processes of noisewatch, and of commands that it measures, are left
     out.
@@ -167,7 +167,7 @@ def read_identities(
 def _is_of(identity: ProcessIdentity, pid: int, tasks: Tasks) -> bool:
     """Return whether the process with this PID is still the same, and runs the same program.
 
-    A process that was not read is the same.
+    A process whose threads were not read counts as the same.
     """
     task = tasks.by_tid.get(pid)
     if task is None:
@@ -177,7 +177,7 @@ def _is_of(identity: ProcessIdentity, pid: int, tasks: Tasks) -> bool:
 
 
 def merge_identities(looks: Iterable[Tasks]) -> Mapping[int, ProcessIdentity]:
-    """Return the identities of all processes in the looks, without processes whose PID a later one has."""
+    """Return the identities of all processes in the looks, except processes whose PID was reused later."""
     merged: dict[int, ProcessIdentity] = {}
     for tasks in looks:
         merged |= tasks.identities

@@ -1,4 +1,4 @@
-"""The machine's lock for a benchmark: a line in a file that names its owner, valid while this process is alive.
+"""The machine's lock for a benchmark: a line in a file that names the lock's owner, valid while the owner is alive.
 
     /run/lock/noisewatch.lock      4711 81234567 4026531836 nightly.sh     pid, start time in ticks, namespace, name
 
@@ -42,7 +42,7 @@ class Owner(Struct, frozen=True):
 class MachineLock(Struct, frozen=True):
     """The state of the lock: free, or held by an owner that is alive, gone (a stale lock) or unknown.
 
-    `is_ours`: whether the owner is an ancestor of this process, which then holds the lock too; None if unknown.
+    `is_ours`: whether the owner is this process or its ancestor, so that this process holds the lock; None if unknown.
     """
 
     owner: Owner | None
@@ -73,7 +73,7 @@ def read_owner(reader: Reader, pid: int) -> Owner:
 
 
 def _own_namespace(reader: Reader) -> int | None:
-    """Return the PID namespace of the visible processes, or None if unknown."""
+    """Return the number of this process's PID namespace, or None if unknown."""
     number = reader.ask(NAMESPACE, lambda: os.stat("/proc/self/ns/pid").st_ino)
     return number if type(number) is int else None
 
@@ -98,7 +98,7 @@ def lock_of(reader: Reader, owner: Owner | None) -> MachineLock:
 
 
 def _has_started_us(reader: Reader, owner: Owner) -> bool | None:
-    """Return whether the live owner is an ancestor of this process, or None if an ancestor is not visible."""
+    """Return whether the live owner is this process or its ancestor, or None if an ancestor is not visible."""
     pids, visited = set(reader.machine.own_pids), set[int]()
     while pids - visited:
         if owner.pid in pids:

@@ -92,7 +92,7 @@ class ThreadReader(Struct, frozen=True):
     def read(self, pid: int, folder: str, schedstat: bytes | None, record: ThreadRecord | None) -> ThreadRecord:
         """Return the new record of the thread whose files are in `folder`; `record` is the last one, None if it is new.
 
-        Raise Absent if the thread has ended, Unreadable, Malformed.
+        Raise Absent if the thread has ended, else Unreadable or Malformed.
         """
         stat = read_stat(self._read, folder)
         before = record.task if record is not None and record.task.started_ticks == stat.started_ticks else None

@@ -1,4 +1,4 @@
-"""The state that a benchmark inherits from the process that starts it, read from noisewatch, which inherited the same.
+"""The state that a benchmark inherits from its shell. noisewatch has inherited the same state, so it reads its own.
 
     /proc/self/stat         4711 (python3) S 4700 … 20 0 1 …       field 19 is nice, 41 the policy
     /proc/self/personality  00040000                              hexadecimal; this flag is ADDR_NO_RANDOMIZE
@@ -165,7 +165,7 @@ def parse_limits(text: str) -> Mapping[str, float]:
 
 
 def read_own_process(reader: Reader) -> OwnProcess:
-    """Return the state that this process has inherited, as a benchmark started by the same shell does."""
+    """Return the state that this process has inherited, like a benchmark started by the same shell."""
     return OwnProcess(
         scheduling=reader.parse(STAT, parse_scheduling),
         parent=_parent(reader.ask(PARENT, ask_parent)),

@@ -178,7 +178,7 @@ def cpus_by_watcher(runs: Iterable[RunStatus]) -> Mapping[int, CpuSet]:
 
 
 def commands_in(runs: Iterable[RunStatus], tasks: Tasks | None) -> Mapping[int, CpuSet]:
-    """Return the CPUs by PID of each process of a watched command, without its watcher."""
+    """Return the CPUs of each process of a watched command, by PID; watchers are left out."""
     watchers = cpus_by_watcher(runs)
     if not watchers or tasks is None:
         return {}

@@ -85,7 +85,7 @@ class MissingTime:
 
 
 STAYS_HOT = 30  # for this number of snapshots, a process that ran on a target CPU is read before others
-_YOUNG = 5  # the same for a new process or thread, which may be about to run there
+_YOUNG = 5  # the same for a new process or thread, which may be about to run on a target CPU
 _RUNNING = "R"
 _AT_ONCE = 128  # threads read in one call (a fraction of a millisecond), unless a single process has more
 

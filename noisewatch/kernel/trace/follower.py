@@ -58,7 +58,7 @@ class _Total(Struct):
 
 
 class CommandTimes:
-    """The sums of one command since its start. Threads are looked up in /proc while they exist."""
+    """The sums of each source's time during one command. Threads are looked up in /proc while they exist."""
 
     def __init__(self, own: OwnThreads, began_ns: int, functions: KernelFunctions) -> None:
         self.own = own
@@ -383,7 +383,7 @@ class TraceFollower:
         return is_off
 
     def _wait_for_ends(self, times: CommandTimes, end_ns: int) -> list[CpuTrace]:
-        """Wait until ended threads have left their CPUs; return the CPUs on which the trace still shows one."""
+        """Wait until ended threads have left their CPUs; return CPUs on which the trace still shows an ended thread."""
         until_ns = time.monotonic_ns() + _END_DEADLINE_NS
         while (unended := self._find_unended(times.own, end_ns)) or times.is_ending:
             if time.monotonic_ns() >= until_ns:

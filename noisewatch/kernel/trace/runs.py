@@ -100,7 +100,7 @@ class Trace(Struct, frozen=True):
 
     @property
     def covers_all_interrupts(self) -> bool:
-        """Whether the trace covers all kinds in INTERRUPTS, so that unaccounted time is not theirs."""
+        """Whether the trace covers all kinds in INTERRUPTS, so none of them explains unaccounted time."""
         return not set(INTERRUPTS).intersection(self.uncovered)
 
 
@@ -295,5 +295,5 @@ class TraceWindow(Struct, frozen=True):
 
     @property
     def covers_all_interrupts(self) -> bool:
-        """Whether the trace covers all kinds in INTERRUPTS, so that unaccounted time is not theirs."""
+        """Whether the trace covers all kinds in INTERRUPTS, so none of them explains unaccounted time."""
         return not set(INTERRUPTS).intersection(self.uncovered)

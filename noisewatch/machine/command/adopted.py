@@ -15,7 +15,7 @@ from noisewatch.machine.command.ending import ResourceUsage
 
 
 def children_of(pid: int | str) -> frozenset[int] | None:
-    """Return the process's children, zombies included; None for this process if the kernel does not list them."""
+    """Return the process's children, zombies included; for `self`, None if the kernel does not list children."""
     lists = list(_read_children_lists(f"/proc/{pid}/task"))
     if not lists and pid == "self":
         return None

@@ -71,7 +71,7 @@ _BY_SIGNAL = 128  # what a shell adds to the signal's number
 class AffinitySpan(Struct):
     """Consecutive polls of a command's first thread with the same allowed CPUs.
 
-    The texts are its /proc/PID/schedstat at the first and the last of these polls.
+    The texts are the thread's /proc/PID/schedstat at the first and the last of these polls.
     """
 
     allowed: CpuSet
@@ -83,10 +83,10 @@ class EndedCommand(Struct, frozen=True, kw_only=True):
     """How a command ended, and the resources used by it and by the descendants that it waited for.
 
     Exactly one of `exit_status` and `signal_number` is set. `max_rss_bytes` is None if no process of the command grew
-    larger than noisewatch, because the kernel counts noisewatch's size for the child. `left_pids` are its living
-    descendants; `adopted_usage` is the usage of descendants that ended before it without being waited for. Both are
-    None if the kernel does not list children. `may_be_others`: both may include children of processes older than the
-    command, which are adopted in the same way. `stopped_ns` is as exact as the caller's polling.
+    larger than noisewatch, because the kernel counts noisewatch's size for the child. `left_pids` are the command's
+    living descendants; `adopted_usage` is the usage of descendants that ended before the command without being waited
+    for. Both are None if the kernel does not list children. `may_be_others`: both may include children of processes
+    older than the command, which are adopted in the same way. `stopped_ns` is as exact as the caller's polling.
     """
 
     exit_status: int | None

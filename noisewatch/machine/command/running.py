@@ -73,7 +73,7 @@ class PendingSignals:
     def begin(self, core: ModuleType) -> None:
         """Block the signals, so that they are pending until handled. If this raises OSError, nothing is changed."""
         ignored = {number for number in FOR_MAIN_THREAD if signal.getsignal(number) is signal.SIG_IGN}
-        blocked = FOR_MAIN_THREAD - ignored | {signal.SIGCHLD}  # ignoring SIGCHLD leaves no zombies
+        blocked = FOR_MAIN_THREAD - ignored | {signal.SIGCHLD}  # never ignored: children would leave no zombies
         self._descriptor = core.signalfd(signal_bits(blocked))
         self._child_handler = signal.signal(signal.SIGCHLD, self._on_child)
         self._poll.register(self._descriptor, select.POLLIN)
@@ -223,7 +223,7 @@ _LONGEST_SCHEDULING = 100  # bytes: three numbers
 _PROMPTLY_S = 0.0002
 _MOST_SPANS = 1000  # if a command keeps changing its affinity, the last span gets the CPUs of all later ones too
 _KB = 1024
-_INEXACT_KB = 1024  # the kernel's counting error of a process's memory
+_INEXACT_KB = 1024  # the kernel's error in counting a process's memory
 
 
 class Commands:

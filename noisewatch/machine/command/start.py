@@ -43,7 +43,7 @@ class CommandUser(Struct, frozen=True):
 
 
 class CommandPlan(Struct, frozen=True, kw_only=True):
-    """A command and its placement. A field of None keeps the state in which noisewatch was started.
+    """A command and its placement. A field that is None keeps the state in which noisewatch was started.
 
     The command's memory only comes from `memory_nodes`. `cgroup` is a folder of cgroup v2; the command is moved there
     before it is pinned, because an isolated partition's CPUs are only usable from within. `is_quiet` gives it /dev/null
@@ -71,7 +71,7 @@ class InheritedState(Struct, frozen=True, kw_only=True):
     environment: tuple[bytes, ...]
     blocked_signals: int
     ignored_signals: int
-    children: frozenset[int] = frozenset()  # of the shell that this process replaced
+    children: frozenset[int] = frozenset()  # left by the shell that this process replaced
 
 
 def inherited_state() -> InheritedState:

@@ -73,7 +73,7 @@ def _is_in_use(tracefs: Path) -> bool:
 
 
 class Instance:
-    """A context manager that traces events of some CPUs, with times of CLOCK_MONOTONIC. It raises CannotMeasure.
+    """A context manager that traces events on some CPUs, with times of CLOCK_MONOTONIC. Methods raise CannotMeasure.
 
     `prepare` is called before the tracer begins; by then the instance's name shows what to restore.
     """
@@ -143,7 +143,7 @@ class Instance:
         return self._is_on and self._switches.are_unchanged
 
     def start(self) -> None:
-        """Start to record events."""
+        """Start recording events."""
         self._switch("1")
         self._is_on = True
         self._switches.close()

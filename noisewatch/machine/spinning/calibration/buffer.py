@@ -16,11 +16,11 @@ from noisewatch.machine.spinning.loops.python_loops import GAP_WORDS, SPIN_WORDS
 
 CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock step of 20 ns is a thousandth
 GAPS, COMMAND = "gaps", "command"
-# Series of work, by the names that recordings have for them.
+# Series of work; the values are their names in recordings.
 INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY = "work", "native_work", "latency_work", "memory", "main_memory"
 BANDWIDTH = "bandwidth"
 STARTED = {"start": INTERPRETER, "start_throughput": THROUGHPUT, "start_latency": LATENCY}  # work just after a pause
-# Fills the caches for work on memory, whose first samples would otherwise depend on earlier work.
+# Slots that fill the caches before work on memory, whose first samples would otherwise depend on earlier work.
 FETCH = {"fetch": CACHE, "fetch_memory": MEMORY, "fetch_bandwidth": BANDWIDTH}
 OF_WORK = (INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY, BANDWIDTH)
 WORKING = frozenset({*OF_WORK, *STARTED})

@@ -195,7 +195,7 @@ class CalibrationSpinner:
                 buffer.add(CYCLES, monotonic_ns(), self._quickest(core.multiplications_ns, _CHAINS))
 
     def _access(self, kind: str, samples: Words, count: Words, until_ns: int) -> None:
-        """Walk through the kind's memory, or copy from it, from the place where the last access ended."""
+        """Walk through the kind's memory, or copy memory for BANDWIDTH, starting where the last access ended."""
         core, grain, place = self._core, self._grain, self._places[kind]
         if kind == BANDWIDTH:
             source, lines = self._memories[MEMORY], core.STREAM_LINES * grain
@@ -254,7 +254,7 @@ class CalibrationSpinner:
 def _wait_for_end(pid: int, host_pid: int, timeout_s: float) -> bool:
     """Wait for the process's end; return whether it came in time, or False at once if the host is gone.
 
-    It sleeps until then, because regular wake-ups would disturb the command.
+    This process sleeps until then, because regular wake-ups would disturb the command.
     """
     with ExitStack() as stack:
         watched = {}
@@ -305,7 +305,7 @@ NAME = "noisewatch-spin"  # the process name that other programs see, `noisewatc
 
 # Larger than most second-level caches but within the shared last level; and larger than most last-level caches.
 _BYTES = {CACHE: 1 << 22, MEMORY: 1 << 26}
-_TARGET_BYTES = 1 << 20  # of copies; each spinner has its own
+_TARGET_BYTES = 1 << 20  # size of the target of copies; each spinner has its own
 _POLL_NS = 50_000_000
 _BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about the time that a benchmark takes to start
 

@@ -38,7 +38,7 @@ class SpinnerReport(Struct, frozen=True):
 
 
 class Spinners:
-    """The spinners, one on each of the CPUs; each rests until its lease is renewed. May raise CannotMeasure."""
+    """The spinners, one per CPU; each rests until its lease is renewed. Starting them may raise CannotMeasure."""
 
     def __init__(self, cpus: Iterable[int], core: str | None = None) -> None:
         self.cpus = frozenset(cpus)
