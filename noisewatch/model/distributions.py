@@ -27,7 +27,7 @@ def t_quantile(share: float, freedom: int) -> float:
 def t_outside(value: float, freedom: int) -> float:
     """Return the share of Student's t distribution at least as far from 0 as `value`, accurate to 1e-14.
 
-    By the finite series for whole degrees of freedom: Abramowitz and Stegun, 26.7.3 and 26.7.4.
+    This is the finite series for whole degrees of freedom: Abramowitz and Stegun, 26.7.3 and 26.7.4.
     """
     angle = math.atan2(abs(value), math.sqrt(freedom))
     square, is_odd = math.cos(angle) ** 2, freedom % 2
@@ -101,7 +101,7 @@ def _chi_square_share(value: float, freedom: float) -> float:
 def _beta_share(value: float, first: float, second: float) -> float:
     """Return the regularized incomplete beta function I_value(first, second).
 
-    By its continued fraction, evaluated forwards: https://dlmf.nist.gov/8.17.E22 and https://dlmf.nist.gov/3.10.
+    Its continued fraction is evaluated forwards: https://dlmf.nist.gov/8.17.E22 and https://dlmf.nist.gov/3.10.
     """
     if not 0 < value < 1:
         return float(value >= 1)

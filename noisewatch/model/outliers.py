@@ -24,7 +24,7 @@ _DEVIATION_PER_MAD = 1.4826  # standard deviation of a normal distribution, in M
 class OutOfLine(Struct, frozen=True):
     """One machine's outlier. `machines` is the number of compared machines, and `median` the median of their values.
 
-    With a `cpu`, which is the machine's slowest CPU, its value is compared with the other machines' slowest CPUs.
+    For a figure of the slowest CPU, `cpu` is this CPU; it is compared with the other machines' slowest CPUs.
     """
 
     figure: Figure

@@ -46,7 +46,7 @@ _IRQ_NAMES = (
 NETWORK, DISK = "network", "disk"
 _INTERFACE = r"(?:eth|en[opsx]|wlan|wl[opsx]|ib)\d\w*"
 _DISK_NAME = r"nvme\d+n\d+|(?:xv|[shv])d[a-z]+|mmcblk\d+"
-# Searched in an interrupt's name, in its description above, and in the device's name with its interfaces or disks.
+# Patterns for an interrupt's name, its description above, and the device's name with its interfaces or disks.
 _KINDS = (
     (NETWORK, rf"network|ethernet|wi-?fi|iwlwifi|wireless|infiniband|\bena-mgmnt\b|\b(?:{_INTERFACE})\b"),
     (DISK, rf"\bdisks?\b|nvme|\bs?ata\b|ata_piix|ahci|\b(?:sas|scsi)\b|\braid\b|block device|\b(?:{_DISK_NAME})\b"),

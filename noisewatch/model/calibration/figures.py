@@ -233,7 +233,7 @@ def _effective_khz(samples: CpuSamples) -> list[float]:
 
 
 def _width_share(values: Sequence[float]) -> float:
-    """Return the distance from the 5th to the 95th percentile, as a share of the median. Raise an error if empty."""
+    """Return the distance from the 5th to the 95th percentile, as a share of the median, for one or more values."""
     ordered = sorted(values)
     low, high = quantile(ordered, 0.05) or 0.0, quantile(ordered, 0.95) or 0.0
     return (high - low) / statistics.median(ordered)

@@ -3,7 +3,7 @@
 With a trace, the cause of a gap is the source that took the largest part of it. A gap without any source comes from
 outside the kernel: from the hypervisor or the firmware. So does a gap whose untraced part is longer than its traced
 part, and far longer than entering and leaving the kernel takes. If the trace does not cover all interrupts, the cause
-of both is unknown. Without a trace, a gap with a context switch is another thread's, and a gap that begins at the
+of such gaps is unknown. Without a trace, a gap with a context switch is another thread's, and a gap that begins at the
 clock's tick is the tick. If the CPU has far more timer interrupts than ticks, and enough to explain most gaps without a
 context switch, all of these gaps are timer interrupts. The cause of all others is unknown. attribution.py then assigns
 some of the gaps to CPU quotas.
@@ -80,7 +80,7 @@ OUTSIDE = "outside the kernel: hypervisor or firmware"
 UNKNOWN_CAUSE = "a kernel interrupt, or outside the kernel"
 ANOTHER_THREAD = "another thread"
 TICK = "timer tick"
-# Not caused by a thread, even if one ran during the gap.
+# Kinds of gaps that no thread caused, even if one ran during the gap.
 _OF_NO_THREAD = frozenset({Kind.OUTSIDE, Kind.UNATTRIBUTED, Kind.QUOTA})
 _MOST = 0.5  # least share that counts as most: of the gaps, or of an interruption's length
 _LEAST_ENTRY_NS = 2_000  # time to enter and leave the kernel with cold caches

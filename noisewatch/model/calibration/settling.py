@@ -90,7 +90,7 @@ def _is_level_at_end(times_ns: Sequence[float]) -> bool:
 def _trend(times_ns: Sequence[float]) -> tuple[float, float]:
     """Return the relative change from the first time to the last, and two standard errors of this change.
 
-    By linear regression: https://en.wikipedia.org/wiki/Simple_linear_regression#Normality_assumption
+    The method is linear regression: https://en.wikipedia.org/wiki/Simple_linear_regression#Normality_assumption
     """
     count = len(times_ns)
     slope, at_first = statistics.linear_regression(range(count), times_ns)

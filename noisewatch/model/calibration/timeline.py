@@ -336,7 +336,8 @@ class Timelines(Struct, frozen=True):
         """Simulate the times (ns) of `count` consecutive samples of a process, after a first one to warm up.
 
         The process continues through the steady part from a random point on, cyclically. Only half of the processes
-        begin at a random point of one of the starts: the others are programs that take longer to their first sample.
+        begin at a random point of one of the starts: the others are programs that take longer to reach their first
+        sample.
         """
         start = choose.choice(self.starts) if self.starts and choose.random() < _AT_START else _NOTHING
         since_ns, from_ns = choose.random() * start.useful_ns, choose.random() * self.steady.useful_ns

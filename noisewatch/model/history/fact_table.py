@@ -347,5 +347,5 @@ _FACTS: Mapping[FactClass, Mapping[str, _Fact]] = {
         "CPU quota": _Fact((MEMBERSHIP,), _cpu_quota),
     },
 }
-# facts of only the target CPUs and their packages
+# names of facts that cover only the target CPUs and their packages
 OF_TARGET = {"idle states", "energy bias", "power limits", "uncore clock", "clock limit of the firmware"}

@@ -250,7 +250,7 @@ def _with_newest(modes: Modes, is_high: Sequence[bool]) -> Modes:
 def _chance_to_stay(stayed: int, left: int, again: int) -> float:
     """Return the probability of staying `again` more times, given how often the figure `stayed` and `left` before.
 
-    By Laplace's rule of succession.
+    This is Laplace's rule of succession.
     """
     return math.prod((stayed + 1 + number) / (stayed + left + 2 + number) for number in range(again))
 

@@ -50,7 +50,7 @@ def is_far_above_tick(rate_per_s: float, hz: int | None) -> bool:
     return rate_per_s > _FAR_ABOVE * (hz or LARGEST_HZ)
 
 
-# Entry, handler and return on a server of the last ten years; in a virtual machine they take longer.
+# Cost of entry, handler and return on a server of the last ten years; a virtual machine takes longer.
 TYPICAL_COST_NS = dict.fromkeys((*INTERRUPT_KINDS, Kind.SOFTIRQ), 2_000) | {Kind.IRQ: 4_000, Kind.IPI: 1_500}
 
 _FEWEST_TICKS = 5

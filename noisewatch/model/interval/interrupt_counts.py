@@ -218,5 +218,5 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Interrupt
 
 
 def unchanged_reason(path: str) -> str:
-    """Return the reason why unchanged counters are unusable: the file is damaged, cached or hidden by a mount."""
+    """Return the reason for rejecting unchanged counters, whose file is damaged, cached or covered by a mount."""
     return f"{path} did not advance: on a running machine some of its counts always grow"

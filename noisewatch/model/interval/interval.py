@@ -186,8 +186,8 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
     def busy_share(self, cpu: int) -> float | None:
         """Return the share of the interval in which the CPU was busy, or None if unknown.
 
-        Time of noisewatch and of measured commands is left out. It is the larger of two values: the CPU's counters,
-        which include interrupts and the hypervisor, and the sum of other threads. A kernel that accounts by ticks
+        Time of noisewatch and of measured commands is left out. Of two values, the larger counts: the CPU's counters,
+        which include interrupts and the hypervisor, or the sum of other threads' time. A kernel that accounts by ticks
         misses tasks that sleep at every tick.
         """
         load = self.load_by_cpu.get(cpu)

@@ -40,7 +40,7 @@ def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
 
 
 def is_explained_by(label: str, rate_per_s: float, irqs: Iterable[tuple[Irq, float]]) -> bool:
-    """Return whether device interrupts at these rates (per second) explain all softirqs `label` on the same CPU."""
+    """Return whether device interrupts at these rates (per second) explain all softirqs `label` on their CPU."""
     kind = _KIND_BY_LABEL.get(label)
     own = sum(rate for irq, rate in irqs if kind is not None and kind in kinds_of_device(irq.actions, irq.device))
     return 0 < rate_per_s <= own * _ROUNDS_PER_INTERRUPT

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from noisewatch.model.run.repetition import Repetition
 
 SAME_WORK = 0.001  # a larger spread of the instructions means that the program did different work
-_LARGE = math.log(1.1)  # logarithm of an outlier's ratio; runs of a steady series may be far from the others by less
+_LARGE = math.log(1.1)  # logarithm of an outlier's ratio; the outliers of a steady series may be smaller
 _MAIN = 0.5  # a larger share of the total makes a factor the main one
 
 
@@ -92,7 +92,7 @@ def difference_of_factors(a: Sequence[Repetition], b: Sequence[Repetition], shar
 
 
 class Outlier(Struct, frozen=True):
-    """A run whose time is far from the times of the others, although no disturbance was seen.
+    """A run whose time is far from the times of the others, although no disturbance was observed.
 
     `ratio` is its time, and `factors` are its factors, divided by the geometric means of the others; the product of the
     factors is the ratio. `unknown` is the reason why hardware events are missing, or None.

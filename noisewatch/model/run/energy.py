@@ -1,4 +1,4 @@
-"""The energy of a repetition by domain: of the whole packages, so of all processes, and not only of the command."""
+"""The energy of a repetition by domain, as used by all processes of the machine, not only by the command."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 NOT_MEASURED = "not requested"
 MOST_WATTS = 2000  # no domain uses more, so a counter cannot wrap before its range is used up at this power
-_PACKAGE, _MEMORY = regex(r"package-\d+(-die-\d+)?|\?.*"), regex(r".*/(dram|\?.*)")  # ?: it may be one
+_PACKAGE, _MEMORY = regex(r"package-\d+(-die-\d+)?|\?.*"), regex(r".*/(dram|\?.*)")  # `?`: an unknown name
 _LEAST_NS = 10_000_000  # the counter advances in steps, so the power within a shorter time is not limited
 _STOPPED = "the counter did not advance"
 _RESTARTED = "the counter was reset"
 
 
 class RunEnergy(Struct, frozen=True):
-    """The energy (J) of a repetition by domain; a text is the reason why a domain is unknown.
+    """The energy (J) of a repetition by domain; a text is the reason why a domain's energy is unknown.
 
     `interval_ns` is the time between the first and the last reading: slightly longer than the repetition. `unknown` is
     the reason if there is no domain at all.
@@ -79,7 +79,7 @@ UNMEASURED = RunEnergy()
 
 
 def longest_gap_ns(domain: EnergyDomain) -> float:
-    """Return how long the domain's counter surely does not wrap twice; 0 if its range is unknown."""
+    """Return the time (ns) in which the domain's counter surely does not wrap twice; 0 if its range is unknown."""
     return (domain.range_uj or 0) / 1e6 / MOST_WATTS * NS_PER_S
 
 
@@ -115,9 +115,10 @@ def _energy_of(domain: EnergyDomain, readings: Sequence[EnergyReading]) -> float
 class EnergyStatistics(Struct, frozen=True):
     """The energy of a command's counted repetitions: mean and standard deviation of all packages, and the mean power.
 
-    `count` is the number of repetitions with a known energy. `unknown` is the reason of the first one without.
-    `sd_j` is None for fewer than two; `dram_mean_j` is None if the memory's energy is unknown in any of them.
-    `excess_share` is by how much the measured intervals were longer than the repetitions.
+    `count` is the number of repetitions with a known energy; the figures cover only these. `unknown` is the reason of
+    the first repetition whose energy is unknown. `sd_j` is None for fewer than two repetitions, and `dram_mean_j` if
+    the memory's energy is unknown in any. `excess_share` is by how much the measured intervals were longer than the
+    repetitions.
     """
 
     count: int

@@ -46,7 +46,7 @@ class Layout(Struct, frozen=True):
 
 
 def draw_layout(seed: int, number: int, argv0: str) -> Layout:
-    """Draw a layout for this argv[0], reproducibly. An argv[0] without a slash stays: it is searched in PATH."""
+    """Draw a layout for this argv[0], reproducibly. An argv[0] without a slash, looked up in PATH, is not changed."""
     draw = random.Random(f"{seed} {number}")
     environment_bytes, padding = draw.randint(0, MOST_ENVIRONMENT_BYTES), draw.randint(0, _MOST_PADDING)
     room = max(_LONGEST_PATH - len(argv0.encode(errors="surrogateescape")), 0) // len(_PADDING)

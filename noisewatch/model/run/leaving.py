@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class TimeOutside(Struct, frozen=True):
     """Bounds of the CPU time (ns) outside the target CPUs, and the other CPUs that were allowed then.
 
-    `max_ns` includes the time with an affinity that allows other CPUs as well as target CPUs, and the time between the
-    polls of one affinity and of the next one. None means unknown: the kernel does not count the thread's time.
+    `max_ns` includes the time with an affinity that allows other CPUs as well as target CPUs, and the time from the
+    last poll of one affinity to the first poll of the next. None means unknown: the kernel does not count the thread's
+    time.
     """
 
     ns: int = 0

@@ -93,7 +93,7 @@ class PlacementTally:
         self._reason = self._reason or look.reason
 
     def add_places(self, look: CommandLook) -> None:
-        """Add only where threads ran until this look: stops and shared CPUs are from regular looks."""
+        """Add only the CPUs on which threads ran until this look; stops and shared CPUs are from regular looks."""
         for tid in self._threads.keys() - look.threads.keys():
             self._end(self._threads.pop(tid))
         for tid, now in look.threads.items():

@@ -82,7 +82,7 @@ class Repetition(Struct, frozen=True, kw_only=True):
     allowed: CpuSet | None  # allowed CPUs of the command's first thread at the end; None means unknown
     first_outside: TimeOutside = NEVER_OUTSIDE  # of the first thread, by its affinity
     name_by_left_pid: Mapping[int, str | None] | None = None  # processes left running; None means unknown
-    held_up_ns: int = 0  # how late the kernel woke noisewatch, without waits for a CPU if it counts them
+    held_up_ns: int = 0  # how late the kernel woke noisewatch, less waits for a CPU if the kernel counts these
     seen_late_ns: int | None = 0  # the maximum delay in noticing the command's end; None means unknown
     thread_waits: tuple[tuple[int, int], ...] = ()  # each thread's run time and wait for a CPU, in the looks
     earlier_pids: frozenset[int] = frozenset()  # processes that earlier repetitions left running
@@ -93,7 +93,7 @@ class Repetition(Struct, frozen=True, kw_only=True):
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN  # stops of groups that contain the command, but not noisewatch
     served: str | None = None  # file system type of the command's files, if it may be on a server
-    no_looks_reason: str | None = None  # why noisewatch did not look at the machine until the repetition's end
+    no_looks_reason: str | None = None  # why noisewatch took no looks during the repetition
     is_cut_short: bool = False  # the series was aborted during this repetition
     is_warm_up: bool = False  # warm-ups have numbers of their own
 

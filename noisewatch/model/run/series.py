@@ -54,8 +54,8 @@ class SeriesStatistics(Struct, frozen=True):
 
     `doubt` is how runs depended on their order; None if the tests show no dependence, or if `is_order_tested` is false.
     `later_share` is how much longer the second half took than the first, as a share of the first; None for one run.
-    `far_runs` are the positions (from 0) of runs more than seven scaled MADs from the median; of three to nine runs,
-    of the one that Grubbs' test shows to be an outlier, if any.
+    `far_runs` are the positions (from 0) of runs more than seven scaled MADs from the median; for three to nine runs,
+    the position of the run that Grubbs' test shows to be an outlier, if any.
     """
 
     count: int

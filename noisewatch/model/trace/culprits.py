@@ -278,7 +278,7 @@ class TracedCulprit(Struct, frozen=True):
     is_own: bool = False
     wakes: bool = False
     doubt_ns: int = 0
-    is_other_thread: bool = False  # of the process, not its main thread
+    is_other_thread: bool = False  # whether it is a thread of its process other than the main thread
 
 
 def threads_in(window: TraceWindow, cpus: CpuSet) -> list[TracedCulprit]:
