@@ -172,7 +172,7 @@ def read_calibration(
     options: CalibrationOptions,
     watch: Watch = ignore_progress,
 ) -> CalibrationSamples | str:
-    """Return the calibration of `cpus`, or the reason why there is none. Raise CannotMeasure if it fails midway."""
+    """Return the calibration of `cpus`, or the reason why there is none. Raise CannotMeasure if measuring fails."""
 
     def answer() -> Json:
         from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate  # seldom needed

@@ -52,7 +52,7 @@ class HungReads:
         self._by_path: dict[str, _Hung] = {}
 
     def add(self, path: str, thread: Threadlike, deadline_s: float, now_s: float) -> None:
-        """Note that the thread's read of `path` missed its deadline."""
+        """Record that the thread's read of `path` missed its deadline."""
         earlier = self._by_path.get(path)
         wait_s = earlier.wait_s * _GROWS_BY if earlier is not None else self._again_after * deadline_s
         wait_s = min(wait_s, _LONGEST_WAIT_S)
@@ -62,7 +62,7 @@ class HungReads:
         return path in self._by_path
 
     def may_try(self, path: str, now_s: float) -> bool:
-        """Return whether the file may be read: it has not hung lately, and no thread still hangs in it."""
+        """Return whether the file may be read: it has not hung recently, and no thread still hangs in it."""
         hung = self._by_path.get(path)
         return hung is None or (now_s >= hung.again_at_s and not hung.thread.is_alive())
 
@@ -233,14 +233,14 @@ class _Attempt(Generic[T]):
         return not self._has_ended
 
     def begin_read(self, path: str, deadline_s: float) -> None:
-        """Note the file being read, and its deadline. Raise _Abandoned if the attempt was abandoned."""
+        """Record which file is being read, and its deadline. Raise _Abandoned if the attempt was abandoned."""
         if self.is_given_up:
             raise _Abandoned
         self.deadline_s = deadline_s
         self._reads = (path, time.monotonic() + deadline_s)
 
     def begin_reads(self, progress: ReadProgress, deadline_s: float) -> None:
-        """Note the progress of many reads, each with its own deadline.
+        """Keep the progress of many reads, each with its own deadline.
 
         Raise _Abandoned if the attempt was abandoned.
         """
@@ -250,7 +250,7 @@ class _Attempt(Generic[T]):
         self._reads = progress
 
     def end_read(self) -> None:
-        """Note the end of a read. Raise _Abandoned if some of many files were not read."""
+        """Record the end of a read. Raise _Abandoned if some of many files were not read."""
         is_cut = self.is_given_up and isinstance(self._reads, ReadProgress)
         self._reads = None
         if is_cut:

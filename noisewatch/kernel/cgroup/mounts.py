@@ -53,7 +53,7 @@ def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
 
 @lru_cache(maxsize=4)
 def parse_mount_roots(text: str) -> Mapping[str, str]:
-    """Return each cgroup mount's root, by folder; the last mount's if a folder has several. Raise Malformed."""
+    """Return each cgroup mount's root, by folder; of several mounts on a folder, the last counts. Raise Malformed."""
     if not text.strip():
         raise Malformed("mounts with their roots", "", 1)
     roots = {}

@@ -155,7 +155,7 @@ def counts_overflows(label: str, description: str) -> bool:
 
 @lru_cache(maxsize=16_384)
 def kind_of(label: str, description: str) -> Kind:
-    """Return the row's kind. Unrecognized numbered rows are a device's, other unrecognized rows the CPU's own."""
+    """Return the row's kind. An unrecognized row with a number is a device's, one without a number the CPU's own."""
     if not label.isdecimal():
         if description == _TIMER_CALL:
             return Kind.TICK

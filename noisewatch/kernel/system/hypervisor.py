@@ -145,7 +145,7 @@ class Firmware(Struct, frozen=True):
         return self.is_metal_product and name.startswith(_ALSO_MAKE_METAL)
 
     def _is_chromebook(self, name: str) -> bool:
-        """Return whether the name is a Google laptop's, whose firmware is coreboot, and not a virtual machine's."""
+        """Return whether the name belongs to a Google laptop, whose firmware is coreboot, not to a virtual machine."""
         return name.startswith("Google") and self.bios_vendor == "coreboot"
 
 

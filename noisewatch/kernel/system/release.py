@@ -95,7 +95,7 @@ def parse_uptime(text: str) -> float:
 
 
 def read_uptime(reader: Reader) -> float | None:
-    """Return the seconds since boot, or None if they cannot be read, or are the container's."""
+    """Return the seconds since boot, or None if they cannot be read, or count from a container's start."""
     return None if is_served_by_lxcfs(reader, PATH) else reader.parse(PATH, parse_uptime)
 
 

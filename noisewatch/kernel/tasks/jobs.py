@@ -91,7 +91,7 @@ def parse_timers(text: str) -> list[tuple[str, int]]:
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Malformed("JSON, as systemd 246 and later give", text[:20].strip()) from error
+        raise Malformed("JSON, as printed by systemd 246 and later", text[:20].strip()) from error
     if not isinstance(rows, list):
         raise Malformed("a list of timers", text[:20].strip())
     entries = [(row.get("unit"), row.get("next")) if isinstance(row, dict) else (None, None) for row in rows]

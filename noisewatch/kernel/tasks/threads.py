@@ -131,7 +131,7 @@ class TaskReader:
     With a budget, processes are read in this order until the budget is spent:
 
     1. processes that used much time of a target CPU, longest first;
-    2. other processes that ran on a target CPU lately, and new processes;
+    2. other processes that ran on a target CPU recently, and new processes;
     3. alternately a process that ran on other CPUs, and one that did not run when it was last read.
 
     If much time of a target CPU is then still missing, the remaining processes are searched, whatever the budget: the
@@ -324,9 +324,9 @@ class TaskReader:
     def _reading_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
         """Return the processes in the order that the class describes.
 
-        In every other snapshot, new processes follow those that ran on a target CPU lately. In both groups, the process
-        not read for the longest time is next, and is read again in the following snapshot. Processes with many threads
-        come last, because a single one with hundreds uses the whole budget.
+        In every other snapshot, new processes follow processes that ran on a target CPU recently. In both groups, the
+        process not read for the longest time is next, and is read again in the following snapshot. Processes with many
+        threads come last, because a single one with hundreds uses the whole budget.
         """
         self._hot = {pid: left - 1 for pid, left in self._hot.items() if left > 1 and pid in listed}
         if self._listed is not None:

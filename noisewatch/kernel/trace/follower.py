@@ -39,7 +39,7 @@ from noisewatch.kernel.trace.timeline import CpuTrace, Source
 from noisewatch.kinds import Kind, Tracer
 from noisewatch.text import clean
 
-_LEAVING_NS = 1_000_000  # CPU time within which a thread that has ended surely leaves its CPU for good
+_LEAVING_NS = 1_000_000  # CPU time within which an ended thread certainly leaves its CPU for good
 _Key = tuple[int, Source, bool]  # CPU, source, whether it is an interrupt that the command has sent
 
 
@@ -95,7 +95,7 @@ class CommandTimes:
         return any(is_ready and tid not in self._ended_ns for tid, (_, is_ready) in self._last_leaves.items())
 
     def find_ends(self, traces: Collection[CpuTrace], reaped_ns: int | None) -> None:
-        """Note which threads of the first process have ended. Call it before `add_events` for the same traces.
+        """Record which threads of the first process have ended. Call it before `add_events` for the same traces.
 
         `reaped_ns` is when the process was reaped, or None while it runs. A thread may have ended before this time, and
         leave its CPU for good only after it: the thread counts as ended when it last ran before this time. If that
@@ -229,10 +229,10 @@ class CommandTimes:
         )
 
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:
-        """Return whether exactly one of the sources `before` and after a switch is the command's.
+        """Return whether only one of the sources `before` and after a switch belongs to the command.
 
-        If the source after the switch is not the command's, idleness before it counts as the command's, because one of
-        its threads may have run unnoticed.
+        If the source after the switch does not, idleness before the switch counts as the command's, because one of its
+        threads may have run unnoticed.
         """
         was_own = before.kind == Kind.THREAD and self.own.is_own(before.number, at_ns)
         return not was_own if is_own else was_own or before.kind == Kind.IDLE

@@ -103,19 +103,19 @@ class OwnStates:
         self._idle: set[int] = set()
 
     def run(self, tid: int, cpu: int, at_ns: int) -> None:
-        """Note that the thread has the CPU from `at_ns` on."""
+        """Record that the thread has the CPU from `at_ns` on."""
         self._events.append((at_ns, _RUN, tid, cpu))
 
     def leave(self, tid: int, cpu: int, at_ns: int, state: int) -> None:
-        """Note that the thread leaves the CPU at `at_ns`, in this state (prev_state)."""
+        """Record that the thread leaves the CPU at `at_ns`, in this state (prev_state)."""
         self._events.append((at_ns, state & _ANY, tid, cpu))
 
     def mark_idle(self, cpu: int, at_ns: int) -> None:
-        """Note that the CPU is idle from `at_ns` on."""
+        """Record that the CPU is idle from `at_ns` on."""
         self._events.append((at_ns, _IDLE, 0, cpu))
 
     def mark_busy(self, cpu: int, at_ns: int) -> None:
-        """Note that the CPU is not idle from `at_ns` on."""
+        """Record that the CPU is not idle from `at_ns` on."""
         self._events.append((at_ns, _BUSY, 0, cpu))
 
     def settle(self, until_ns: int) -> None:

@@ -14,7 +14,7 @@ from noisewatch.kernel.trace.events import BORN, TraceEvent, begin_of, is_after_
 
 _IN_INTERRUPT = 0x58  # TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI in linux/trace_events.h
 _IN_PROCESS = 0x10000  # CLONE_THREAD in linux/sched.h
-_SOON_NS = 2_000_000  # time after which a call has surely arrived, even in a virtual machine
+_SOON_NS = 2_000_000  # time after which a call has certainly arrived, even in a virtual machine
 _IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedule": (False,), "ipi": (True, False)}
 
 

@@ -312,7 +312,7 @@ class CpuTrace:
         return number
 
     def lose(self) -> None:
-        """Note that events were lost: the CPU's owner is unknown until the next event shows it."""
+        """Record a loss of events: the CPU's owner is unknown until the next event shows it."""
         self.lost_pages += 1
         self._stack, self._frames, self._own = [], [], []
         self.tid, self._thread, self._thread_ns = 0, None, 0

@@ -84,7 +84,7 @@ class AdoptedProcesses:
                 self._usage = self._usage.plus(usage)
 
     def end_command(self, command: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
-        """Return the command's living descendants, and the usage of the adopted ones that have exited.
+        """Return the command's living descendants, and the usage of its adopted processes that have exited.
 
         Both are None if the kernel lists no children.
         """

@@ -173,7 +173,7 @@ class CommandCounter:
 _REQUIRED = {Event.CYCLES, Event.INSTRUCTIONS}
 _LEAST_SHARE = 0.9  # of the time; a larger extrapolation would be a guess
 _PARTLY_COUNTED = (
-    "hardware events were counted for only {:.0%} of the time: perhaps on only one kind of core, or in shared counters"
+    "hardware events were counted for only {:.0%} of the time: the kind of core changed, or others use the counters"
 )
 _NOTHING_COUNTED = "the kernel stopped counting, as it does when a command becomes another user (setuid)"
 _REASONS = {

@@ -325,7 +325,7 @@ class Commands:
         return self._adopted.may_be_others
 
     def end_command(self, pid: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
-        """Return the living processes that the command left, and the usage of the ended ones."""
+        """Return the living processes that the command left, and the usage of those that have ended."""
         self._running = None
         self._guard.rest()
         return self._adopted.end_command(pid)

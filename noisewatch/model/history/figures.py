@@ -14,7 +14,8 @@ class Figure(StrEnum):
     """A figure of a calibration: the mean of the target CPUs, except for the slowest CPU's figures and noise floors.
 
     The slowest CPU has figures of its own, because one bad CPU among many hardly moves a mean. They are relative to the
-    median of all target CPUs. A noise floor is the worst CPU's. The history's file contains the values of this enum.
+    median of all target CPUs. A noise floor is that of the worst CPU. The history's file contains the values of this
+    enum.
     """
 
     LATENCY = "latency work"  # ns per piece, like all work

@@ -34,7 +34,7 @@ _FEWEST_CLIPPED = 12  # values: with fewer, deviations from the median cannot id
 
 
 def is_shift(before: Sequence[float], after: Sequence[float], least_change: float) -> bool:
-    """Return whether the values of `after` surely differ from those of `before`, by `least_change` or more.
+    """Return whether the values of `after` differ from those of `before` by `least_change` or more, and not by chance.
 
     Student's t and ranks must agree, so neither a few entries that happen to be sorted nor a single large outlier prove
     a shift. `are_apart` judges sides with too few entries to prove one.

@@ -1,4 +1,4 @@
-"""Softirqs caused by device interrupts on the same CPU, such as NET_RX by a network card's, or BLOCK by a disk's."""
+"""Softirqs caused by device interrupts on the same CPU, such as NET_RX by a network card, or BLOCK by a disk."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def is_newborn(task: Task, before: Tasks) -> bool:
 def run_of(task: Task, ran_ns: int, own_pids: frozenset[int], has_stayed: bool = False) -> TaskRun:
     """Return a run of the thread with this time, on the CPU where it was last observed.
 
-    `has_stayed` is whether the thread surely did not leave that CPU.
+    `has_stayed` is whether the thread certainly did not leave that CPU.
     """
     return TaskRun(
         cpu=task.cpu,

@@ -63,7 +63,7 @@ class RunEnergy(Struct, frozen=True):
         reasons = [value for domain in self._packages if isinstance(value := self.by_domain[domain], str)]
         if reasons or self.unknown is not None:
             return self.unknown or reasons[0]
-        return None if self._packages else "no counter is a package's"
+        return None if self._packages else "no counter measures packages"
 
     @property
     def _packages(self) -> list[str]:
@@ -79,7 +79,7 @@ UNMEASURED = RunEnergy()
 
 
 def longest_gap_ns(domain: EnergyDomain) -> float:
-    """Return the time (ns) in which the domain's counter surely does not wrap twice; 0 if its range is unknown."""
+    """Return the time (ns) in which the domain's counter cannot wrap twice; 0 if its range is unknown."""
     return (domain.range_uj or 0) / 1e6 / MOST_WATTS * NS_PER_S
 
 

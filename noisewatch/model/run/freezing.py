@@ -85,7 +85,7 @@ class FreezeTally:
         group.change(now, at_ns)
 
     def move(self, at_ns: int) -> None:
-        """Note that a process was moved into one of the command's groups.
+        """Record that a process was moved into one of the command's groups.
 
         The process may have been in an unwatched group since the last look.
         """

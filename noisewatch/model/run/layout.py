@@ -40,7 +40,7 @@ class Layout(Struct, frozen=True):
         return f"{VARIABLE}={'x' * self.environment_bytes}".encode()
 
     def padded(self, argv0: str) -> str:
-        """Return argv[0], made longer behind its last slash."""
+        """Return argv[0], lengthened after its last slash."""
         folder, slash, name = argv0.rpartition("/")
         return f"{folder}{slash}{_PADDING * (self.argv0_bytes // len(_PADDING))}{name}"
 

@@ -149,7 +149,7 @@ class Placement(Struct, frozen=True, kw_only=True):
     traced_share: float | None = None
     debuggers: frozenset[tuple[int, str]] = frozenset()
     outside_ns_by_cpu: Mapping[int, float] = {}  # time between two looks that both show a thread outside the target
-    max_outside_ns: int = 0  # time before and after looks that show a thread there, up to the next looks
+    max_outside_ns: int = 0  # time before and after looks that show a thread outside, up to the next looks
 
     @property
     def is_traced(self) -> bool:

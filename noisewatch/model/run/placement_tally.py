@@ -136,7 +136,7 @@ class PlacementTally:
             self._hidden_ns += ns
 
     def _add_stacks(self, look: CommandLook) -> None:
-        """Note whether threads shared a CPU while another target CPU was free.
+        """Count the look if threads shared a CPU while another target CPU was free.
 
         A CPU is not free if a thread that had no turn yet was there last, because the thread may need it.
         """
@@ -266,7 +266,7 @@ def placement_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups
 
 
 def _sure_share(window: TraceWindow, used_ns: int | None) -> float:
-    """Return the share of the command's CPU time that was surely on the traced CPUs."""
+    """Return the share of the command's CPU time that was certainly on the traced CPUs."""
     if not used_ns:
         return 0.0
     unsure_ns = window.elsewhere_ns(used_ns, window.traced) + window.doubt_ns

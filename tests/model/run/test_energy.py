@@ -91,7 +91,7 @@ def test_a_step_of_the_counter_is_not_a_reset(joules: int, energy: float | str) 
 def test_the_whole_computer_is_no_package() -> None:
     readings = [EnergyReading(second * NS_PER_S, {"psys": 1_000_000 * second}) for second in range(2)]
     energy = energy_between(readings, _DOMAINS[4:])
-    assert (energy.package_j, energy.reason) == (None, "no counter is a package's")
+    assert (energy.package_j, energy.reason) == (None, "no counter measures packages")
 
 
 def test_domains_without_a_range_or_a_name_are_unknown() -> None:

@@ -83,7 +83,7 @@ Watch = Callable[[Progress], None]
 def calibrate(request: Calibrating, watch: Watch, look_s: float = _POLL_S) -> dict[str, Any]:
     """Run the calibration and return its results as JSON, times in ns.
 
-    Call `watch` now and then. Raise CannotMeasure if the calibration does not start, or fails.
+    Call `watch` about every `look_s` seconds. Raise CannotMeasure if the calibration does not start, or fails.
     """
     plan = plan_of(request)
     capacities = plan["capacities"]

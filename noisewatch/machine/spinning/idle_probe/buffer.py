@@ -19,7 +19,7 @@ STATE, ERROR, TID, LEASE_NS, SLICES, _HEADER_WORDS = range(6)
 STARTING, RESTING, SPINNING, YIELDED, MOVED, REFUSED = range(6)
 
 _SLICE_WORDS = 5
-_KEPT = 1024  # number of slices: those of 100 s
+_KEPT = 1024  # number of slices, enough for 100 s
 BUFFER_WORDS = _HEADER_WORDS + _KEPT * _SLICE_WORDS
 
 
