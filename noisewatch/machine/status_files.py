@@ -76,7 +76,7 @@ class StatusFile:
         self._folder = os.open(folder, _FOLDER)
         if not _is_safe(os.fstat(self._folder), frozenset({os.geteuid()})):
             raise PermissionError(folder)
-        with _locked_folder(self._folder):  # otherwise a starting process would remove this file as a killed process's
+        with _locked_folder(self._folder):  # until the file is locked, other starting processes may remove it as stale
             _remove_stale(self._folder)
             self._file = os.open(str(self._pid), _CREATE, 0o600, dir_fd=self._folder)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -411,8 +411,8 @@ def _toml_text(value: Any) -> str:
 def line_of(text: str, *keys: str) -> int | None:
     """Return the first line (from 1) of a valid TOML text that sets the key or a part of it, or None.
 
-    `keys` are the table, if any, and the key. tomllib does not report lines. But a statement ends at the end of a line,
-    so it is the shortest sequence of lines that tomllib accepts.
+    `keys` are the table, if any, and the key. tomllib does not report lines. But each statement ends at the end of a
+    line, so it is the shortest sequence of lines that tomllib accepts.
     """
     dotted = ".".join(keys)
     return next((line for line, path in _statements(text) if path == dotted or path.startswith(f"{dotted}.")), None)

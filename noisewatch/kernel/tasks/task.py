@@ -59,7 +59,7 @@ class Task(Struct, frozen=True):
 
 
 def is_confined_by(allowed: CpuSet | None, is_bound: bool, name: str) -> bool:
-    """Return whether a thread cannot run on another CPU or, if `allowed` is None, whether it is bound to one CPU."""
+    """Return whether a thread can only run on one CPU: by `allowed`, or if that is None, because it is bound to one."""
     if allowed is not None:
         return len(allowed) == 1
     return is_bound and not name.startswith(_WORKER_OF_ANY_CPU)

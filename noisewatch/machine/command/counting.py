@@ -88,7 +88,7 @@ UNCOUNTED = CommandCounts({}, is_user_only=False, unknown=NOT_COUNTED)
 class CommandCounter:
     """A context manager that counts the commands started in it, one after the other, by this thread.
 
-    While it is open it keeps one counter of each kind, because the first one reserves the CPU's counters and may
+    While it is open, it keeps one counter of each kind, because the first one reserves the CPU's counters and may
     interrupt all CPUs. `unknown` is the reason why there are no hardware counters, or None.
     """
 

@@ -73,7 +73,7 @@ RELEVANT_OPTIONS = MITIGATION_OPTIONS | frozenset(
         *("debug_pagealloc", "kmemleak", "slub_debug", "slab_debug", "ignore_loglevel"),
     }
 )
-# The kept options of the kernel's configuration, which also contains who built it and where.
+# The options kept from the kernel's configuration. Other parts of it tell who built the kernel, and where.
 TELLING_CONFIG = frozenset(
     {
         *("HZ", "NO_HZ_FULL", "NO_HZ_IDLE", "HZ_PERIODIC", "PREEMPT_RT", "PREEMPT_DYNAMIC", "RT_GROUP_SCHED"),

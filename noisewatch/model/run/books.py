@@ -108,7 +108,7 @@ def accounts_for_time(first: CpuTime, last: CpuTime, length_ns: int) -> bool:
 def _earlier_ns(ran_ns: int, first: CpuTime, last: CpuTime, length_ns: int) -> int:
     """Return the upper bound (ns) of the counted time that was spent before the first row.
 
-    A count that grows when a task leaves the CPU then grows by all of the task's time since it got there.
+    Some counts grow only when a task leaves the CPU. The task may have run there since before the first row.
     """
     idle_ns = last.idle_ns - first.idle_ns + (last.iowait_ns or 0) - (first.iowait_ns or 0)
     earlier_ns = ran_ns - max(length_ns - max(idle_ns, 0), 0)
