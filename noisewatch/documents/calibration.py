@@ -217,7 +217,7 @@ class FloorPart(DocumentPart, frozen=True, kw_only=True):
 class DriftPart(DocumentPart, frozen=True, kw_only=True):
     """The factors by which intervals were widened to allow for changes between calibrations.
 
-    changes_seen: The number of observed changes that the factors are based on; the largest of all sample lengths.
+    changes_seen: The number of observed changes that the factors are based on, at the sample length with the most.
     """
 
     changes_seen: Count

@@ -63,7 +63,7 @@ class SpreadThreadsPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class MemoryElsewherePart(DocumentPart, frozen=True, kw_only=True):
-    """The part of the command's memory that came from other nodes than the target CPUs'.
+    """The part of the command's memory that came from nodes other than those of the target CPUs.
 
     reason: Why this part is unknown.
     is_bound: Whether this is only an upper bound, because other processes allocated memory too.

@@ -136,7 +136,8 @@ class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
         Only from a trace.
     attributed_by: The source that shows which other tasks used the target CPUs.
     no_trace_reason: Why the source is not a trace; "none" if it is one.
-    no_counters_reason: Why hardware events were not counted, or for too little of the time; "none" if they were.
+    no_counters_reason: Why hardware events were not counted, or counted for too little of the time; "none" if they were
+        counted.
     energy: Only with --energy.
     layout: null without --vary layout.
     own_cpu_ns: CPU time of noisewatch itself between the counters before and after the repetition.

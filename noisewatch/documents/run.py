@@ -97,7 +97,7 @@ class RunOptionsPart(DocumentPart, frozen=True, kw_only=True):
     load: The number of busy processes that were requested for other CPUs.
     spread: Whether each busy thread was to get its own target CPU.
     tracer: The requested tracer; `attribution` contains the actual one.
-    layout: The memory layout of the command's addresses: varied with --vary layout, fixed with --fixed layout.
+    layout: The command's memory layouts: varied with --vary layout, fixed with --fixed layout, otherwise any.
     """
 
     runs: _FromOne

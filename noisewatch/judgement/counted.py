@@ -70,7 +70,10 @@ def _without_column(cpus: CpuSet) -> str | None:
 
 
 def untimed_reason(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
-    """Return why tasks may have run unnoticed on these CPUs. None if none did, or if the kernel has no exact times."""
+    """Return why tasks may have run unnoticed on these CPUs, or None.
+
+    None if their time is known exactly, or if the kernel counts no exact times.
+    """
     loads = {cpu: interval.load_by_cpu.get(cpu) for cpu in sorted(cpus)}
     unreadable = [cpu for cpu, load in loads.items() if load is not None and load.exact_tasks_ns is None]
     reason = case.snapshot.reason_by_path.get(SCHEDSTAT)

@@ -155,8 +155,8 @@ _TIMERS = (
     (r"lock-ups", "The lockup watchdog watches this CPU: exclude this CPU from it."),
 )
 _WHOSE_TIMER = (
-    "There is another timer than the tick: look for a profiler that samples by the clock, or a program that sleeps for "
-    "microseconds."
+    "A timer other than the tick interrupts this CPU: look for a profiler that samples by the clock, or a program that "
+    "sleeps for microseconds."
 )
 
 

@@ -208,8 +208,8 @@ def calibrate_cpus(
     """Calibrate the CPUs, or return the reason why they cannot be calibrated.
 
     The caller pins this process to other CPUs first. `look_again` takes a snapshot after the calibration; `snapshot`
-    was taken before it. If the loops share a tight CPU quota with this process, it sleeps while they run, because it
-    would stop them.
+    was taken before it. If this process shares a tight CPU quota with the loops, it sleeps while they run, because its
+    wake-ups would stop them.
     """
     if not cpus:
         return _NO_CPUS

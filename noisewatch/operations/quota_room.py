@@ -23,8 +23,8 @@ def is_tight(snapshot: Snapshot, cpus: int) -> bool:
 class QuotaRoom:
     """The room that a command leaves in the CPU quota, estimated from its last repetition.
 
-    `period_ns` is the period of the quota. If noisewatch sleeps for so long before the command starts, it holds no more
-    of the command's first period than a slice.
+    `period_ns` is the period of the quota. If noisewatch sleeps for a period before the command starts, it uses at most
+    a slice of the quota in the command's first period.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -41,7 +41,7 @@ class QuotaRoom:
         if not self._is_full:
             return None
         cpus = f"{self._quota:g} CPU{'s' * (self._quota != 1)}"
-        return f"noisewatch slept meanwhile: it shares a quota of {cpus} with the command, which needs all of it"
+        return f"noisewatch slept, because it shares a quota of {cpus} with the command, which needs all of it"
 
     def end(self, use: CommandUse, length_ns: int) -> None:
         """Add a repetition: the next one is expected to need as much CPU time, including waits for a CPU."""

@@ -82,7 +82,8 @@ def spare_collector() -> None:
 def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None]) -> Iterator[Frame]:
     """Yield the frames of this host.
 
-    The first wake-up is timed from the end of the first reading, all others from the first, so delays do not add up.
+    The first wake-up is timed from the end of the first reading, all others from the first wake-up, so delays do not
+    add up.
     All threads are read once, later only those within the time budget.
     """
     yield sampler.next_frame()
@@ -243,8 +244,8 @@ class _Sampler:
             self._remark = pin_to_housekeeping(snapshot)
 
 
-# While the decisive values are unchanged, the last verdict is shown for some seconds. On a quiet
-# machine with 4 CPUs, most of whose seconds are alike, a frame then takes 2.8 ms to compute instead of 3.3.
+# While the decisive values are unchanged, the last verdict is shown for some seconds. On a quiet machine with 4 CPUs,
+# where they seldom change, a frame then takes 2.8 ms to compute instead of 3.3.
 _LEAST_TAKEN = 0.001  # share of a target CPU's time: half of the share at which checks warn with the default budget
 _LEAST_BUSY = 0.05  # share of another CPU's time at which the check of siblings fails
 _STEP = 4

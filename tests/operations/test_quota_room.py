@@ -47,7 +47,7 @@ def test_a_quota_is_tight_without_a_share_for_noisewatch(quota: float, cpus: int
 
 def test_a_command_that_needs_the_whole_quota_leaves_no_room() -> None:
     room = QuotaRoom(_snapshot(1))
-    full = "noisewatch slept meanwhile: it shares a quota of 1 CPU with the command, which needs all of it"
+    full = "noisewatch slept, because it shares a quota of 1 CPU with the command, which needs all of it"
     reasons = [room.reason]
     for waited_ns in (0, _SECOND // 2):  # without other processes it would have used the whole second
         room.end(replace(ALONE, user_ns=_SECOND // 2, waited_ns=waited_ns), _SECOND)

@@ -161,7 +161,7 @@ def expected_cv(timelines: Timelines, length_ns: float, samples: int) -> float:
 def _draw(
     timelines: Timelines, length_ns: float, samples: int, max_draws: int = MOST_DRAWS
 ) -> tuple[list[float], list[float]]:
-    """Return by draw the relative standard deviation, and the largest sample relative to the median of the draw."""
+    """Return, for each draw, the relative standard deviation and the largest sample relative to the draw's median."""
     rng = random.Random(_SEED)
     cvs, maxima = [], []
     for _ in range(max(min(_DRAWN_SAMPLES // samples, max_draws), FEWEST_DRAWS)):

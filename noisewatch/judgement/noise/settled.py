@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from noisewatch.judgement.noise.drift import Drift
     from noisewatch.kernel.calibration import CalibrationSamples
 
-_NARROW = 1.25  # an interval is narrow if it is at most this factor wider than drift and the number of samples make it
+_NARROW = 1.25  # a narrow interval is at most this factor wider than drift and the number of samples alone make it
 _ENDS = 1.645  # standard deviations: nine of ten values lie within this distance of the mean
 
 

@@ -26,7 +26,7 @@ _CLOCKS_DRIFT_NS = 10_000_000  # the run's end and duration are not taken at the
 _NO_DATE = "the file has no end time of this run (no `date` in its metadata)"
 _NO_LENGTH = "the file has no duration of this run (no `duration` in its metadata)"
 _NOT_WATCHED = "this run did not take place while the command was watched"
-_CLOCKS_MOVED = "the clock was set or the machine was suspended meanwhile: cannot tell when this run took place"
+_CLOCKS_MOVED = "the clock was set or the machine was suspended: cannot tell when this run took place"
 _NO_LOOKS = "the machine was not read before or after this run"
 _MOVED = "{} moved to another memory node or kind of core: cannot tell whether it did so during this run"
 _LEFT = "{}, for {} of its CPU time: cannot tell whether it did so during this run"
@@ -100,7 +100,7 @@ def _mark(
 def _judge_leaving(marked: MarkedRun, left: RunReason) -> MarkedRun:
     """Return the run judged by the time of the whole command outside the target CPUs.
 
-    If the command was mostly elsewhere, noise of the target CPUs did not, or may not have, disturbed the run.
+    If the command was mostly elsewhere, noise on the target CPUs did not disturb the run, or may not have done so.
     """
     share, verdict = left.share or 0.0, marked.verdict
     if share >= ALL_OUTSIDE:

@@ -117,7 +117,7 @@ def late_ns(repetition: Repetition, cpu: int, sightings: Iterable[Sighting]) -> 
 
 
 def waited_ns_of(repetition: Repetition) -> int | None:
-    """Return how long the command waited for a CPU, or None if its own threads may have used the CPU meanwhile."""
+    """Return how long the command waited for a CPU, or None if it may have waited for its own threads."""
     return repetition.use.waited_ns if repetition.use.ran_alone else None
 
 

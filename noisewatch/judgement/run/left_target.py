@@ -50,7 +50,7 @@ class LeftTarget(Struct, frozen=True):
     def keep(self, reasons: Iterable[RunReason], repetition: Repetition, allowance: Allowance) -> list[RunReason]:
         """Return the reasons without noise that may have occurred while the command was elsewhere.
 
-        If it certainly was elsewhere for nearly all of its CPU time, the noise of the target CPUs explains nothing.
+        If it certainly was elsewhere for nearly all of its CPU time, noise on the target CPUs explains nothing.
         """
         listed = list(reasons)
         if not self.away_ns:
@@ -100,7 +100,7 @@ def find_left_target(repetition: Repetition, placement: Placement, allowance: Al
 
 
 def _possible_absence(repetition: Repetition, placement: Placement, allowance: Allowance) -> LeftTarget | None:
-    """Return the time that the command may have spent elsewhere, by its affinity at the end or by single looks."""
+    """Return the time that the command may have spent elsewhere, by its last affinity or by single looks, or None."""
     if repetition.allowed and not repetition.allowed & repetition.target:
         max_ns, used_ns = repetition.first_outside.max_ns, repetition.use.cpu_ns
         share = 1.0 if max_ns is None else min(max_ns / max(used_ns, 1), 1.0)

@@ -81,7 +81,7 @@ def _about_cpu(around: ValuesAround) -> Iterator[ValueVerdict]:
     if around.steal_ns:
         yield from _judge_ticks(around.steal_ns, allowed_ns, "the hypervisor took {} of the time of all values")
     for cpu, ns in (around.busy_ns_by_sibling or {}).items():
-        yield from _judge_ticks(ns, allowed_ns, f"sibling CPU {cpu} was busy for {{}} meanwhile")
+        yield from _judge_ticks(ns, allowed_ns, f"sibling CPU {cpu} was busy for {{}} while the values were measured")
 
 
 def _judge_ticks(ns: int, allowed_ns: float, words: str) -> Iterator[ValueVerdict]:

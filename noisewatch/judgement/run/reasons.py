@@ -128,10 +128,10 @@ _MARKS = {
     RunStanding.DISTURBED: ("!", "!"),
 }
 MOST_NAMED = 3
-ALL_OUTSIDE = 0.95  # share of a command's CPU time outside the target CPUs from which on it counts as all of it
+ALL_OUTSIDE = 0.95  # a command with this share of its CPU time outside the target CPUs counts as always outside
 _SUMMED = frozenset({ReasonKind.FOREIGN, ReasonKind.INTERRUPTIONS, ReasonKind.STEAL})
 _VERBS = {
-    ReasonKind.DEBUGGED: " stopped it, as a debugger does",
+    ReasonKind.DEBUGGED: " stopped the command, as a debugger does",
     ReasonKind.NODE_CHANGED: " moved to another memory node",
     ReasonKind.CORES_CHANGED: " moved to another kind of core",
     ReasonKind.STACKED: " had to share it, although another target CPU was free",
@@ -144,7 +144,7 @@ def mark_of(standing: RunStanding, in_unicode: bool = True) -> str:
 
 
 def name_with_kind(noise: Kind | None, name: str) -> str:
-    """Return the name with its kind, such as `softirq RCU`; the name of a process, or with the kind in it, is kept."""
+    """Return the name with its kind: `softirq RCU`. A process's name, or one that contains the kind, is unchanged."""
     is_clear = noise is None or noise == Kind.THREAD or re.search(rf"\b(interrupts|{noise})\b", name)
     return name if noise is None or is_clear else noise.with_name(name)
 

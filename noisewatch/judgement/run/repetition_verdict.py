@@ -90,7 +90,7 @@ def judge_repetition(
     """Return the verdict: disturbed by a known cause, else unknown if something was not observed, else undisturbed.
 
     `khz_by_cpu` are the clocks of the opening calibration. `left` is the command's time outside the target CPUs, during
-    which noise of the target CPUs did not disturb it.
+    which noise on the target CPUs did not disturb it.
     """
     own_work = OwnWork.of(repetition)
     foreign_time = find_foreign_time(repetition, allowance, own_work)

@@ -2,7 +2,7 @@
 
 A frame contains a few figures per CPU, the interrupts by source and CPU, the top culprits, and the findings with their
 causes. It contains the figures of the clock screen only while that screen is open, and in replays. None means unknown.
-The sampler sends each frame as a line of JSON, and omits rarely changing fields that are as in the previous line.
+The sampler sends each frame as a line of JSON, and omits rarely changing fields that have the previous line's values.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RepetitionLine(Line, frozen=True):
     began_ns: int
     ended_ns: int
     outcome: str  # undisturbed, disturbed, unknown, failed or cut short
-    reason: str  # of the first one's outcome; empty if undisturbed
+    reason: str  # for the outcome of the first repetition; empty if undisturbed
 
 
 class RunLine(Line, frozen=True):

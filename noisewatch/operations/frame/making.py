@@ -83,7 +83,7 @@ def _irq_line(label: str, count_by_cpu: Mapping[int, int], seconds: float) -> Ir
 
 
 def irq_settings(snapshot: Snapshot) -> tuple[IrqSetting, ...]:
-    """Return settings of the table's interrupts, then of IRQs only in /proc/irq; empty if neither can be read."""
+    """Return the settings of the table's rows, then of IRQs that only /proc/irq lists; empty if neither can be read."""
     rows = snapshot.interrupts.rows if snapshot.interrupts is not None else ()
     irqs = snapshot.irqs.by_number if snapshot.irqs is not None else {}
     setting_by_label = {setting.label: setting for setting in _settings(rows, irqs)}
@@ -214,7 +214,7 @@ def _throttled(interval: Interval) -> Iterator[Throttled]:
 
 
 def _cooling(snapshot: Snapshot) -> Iterator[CoolingLine]:
-    """Yield a line for each kind of cooling device of which any is active or unknown: servers may have one per CPU."""
+    """Yield a line for each kind with an active or unknown cooling device: servers may have a device for each CPU."""
     states = snapshot.background.cooling_states
     states_by_kind: dict[str, list[int | None]] = {}
     for device in snapshot.settings.cooling.devices or ():
@@ -321,7 +321,7 @@ def _culprit_line(culprit: Disturbance, role: Role, seconds: float) -> CulpritLi
 
 
 def _processes(interval: Interval, culprits: Iterable[CulpritLine]) -> tuple[ProcessLine, ...]:
-    """Return the identities of the culprits' processes, in the order of PIDs, so that they seldom change."""
+    """Return the identities of the culprits' processes, sorted by PID, so that the list seldom changes."""
     pids = sorted({line.pid for line in culprits if line.pid is not None and line.kind in THREADS})
     identities = [(pid, interval.identities[pid]) for pid in pids if pid in interval.identities]
     return tuple(

@@ -72,7 +72,7 @@ def _name(state: StateTime) -> str:
 def _cpus(
     snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, names: tuple[str, ...]
 ) -> Iterator[ClockCpu]:
-    """Yield the figures of each CPU of which at least one is known."""
+    """Yield the figures of each CPU that has a known figure."""
     celsius_by_core = {(core.package, core.core): core for core in readings.packages.cores}
     topology, counts = snapshot.topology, snapshot.background.throttling.count_by_core_cpu
     asked_by_cpu = {cpu: asked for asked in counts for cpu in cpus_of_core(asked, snapshot.target.cpus, topology)}
@@ -271,7 +271,7 @@ def _lowest(values: Iterable[int | None]) -> int | None:
 def _heat(snapshot: Snapshot, is_first: bool, package: int, is_only: bool) -> tuple[float | None, float | None]:
     """Return the temperature of the package's hottest sensor, and this sensor's critical temperature (°C).
 
-    If there is only one package, sensors that name no package are used if no sensor names the package.
+    If no sensor names the package, and it is the only one, sensors that name no package are used.
     """
     sensors = [sensor for sensor in snapshot.hardware.sensors.read or () if sensor.package == package]
     if not sensors and is_only:

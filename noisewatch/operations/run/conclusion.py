@@ -63,7 +63,7 @@ class RunConclusion(Struct, frozen=True):
     `difference` compares two commands in their undisturbed pairs, `of_all_pairs` in all measured pairs; None without
     a pair. `is_refused`: too few of the `pairs`, or of one command's runs, were undisturbed, so neither difference
     is a result. `speed_change` is of the CPU that changed most between the two calibrations, or None if unknown.
-    `change_unknown` is why any CPU's change is unknown. The costliest `culprits` come first.
+    `change_unknown` is the reason why the change of a CPU is unknown. The costliest `culprits` come first.
     """
 
     commands: tuple[CommandConclusion, ...]
@@ -305,7 +305,7 @@ def gate_of_machine(series: RunSeries) -> RunOutcome:
 
     Also return `unknown` if the load may have been smaller than requested.
 
-    Return `undisturbed` otherwise, also if the speed change was not requested.
+    Return `undisturbed` otherwise, also if no calibration was requested.
     """
     change = speed_change_in(series)
     if change is not None and change.is_too_much:

@@ -35,7 +35,7 @@ from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.watch import RepetitionEdge, WakeUps
 
 _INEXACT_NS = 1_000_000  # CPU time by which looks may exceed the kernel's sum
-_MOSTLY = 0.99  # if its first thread used this share of a command's time, it ran alone; a shell's forks use a little
+_MOSTLY = 0.99  # a first thread that used this share of its command's time ran alone; a shell's forks use a little
 
 
 class JudgedRepetition(Struct, frozen=True):

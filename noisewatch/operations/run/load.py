@@ -36,7 +36,7 @@ class RunningLoad:
     """The busy processes of a series until `end` is called."""
 
     def __init__(self, busy: BusyProcesses, count: int) -> None:
-        """Begin with the processes of the `count` requested ones that could be pinned."""
+        """Begin with the processes that could be pinned; `count` processes were requested."""
         self._busy = busy
         missing = count - len(busy.cpus)
         trouble = f"{describe_busy_processes(missing)} could not be pinned to another CPU" if missing else None

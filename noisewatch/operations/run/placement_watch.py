@@ -191,7 +191,7 @@ class PlacementWatch:
         return look
 
     def sample_early(self) -> None:
-        """Look where the threads run; ahead of the regular looks, which also show stops and shared CPUs."""
+        """Look where the threads run, before the regular looks begin, which also show stops and shared CPUs."""
         if self._threads is not None:
             self._tally.add_places(self._threads.look(counts_migrations=True, finds_debuggers=False))
 

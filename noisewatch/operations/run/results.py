@@ -209,7 +209,7 @@ def _is_positive(value: Any) -> bool:
 def _name(metadata: Mapping[str, Any]) -> str:
     name = metadata.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise Malformed("a name of each benchmark", json.dumps(name))
+        raise Malformed("a name for each benchmark", json.dumps(name))
     return name.strip()[:_NAMED]
 
 

@@ -125,9 +125,9 @@ class RunSeries(Struct, frozen=True, kw_only=True):
     """All repetitions, in order; two commands are repeated in pairs, whose order is drawn with `seed`.
 
     `machine` is the first snapshot. The last 50 repetitions keep their snapshots; with the option
-    `has_frequent_snapshots`, all do. `failed` is the repetition whose exit status ended the series, or at which
-    `failed_side_command` did; `ended_by` is the signal that ended it. `side_commands` are those that failed or left
-    processes running.
+    `has_frequent_snapshots`, all do. `failed` is the repetition whose exit status ended the series, or whose side
+    command did, the `failed_side_command`; `ended_by` is the signal that ended it. `side_commands` are those that
+    failed or left processes running.
     """
 
     options: RunOptions
@@ -348,7 +348,7 @@ class _Series:
             return
         self._close_window()
         self.status.enter(RunStage.PREPARING if option == PREPARE else RunStage.CONCLUDING)
-        if option == PREPARE and self._has_ended():  # meanwhile
+        if option == PREPARE and self._has_ended():  # since the last check
             return
         plan = side_command_plan(self.options, argv)
         result = run_side_command(option, plan, number, is_warm_up, self.watch, self.commands)
@@ -362,7 +362,7 @@ class _Series:
             self.listener.on_remark(f"{result.name}: {result.trouble}")
 
     def _raise_without_result(self) -> NoReturn:
-        """Raise the reason for which no repetition was made: a failure before the first one, or a signal."""
+        """Raise the error of a series without a repetition: a failure ended it before the first one, or a signal."""
         if self.commands.asked_to_end is not None or self._failed is None:
             raise KeyboardInterrupt(self.commands.asked_to_end)
         side, hint = self._failed_side_command, failure_hint(self.options, self._failed_side_command)
@@ -438,7 +438,7 @@ class _Series:
         return True
 
     def _layout_of(self, number: int, argv0: str) -> Layout | None:
-        """Return the layout of a repetition; there may be more warm-ups than turns, so these start again."""
+        """Return the layout of a repetition; if there are more warm-ups than turns, the turns start again."""
         if not self._turns:
             return None
         turn = self._turns[(number - 1) // len(self.options.commands) % len(self._turns)]

@@ -262,7 +262,7 @@ class RunWatch:
         return interval_between(before, self._snapshot)
 
     def is_due(self, length_ns: int) -> bool:
-        """Return whether to take a snapshot after a repetition of this length, as it is cheap in comparison or overdue.
+        """Return whether a snapshot after a repetition of this length is cheap in comparison, or overdue.
 
         Otherwise the noise of one long repetition could be attributed to the next one.
         """

@@ -63,7 +63,7 @@ def run_command(command: Sequence[str]) -> int:
 
 
 def start_guardian(session: Session, settings: Settings | None = None, path: Path = JOURNAL) -> None:
-    """Fork the guardian of this process, and return when no signal to this process group reaches it.
+    """Fork the guardian of this process, and return once signals to this process group no longer reach the guardian.
 
     When this process ends, the guardian restores the session's changes that are left. Raise UsageError if
     it cannot be started.

@@ -214,14 +214,14 @@ def read_public_tuning() -> Tuned:
 
 
 def require_no_changes(path: Path = JOURNAL) -> None:
-    """Raise UsageError if the journal has legible changes of this boot, or is being written."""
+    """Raise UsageError if the journal has readable changes of this boot, or is being written."""
     with _existing_journal(path) as file:
         if file is not None:
             require_none_in(file, path)
 
 
 def require_none_in(file: JournalFile, path: Path) -> None:
-    """Raise UsageError if the open journal has legible changes of this boot."""
+    """Raise UsageError if the open journal has readable changes of this boot."""
     try:
         entries = parse_journal(file.read(LARGEST)).of_boot(_require_boot())
     except Malformed:

@@ -91,7 +91,7 @@ class Tuner:
 
         Independent files share a write to the journal, because waiting for the disk takes longer than the change.
         If the kernel refuses a part of a partition, the earlier parts are restored. Making a partition resets the
-        affinities of threads (of user processes only before Linux 6.2), which are also in the journal and among the
+        affinities of kernel threads (before Linux 6.2, of all threads). These are also in the journal and among the
         outcomes. Raise UsageError if the journal cannot be written; the changes that are not in it are not made.
         """
         partition = next(filter(makes_partition, changes), None)

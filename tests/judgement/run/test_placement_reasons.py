@@ -56,7 +56,7 @@ def test_a_foreign_debugger_disturbs_and_is_named() -> None:
     for debuggers in (frozenset({(77, "strace")}), frozenset[tuple[int, str]]()):
         tally.add(CommandLook(0, by_tid(thread_look(9)), debuggers=debuggers))
     (reason,), own = placement_reasons(tally.placement(NOWHERE_ELSE), SECOND_NS)
-    assert describe_reason(reason) == "strace (pid 77) stopped it, as a debugger does"
+    assert describe_reason(reason) == "strace (pid 77) stopped the command, as a debugger does"
     assert (reason.kind, own) == (ReasonKind.DEBUGGED, [])
 
 

@@ -237,7 +237,7 @@ def test_an_invalid_date_is_far_from_the_series(tmp_path: Path, date: object, up
         ({"version": "1.0"}, "a list of benchmarks"),
         ({"version": "1.0", "benchmarks": [3]}, "a benchmark"),
         ({"version": "1.0", "benchmarks": [{"runs": []}]}, "a list of runs"),
-        ({"version": "1.0", "benchmarks": [{"runs": [_run(1.0)]}]}, "a name of each benchmark"),
+        ({"version": "1.0", "benchmarks": [{"runs": [_run(1.0)]}]}, "a name for each benchmark"),
         (_content([_run(-1.0)]), "values above 0"),
         (_content([{"values": "12"}]), "values above 0"),
         (_content([{"metadata": {}}]), "values or warmups"),

@@ -29,8 +29,8 @@ _CPUSET_DOC = "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset"
     ground=Ground.INVALIDATES,
     reads=("/sys/fs/cgroup/**/cpuset.cpus.partition",),
     why=(
-        "A cgroup partition can become invalid when it is made, or later when another group claims its CPUs, without "
-        "an error. Its CPUs are then not isolated: any process may run on them."
+        "A cgroup partition can become invalid without an error: when it is made, or later when another group claims "
+        "its CPUs. Its CPUs are then not isolated: any process may run on them."
     ),
     remedy="Remove the cause that the kernel gives, such as a CPU list that overlaps another group's.",
     sources=(_CPUSET_DOC,),

@@ -208,7 +208,7 @@ _MARGIN_PASSES, _MARGIN_FAILS = passing_and_failing(
         "A processor that is hot before the benchmark starts has little room for turbo and soon lowers its clock. The "
         "sensor is read only once, because reading it interrupts a CPU."
     ),
-    remedy="Wait until it has cooled down, and find what heated it.",
+    remedy="Wait until the processor has cooled down, and find what heated it.",
     sources=("https://docs.kernel.org/hwmon/sysfs-interface.html",),
     answered_by="throughput-drifts",
     is_hidden_from_guests=True,

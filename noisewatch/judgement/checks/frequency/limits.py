@@ -228,12 +228,12 @@ def _judge_held_clock(case: Case, held: Mapping[int, _Reading], graded: Graded) 
 
 
 def _find_holder(case: Case) -> tuple[str, Fix | None]:
-    """Return the likely reason for the lowered clock, and its fix, or None if the check `throttled` has one."""
+    """Return the likely reason for the lowered clock, and its fix. The fix is None if the check `throttled` has it."""
     if any(voltage.is_low or voltage.was_low for voltage in supply_voltages(case)):
         return "the firmware lowers it for under-voltage", BETTER_SUPPLY
     by = sorted({slowdown.by for interval in case.intervals for slowdown in slowdowns_of(interval) if slowdown.times})
     if by:
-        return f"the processor was slowed by {' and '.join(by)} meanwhile", None
+        return f"the processor was slowed by {' and '.join(by)} during the measurement", None
     return "something outside the kernel holds it down", Fix(lasting=(ByHand(_BY_HAND),), needs_root=False)
 
 

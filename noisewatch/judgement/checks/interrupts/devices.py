@@ -445,7 +445,7 @@ class _Ban(NamedTuple):
 
 
 def _ban(case: Case, pid: int) -> _Ban:
-    """Return the ban set in the process's environment or, if that is unreadable, in its configuration."""
+    """Return the ban from the process's environment or, if that is unreadable, from its configuration."""
     irqbalance, by_default = case.snapshot.settings.irqbalance, _default_ban(case)
     path, started_with = environment_of(pid), irqbalance.started_with.get(pid)
     sources = {path: started_with} if started_with is not None else irqbalance.configured

@@ -200,7 +200,7 @@ _STEERING = Limit(
     limits=(_STEERING,),
     why=(
         "To correct an offset, time daemons slew the clocks, including CLOCK_MONOTONIC (chrony by up to 8%): "
-        "durations measured meanwhile are too long or too short."
+        "durations measured during a slew are too long or too short."
     ),
     remedy="Wait until the clock is synchronized (chronyc tracking), or step it once before the benchmark.",
     sources=("https://man7.org/linux/man-pages/man2/adjtimex.2.html", "https://chrony-project.org/documentation.html"),

@@ -103,9 +103,10 @@ def _describe_busy(cpu: int, share: float, later: float | None, sampled: float |
 
 
 def _busiest(case: Case, interval: Interval, share_by_cpu: Mapping[int, float]) -> tuple[Disturbance, ...]:
-    """Return the culprits that take most of each CPU's time, from the calibration if others took more of the CPU there.
+    """Return the costliest culprits of each CPU.
 
-    Their shares are reduced by the ratio of the CPU's judged share to its observed share.
+    They are from the calibration if other tasks took more of the CPU then, else from the sample. Their shares are
+    reduced by the ratio of the CPU's judged share to its observed share.
     """
     culprits: list[Disturbance] = []
     for cpu, share in share_by_cpu.items():

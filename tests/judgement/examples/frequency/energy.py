@@ -88,7 +88,7 @@ _HELD = [
     ),
     Example("clock-capped", "fail", _LAPTOP | _FASTER, "something outside the kernel holds it down"),
     Example(
-        *("clock-capped", "fail", _INTEL | _FASTER, "slowed by heat meanwhile"),
+        *("clock-capped", "fail", _INTEL | _FASTER, "slowed by heat during the measurement"),
         loaded={f"{CPUS}/cpu3/thermal_throttle/core_throttle_count": "13\n"},
     ),
     Example("clock-capped", "pass", _FASTER | _POWERSAVE, "not capped: 3 GHz or more"),
