@@ -337,7 +337,7 @@ class _Figures(NamedTuple):
 
 
 def figure_differences(before: MachineRecord, after: MachineRecord, excluded: frozenset[str]) -> _Figures:
-    """Compare each figure of both sides: the mean of all CPUs, and the largest change of a CPU that the mean hides.
+    """Compare each figure of both sides: the mean of all CPUs, and the largest change that it hides on a single CPU.
 
     CPUs are compared one by one if both sides have the same CPUs. All tests share a significance of 5% (Bonferroni): it
     is divided among the means and the sets of CPUs, and within a set among its CPUs. Equal machines thus seem to differ

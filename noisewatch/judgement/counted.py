@@ -70,9 +70,9 @@ def _without_column(cpus: CpuSet) -> str | None:
 
 
 def untimed_reason(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
-    """Return why tasks may have run unnoticed on these CPUs, or None.
+    """Return why tasks may have run unnoticed on these CPUs.
 
-    None if their time is known exactly, or if the kernel counts no exact times.
+    Return None if their time is known exactly, or if the kernel counts no exact times.
     """
     loads = {cpu: interval.load_by_cpu.get(cpu) for cpu in sorted(cpus)}
     unreadable = [cpu for cpu, load in loads.items() if load is not None and load.exact_tasks_ns is None]

@@ -70,7 +70,7 @@ def describe_limit_of(finding: Finding) -> str:
 def culprit_line(culprit: Disturbance) -> str:
     """Return the culprit's CPU, kind, name and process with its rate and share, as far as known, in one line.
 
-    The systemd unit, container and pod of its process follow, but no command: many reports may be published.
+    The systemd unit, container and pod of its process follow, but no command line: reports may be published.
     """
     details = culprit.identity.details(with_arguments=False) if culprit.identity is not None else ""
     share = f" {culprit.share:.2%}" if culprit.share is not None else ""

@@ -235,7 +235,7 @@ def _standing(
 
 
 def named_reasons(fleet: Fleet) -> Iterator[tuple[str, int]]:
-    """Yield the gravest reasons (check or standing) why hosts are not stable, each with the number of affected hosts.
+    """Yield why hosts are not stable (each host's gravest check, or its standing), with the number of such hosts.
 
     The most frequent reason comes first.
     """

@@ -169,7 +169,7 @@ def judge_knob(
 ) -> Answer:
     """Return the answer for a knob that should have a quiet value.
 
-    If it fails, the text is `fault` with a place for `value`, and the fix writes `quiet`.
+    If it fails, the text is `fault` with the value in place of `{value}`, and the fix writes `quiet`.
     """
     value = case.snapshot.settings.knobs.integer(knob)
     if value is None:

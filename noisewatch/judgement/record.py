@@ -43,7 +43,7 @@ class FindingState(Struct, frozen=True):
 
     @property
     def effect(self) -> Effect:
-        """The effect on the start of a benchmark. Only checks that block have one, and a warning has none."""
+        """The effect on the start of a benchmark. Only checks that can block have one; a warning has none."""
         if self.severity != Severity.BLOCKING:
             return Effect.NONE
         if self.status == Status.UNKNOWN:

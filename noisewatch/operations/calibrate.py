@@ -88,7 +88,7 @@ class CalibratedTarget(Struct, frozen=True):
 
 
 class CalibrationRun(Struct, frozen=True):
-    """A calibration, and what else was observed meanwhile."""
+    """A calibration, and what was observed while it ran."""
 
     samples: CalibrationSamples
     observations: ConcurrentObservations

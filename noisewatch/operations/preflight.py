@@ -180,7 +180,7 @@ def name_reasons(verdict: Verdict) -> str:
 def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
     """Take the lock, if any, and return the verdict.
 
-    If another process took the lock meanwhile, a stable verdict is judged again with that lock.
+    If another process has taken the lock during the judgement, a stable verdict is judged again with that lock.
     """
     if lock is not None:
         lock.take()

@@ -122,7 +122,7 @@ class SpeedChange(Struct, frozen=True):
 def speed_changes(opening: Calibrated, closing: Calibrated) -> list[SpeedChange]:
     """Return the speed change of each CPU that was measured to the end both times, the largest first.
 
-    It is measured by the chain of dependent steps. Only the clock and interruptions slow this chain, and the median
+    The chain of dependent steps shows the speed. Only the clock and interruptions slow this chain, and the median
     excludes interruptions.
     """
     before = {figures.cpu: figures for figures in opening.complete}

@@ -373,7 +373,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def pinned(self) -> str:
-        """The prefix `taskset -c 2-3 numactl --membind=0`: numactl itself refuses isolated CPUs."""
+        """The prefix `taskset -c 2-3 numactl --membind=0`; taskset pins, because numactl refuses isolated CPUs."""
         listed = cpu_list_argument(self.proposal.run)
         return f"taskset -c {listed}{f' numactl --membind={self.membind}' if self.membind else ''}"
 

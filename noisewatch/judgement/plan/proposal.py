@@ -25,7 +25,7 @@ _PROPOSED, _GIVEN = "proposed by a plan", "as requested"
 
 
 class Proposal(Struct, frozen=True):
-    """The CPUs `run` for the benchmark, which are the target of the case; `cores` are their cores."""
+    """The CPUs for the benchmark (`run`), which are the target of the case; `cores` are their cores."""
 
     case: Case
     readings: PlacementReadings

@@ -212,7 +212,7 @@ class Sighting(Struct, frozen=True):
 
 
 def foreign_threads(repetition: Repetition, cpus: CpuSet, kind: ReasonKind) -> list[Sighting]:
-    """Return the threads on `cpus` that belong neither to the command nor to its children, noisewatch included."""
+    """Return the threads on `cpus` that are not the command's or its children's; noisewatch's own are included."""
     runs_by_key: dict[_Key, list[tuple[Interval, TaskRun]]] = defaultdict(list)
     for window in repetition.windows:
         for run in _foreign_runs(repetition, window, cpus):
@@ -362,7 +362,7 @@ def _sighting(
 
 
 def _certain_ns(repetition: Repetition, window: Interval, run: TaskRun) -> int:
-    """Return the time (ns) that the thread must have used within the repetition, at the least."""
+    """Return the least time (ns) that the thread can have used within the repetition."""
     return min(max(run.ran_ns - repetition.outside(window), 0), repetition.within(window))
 
 
@@ -386,7 +386,7 @@ class TracedForeign(Struct, frozen=True):
 
 
 def unusable_trace_reason(repetition: Repetition, allowance: Allowance) -> str | None:
-    """Return why the trace is unusable (missing, without a CPU, or contradicted by other measurements), or None."""
+    """Return why the trace is unusable (missing, lacks a target CPU, or contradicts other measurements), or None."""
     window = repetition.trace
     if isinstance(window, str):
         return window

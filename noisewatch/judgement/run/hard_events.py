@@ -138,7 +138,7 @@ def unlooked_reason(repetition: Repetition, allowance: Allowance) -> str | None:
 
 
 def _missing_ticks_ns(repetition: Repetition, cpu: int) -> int | None:
-    """Return how much less time the CPU's counters have than the span, or None if they prove nothing."""
+    """Return by how much (ns) the CPU's counters fall short of the span, or None if they prove nothing."""
     before, after = ((look.cpu_time or {}).get(cpu) for look in (repetition.span.before, repetition.span.after))
     tickless = repetition.span.after.isolation.nohz_full or frozenset()
     if before is None or after is None or cpu in tickless:

@@ -39,7 +39,7 @@ _MOVED = "the command ran on other CPUs for {}: cannot tell whether a target CPU
 class LeftTarget(Struct, frozen=True):
     """A command's time outside the target CPUs; `reason` is None if it may be within the allowance.
 
-    `away_ns`: for how long no thread of the command was, or may have been, on the target CPUs.
+    `away_ns`: for how long the command had, or may have had, no thread on the target CPUs.
     `unknown`: why it is unknown whether the command left them by itself, or None if it is known.
     """
 

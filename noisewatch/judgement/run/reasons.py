@@ -70,7 +70,7 @@ class RunReason(Struct, frozen=True, kw_only=True):
 
 
 def above_allowance(reasons: Iterable[RunReason], allowed_ns: float) -> list[RunReason]:
-    """Return the reasons on CPUs where all of them together exceed the allowance."""
+    """Return the reasons on each CPU where their times together exceed the allowance."""
     listed = list(reasons)
     ns_by_cpu: dict[int | None, int] = defaultdict(int)
     for reason in listed:
@@ -157,7 +157,7 @@ def label_with(name: str, pid: str, program: str | None) -> str:
 def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
     """Return `stress-ng (pid 812) on CPU 3: 12 ms (1.2%), between 0.2 s and 1.1 s`.
 
-    The times are left out if they cover the whole length.
+    Start and end are left out if they cover the whole length.
     """
     if reason.kind == ReasonKind.LEFT_TARGET:
         return f"{printable(reason.name)}{_outside_words(reason)}: it sets its own affinity"
@@ -243,7 +243,7 @@ def own_quota_words(judged: Iterable[tuple[Repetition, RepetitionVerdict]]) -> s
 
 
 def left_words(repetition: Repetition) -> str | None:
-    """Return `run 3 left running: sleep (pid 812)`, or None if it left no known process."""
+    """Return `run 3 left running: sleep (pid 812)`, or None if the repetition left no known process."""
     return describe_left(repetition.name, repetition.name_by_left_pid) if repetition.name_by_left_pid else None
 
 

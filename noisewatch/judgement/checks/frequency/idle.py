@@ -111,7 +111,7 @@ def _is_known(own: CpuIdle | None) -> bool:
 
 
 def _is_left_to_the_host(case: Case) -> bool:
-    """Return whether this is a guest that may halt, so that its idle tables do not contain the real wake-up time."""
+    """Return whether this is a guest that may halt idle CPUs, so that its idle tables lack the real wake-up time."""
     settings = case.snapshot.settings
     if case.snapshot.platform.virtual == NONE and settings.knobs.word(Knob.IDLE_DRIVER) != "haltpoll":
         return False

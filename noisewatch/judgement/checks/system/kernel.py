@@ -357,7 +357,7 @@ _SHOW_ALL = "ignore_loglevel"
     limits=(_LEVEL,),
     why=(
         "A line of 80 characters takes 7 ms on a serial console at 115,200 baud, and the CPU that prints it often has "
-        "interrupts disabled meanwhile."
+        "interrupts disabled all the while."
     ),
     remedy="Lower the console log level, or boot with quiet; the log keeps everything.",
     sources=(
