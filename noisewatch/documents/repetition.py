@@ -119,9 +119,9 @@ class BooksPart(DocumentPart, frozen=True, kw_only=True):
 class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
     """One repetition. Start and end are given in ns of CLOCK_MONOTONIC and in UTC.
 
-    kind: "warm-up" for a repetition that is in no statistics and not among `counts`.
+    kind: "warm-up" for a repetition that the statistics and `counts` leave out.
     number: Warm-ups have numbers of their own.
-    is_cut_short: Whether the series was asked to end during this repetition, which is then in no statistics.
+    is_cut_short: Whether the series was asked to end during this repetition, which the statistics then leave out.
     reasons: The costliest first.
     own: Effects of the command itself, which do not affect the verdict.
     unknowns: What could not be observed, and why.

@@ -91,7 +91,7 @@ class RunOptionsPart(DocumentPart, frozen=True, kw_only=True):
     """The options of the run.
 
     runs: The number of runs of each command, or of layouts with --vary layout.
-    warmup: The number of warm-ups of each command, which are in no statistics.
+    warmup: The number of warm-ups of each command, which the statistics leave out.
     prepare: The command before each run: its program and, with --identify, its arguments; null if there is none.
     conclude: The command after each run, in the same form.
     load: The number of busy processes that were requested for other CPUs.
@@ -186,8 +186,8 @@ class RunCalibrationPart(DocumentPart, frozen=True, kw_only=True):
 class RunCountsPart(DocumentPart, frozen=True, kw_only=True):
     """Numbers of runs, each counted once.
 
-    failed: Runs that ended with a status other than 0 or by a signal; in no statistics.
-    cut_short: Runs during which the series was asked to end; in no statistics.
+    failed: Runs that ended with a status other than 0 or by a signal; the statistics leave them out.
+    cut_short: Runs during which the series was asked to end; the statistics leave them out.
     """
 
     undisturbed: Count
@@ -446,7 +446,7 @@ class RunDocument(DocumentPart, frozen=True, kw_only=True):
     seed: The random seed for the order in which two commands alternate.
     opening: The calibration before the first repetition.
     load: null if no load was requested.
-    warm_ups: Runs before the repetitions, in no statistics; in a receipt of lines, lines of the kind "warm-up".
+    warm_ups: Runs before the repetitions, which the statistics leave out; in JSON Lines, lines of the kind "warm-up".
     """
 
     schema: SchemaNumber

@@ -37,7 +37,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     spreads: bool = False  # pin each busy thread of the command to its own target CPU
     is_as_user: bool = False  # run the command as the user who called sudo
     most_retries: int = 0  # maximum number of further repetitions, pairs or layouts, until enough are undisturbed
-    warm_ups: int = 0  # repetitions of each command before the others, in no statistics
+    warm_ups: int = 0  # repetitions of each command before the others, left out of the statistics
     prepare: tuple[str, ...] | None = None  # a side command before each repetition
     conclude: tuple[str, ...] | None = None  # a side command after each repetition
     shows_side_output: bool = False  # of the side commands

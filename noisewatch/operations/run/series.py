@@ -143,7 +143,7 @@ class RunSeries(Struct, frozen=True, kw_only=True):
     level: TraceLevel = UNTRACED  # at the start
     failed: int | None = None
     ended_by: int | None = None
-    warm_ups: tuple[JudgedRepetition, ...] = ()  # in no statistics
+    warm_ups: tuple[JudgedRepetition, ...] = ()  # left out of the statistics
     side_commands: tuple[SideCommandResult, ...] = ()
     failed_side_command: SideCommandResult | None = None
     load: SeriesLoad | None = None
