@@ -93,7 +93,7 @@ def _finding(example: Example, is_calibrated: bool) -> Finding:
 
 
 def _with_ticks(*moments: Files) -> Iterator[Files]:
-    """Yield the moments; counters of CPU 0 that advance on every machine do so where two moments have the same text."""
+    """Yield the moments; where one repeats the text of a file in `_TICKING`, a count in that file advances anyway."""
     ticks = dict.fromkeys(_TICKING, 0)
     for earlier, files in pairwise(({}, *moments)):
         ticks = {path: count + (path in files and files[path] == earlier.get(path)) for path, count in ticks.items()}

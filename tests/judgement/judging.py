@@ -62,7 +62,7 @@ def calibrated_by(
     cpus: CpuSet | None = None,
     meanwhile: ConcurrentObservations | None = None,
 ) -> Calibrated:
-    """Return what `calibrated_with` makes of the written calibration; tests that write the same share its floors."""
+    """Return the result of `calibrated_with` for the written calibration; equal calibrations are evaluated once."""
     calibrated = _calibrated_by(json.dumps(written), budget, cpus)
     if meanwhile is None:
         return calibrated

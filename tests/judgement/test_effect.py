@@ -25,7 +25,7 @@ _CHECKS = ("tasks-on-target", "target-cpu-busy")
 
 
 def _hog(ran_ms: int, waited_ms: int | None = 0, name: str = "hog") -> dict[str, str]:
-    """Return a process that may use CPU 2 only; one that has waited for an unknown time has no schedstat."""
+    """Return the files of a process that may use CPU 2 only, without its schedstat if its waits are unknown."""
     files = process(901, name, 2, ran_ms * _MS, allowed="2")
     files["/proc/901/schedstat"] = f"{ran_ms * _MS} {(waited_ms or 0) * _MS} 10\n"
     return files if waited_ms is not None else {path: text for path, text in files.items() if "schedstat" not in path}

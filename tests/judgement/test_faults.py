@@ -22,7 +22,7 @@ from tests.written.quiet_machine import ANSWERS, quiet_files
 
 @pytest.fixture
 def contain_faults(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contain faults, as outside tests."""
+    """Let noisewatch contain faults, as it does outside of tests."""
     monkeypatch.delenv(RAISED)
 
 

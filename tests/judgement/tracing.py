@@ -20,7 +20,7 @@ _ALTERED = "without_own_process"  # the case with some values replaced by others
 
 
 class View:
-    """A case, or a record in it, with the same attributes; the paths of those that are read are added to `paths`.
+    """A case, or a record in it, with the same attributes; the path of each attribute that is read is added to `paths`.
 
     Methods and properties read through the view too. What is read for a result that the case remembers is added to
     `remembered_paths` as well, by the result's key. Comparing or copying a view raises an error.
@@ -40,7 +40,7 @@ class View:
                 return attribute.__get__(self)
             if isinstance(attribute, cached_property) and name != _ALTERED:
                 return attribute.func(self)
-            if isinstance(attribute, FunctionType) and type(self._record) is not Interval:  # which caches its value
+            if isinstance(attribute, FunctionType) and type(self._record) is not Interval:  # an interval caches results
                 return MethodType(attribute, self)
         value = getattr(self._record, name)
         if name == _ALTERED:

@@ -1,4 +1,4 @@
-"""Actions as commands: one readable line for any CPUs that may run twice, and an exact undo."""
+"""Actions as commands: one readable line for any set of CPUs, harmless if it runs twice, with an exact undo."""
 
 from __future__ import annotations
 

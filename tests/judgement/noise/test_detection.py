@@ -85,7 +85,7 @@ def test_the_worst_cpu_of_each_length_counts() -> None:
         for calibrated in (both, on_cpus(both, frozenset({2})), on_cpus(both, frozenset({3})))
     ]
     for worst, one, other in zip(*needed, strict=True):
-        assert worst == pytest.approx(max(one, other), rel=0.1), "of more CPUs each is drawn fewer times"
+        assert worst == pytest.approx(max(one, other), rel=0.1), "with more CPUs, fewer samples are drawn for each"
     assert {one > other for _, one, other in zip(*needed, strict=True) if one != other} == {True, False}
 
 

@@ -31,8 +31,8 @@ def test_equal_calibrations_narrow_the_margin_and_different_ones_widen_it(at_ns:
     usual = USUAL_DRIFT.margin_at(at_ns)
     steady, moving = _drift_of_ratio(20, 1.0).margin_at(at_ns), _drift_of_ratio(20, 3.0).margin_at(at_ns)
     assert 1 < steady < usual < moving
-    assert _drift_of_ratio(2, 1.0).margin_at(at_ns) > steady, "two changes tell less than twenty"
-    assert moving == pytest.approx(_drift_of_ratio(20, 1 / 3).margin_at(at_ns)), "quieter is as far as noisier"
+    assert _drift_of_ratio(2, 1.0).margin_at(at_ns) > steady, "two changes narrow the margin less than twenty"
+    assert moving == pytest.approx(_drift_of_ratio(20, 1 / 3).margin_at(at_ns)), "less noise counts like more"
 
 
 def test_changes_among_tiny_cvs_count_as_none() -> None:
@@ -84,7 +84,7 @@ def test_the_width_of_an_interval_follows_the_drift() -> None:
 
 
 def test_an_interval_without_noise_has_a_small_upper_bound() -> None:
-    """The bound is the CV that counted as calm when the drift was learned, times the usual drift."""
+    """The bound is the smallest CV from which drift is learned, times the usual drift."""
     (floor, *_) = floors_by_cpu([parse_calibration(written_calibration())], Budget(_MS))[2]
     assert floor.cv_low == pytest.approx(0, abs=1e-9)
     assert floor.cv_high == pytest.approx(1e-4 * USUAL_DRIFT.margin_at(_MS))

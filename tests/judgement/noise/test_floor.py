@@ -28,13 +28,13 @@ def _floor(at_ns: int = 10 * _MS, **written: object) -> NoiseFloor:
 def test_steady_work_without_gaps_has_no_noise() -> None:
     floor = _floor()
     assert floor.cv_low <= floor.cv_expected < 1e-9
-    assert floor.cv_high == pytest.approx(1e-4 * USUAL_DRIFT.margin_at(10 * _MS)), "next to nothing, and the drift"
+    assert floor.cv_high == pytest.approx(1e-4 * USUAL_DRIFT.margin_at(10 * _MS)), "the least CV, widened by the drift"
     assert floor.max_inflation == pytest.approx(1)
     assert floor.smallest_change_share < floor.cv_high
 
 
 def test_work_that_takes_twice_as_long_half_of_the_time_varies_by_a_third() -> None:
-    """The mean of 1 and 2 in equal parts is 1.5, the deviation 0.5; slow for a second, then fast for one."""
+    """Work takes 1 and 2 units of time in alternate seconds: the mean is 1.5 and the standard deviation 0.5."""
     floor = _floor(at_ns=1 * _MS, work=lambda at_ns: WORK_NS * (1 + at_ns // 1_000_000_000 % 2), seconds=8.0)
     assert floor.cv_low < 1 / 3 < floor.cv_high
     assert floor.max_inflation > 1.3
@@ -135,7 +135,7 @@ def test_work_measured_at_one_moment_only_has_no_floor() -> None:
 
 @pytest.mark.parametrize(("neighbours", "is_measured"), [(2, True), (32, False)])
 def test_a_kind_measured_at_two_moments_only_is_extrapolated(neighbours: int, is_measured: bool) -> None:
-    """CPUs that share a cache take turns: with many, each has two turns in three seconds, and 14 ms for a kind."""
+    """CPUs that share a cache take turns: 32 have two turns each in three seconds, with 14 ms for each kind."""
     cpus = range(neighbours)
     slots = plan_slots(cpus, {}, dict.fromkeys(cpus, frozenset(cpus)), 3_000 * _MS)[0]
     samples = parse_calibration(written_calibration((0,), seconds=3.0, slots=slots))

@@ -14,7 +14,7 @@ _BOTH = frozenset({2, 3})
 
 
 def calibration(slower: float = 0.0, moved: int | None = None) -> Calibrated:
-    """Return a calibration of CPUs 2 and 3 whose work took longer by a share, with the spinner of one moved."""
+    """Return a calibration of CPUs 2 and 3 that is slower by a share; the spinner on CPU `moved` was moved away."""
     others = {LATENCY: lambda at_ns: round(WORK_NS * (1 + slower))}
     changes = {} if moved is None else {moved: {"state": "moved"}}
     return calibrated_by(written_calibration(others=others, changes=changes))
@@ -47,7 +47,7 @@ def copying(length: Length) -> Calibrated:
 
 
 def copies(slower: float, busy_share: float = 1.0) -> Length:
-    """Return copies that vary by 2%, and take longer by a share in a part of each 10 ms, as next to a neighbour."""
+    """Return copies that vary by 2%; in a share of each 10 ms a busy neighbour makes them slower by `slower`."""
 
     def length(at_ns: int) -> int:
         is_slow = at_ns % 10_000_000 < busy_share * 10_000_000
@@ -88,7 +88,7 @@ def test_interruptions_are_no_change_of_bandwidth() -> None:
 
 
 def test_chance_explains_a_change_if_copies_vary_by_as_much() -> None:
-    """Bursts of a third of each calibration: too few to tell them from chance."""
+    """Work is slow in a third of each calibration, but in too few bursts to exclude chance."""
 
     def bursts(at_ns: int) -> int:
         return round(WORK_NS * (1.5 if at_ns // 37_000_000 % 3 == 0 else 1.0))

@@ -27,7 +27,7 @@ def _effect(
     drift: float = 0.0,
     candidates: int = 1,
 ) -> TuningEffect:
-    """Return the effect in a series with noise of about 2%, in bursts, and with speeds that vary by 0.5%."""
+    """Return the effect in a series that loses about 4% of its time, with speeds that vary by 0.5%."""
     rng = np.random.default_rng(seed)
     order = list(order_of(blocks, seed))
     periods = []

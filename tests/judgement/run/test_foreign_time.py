@@ -81,7 +81,7 @@ def test_waits_of_a_command_of_several_threads_do_not_count() -> None:
 
 
 def _second_of_two(own_ms: float) -> RepetitionVerdict:
-    """Return the second of two repetitions of 0.1 s in one window, in which a hog had 40 ms."""
+    """Return the verdict on the second of two repetitions (0.1 s) of one window, in which a hog had 40 ms."""
     hog = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, 40)]
     moments = (ran() | hog[0], ran({2: 100}, 0.1) | hog[0], ran({2: 200}, 0.2) | hog[1])
     return judge(repeat(*moments, seconds=0.1, marks=(1, 2), own_ms=own_ms, use=THREADED))
@@ -139,7 +139,7 @@ def test_the_command_itself_is_not_foreign() -> None:
 
 
 def test_a_command_that_ran_on_other_cpus_is_unknown() -> None:
-    """Another task had as much of the target CPUs meanwhile, so that the sums agree."""
+    """Another task had as much time on the target CPUs as the command had elsewhere, so the sums agree."""
     files = [
         process(900, "noisewatch", 0, 0) | process(901, "command", 1, ms * MS, allowed="1", parent=900)
         for ms in (0, 500)

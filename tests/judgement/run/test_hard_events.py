@@ -162,7 +162,7 @@ def test_an_unreadable_counter_of_heat_is_unknown() -> None:
 def _repetition_in_group(*stops: int | None, quota_share: float = 0.5) -> Repetition:
     """Return a repetition whose process 77 has a cgroup of its own.
 
-    `stops` are the cgroup's throttled periods before each look, or None if it was not read.
+    `stops` has the cgroup's number of throttled periods at each look, or None if it was not read.
     """
     quiet = _quiet()
 
@@ -203,9 +203,9 @@ def test_a_repetition_not_covered_by_windows_is_unknown() -> None:
 
 
 def _held_up_repetition(busy_ms: float, length_s: float, held_up_ms: int = 500) -> Repetition:
-    """Return a repetition of 2 s, of which the CPUs count `length_s`.
+    """Return a repetition of 2 s, of which the CPUs count `length_s`; CPU 2 was busy for `busy_ms`.
 
-    CPUs 0 and 2 were busy for `busy_ms`; CPU 2 has no tick.
+    If the CPUs count all of the repetition, CPU 0 was as busy as CPU 2.
     """
     after = ran({2: busy_ms}, length_s)
     others = {"/proc/stat": stat_file(dict.fromkeys((0, 2), round(busy_ms / 10)), 200)} if length_s == 2.0 else {}

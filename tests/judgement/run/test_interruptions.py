@@ -121,7 +121,7 @@ def _with_softirq_ticks(ticks: int) -> RepetitionVerdict:
 
 
 def test_measured_softirq_time_replaces_typical_costs() -> None:
-    """Softirqs that handle many packets each take long."""
+    """A softirq that handles many packets takes longer than a typical one."""
     assert _times_us(_with_softirq_ticks(5 + 4).reasons) == [("NET_RX", 30_000)]
 
 

@@ -1,4 +1,4 @@
-"""Commands that run outside their target CPUs, CPUs 2 and 3, and the noise that cannot have hit them there."""
+"""Commands that run outside their target CPUs (2 and 3), and noise on these CPUs that cannot have disturbed them."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_noise_next_to_a_thread_that_stays_is_a_reason() -> None:
 
 
 def test_a_command_that_ended_elsewhere_after_an_unknown_time_is_unknown() -> None:
-    """Noise of the target CPUs may have occurred after the command had left them."""
+    """Noise on the target CPUs may have occurred after the command had left them."""
     repetition = replace(_next_to_a_hog(100), first_outside=TimeOutside(0, 90 * MS, frozenset({0})))
     verdict = _judge(replace(repetition, allowed=frozenset({0})))
     assert (verdict.outcome, verdict.reasons) == (RunOutcome.UNKNOWN, ())
@@ -313,7 +313,7 @@ def test_cpus_with_a_hundredth_of_the_time_outside_are_named(observed_ms: dict[i
         (900, 900, 0, 0, 0),
         (100, 150, 0, 0, 750),  # the target CPUs ran tasks for 50 ms more than the trace contains
         (100, 150, 30, 0, 780),
-        (100, 150, 20, 5, 780),  # as much on each of the two target CPUs, right before or after the repetition
+        (100, 150, 20, 5, 780),  # each of the two target CPUs may have run tasks for 5 ms next to the repetition
         (100, 150, 60, 0, 800),
         (100, 90, 0, 0, 800),
         (100, None, 0, 0, 800),

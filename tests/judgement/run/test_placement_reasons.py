@@ -122,7 +122,7 @@ def test_unobserved_placement_is_unknown_where_nodes_or_kinds_of_core_differ(
 
 
 def _unknown_reason(*steps: tuple[int, int], begun: int | None = 0) -> str | None:
-    """Return why the placement of a thread with these migrations is unknown, where each look found it on one CPU."""
+    """Return why a thread's placement is unknown, from its CPU and its count of migrations at each look."""
     tally = PlacementTally(ALL, TWO_NODES, {9: begun})
     for at, (cpu, migrations) in enumerate(steps, start=1):
         tally.add(CommandLook(0, by_tid(thread_look(9, cpu, 100 * at, migrations=migrations))))

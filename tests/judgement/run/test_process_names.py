@@ -32,7 +32,7 @@ def _repetition(
     process: str = "process_api",
     answer: Mapping[str, Any] = _ANSWER,
 ) -> Repetition:
-    """Return a repetition that thread 903 of process 900 disturbs; the identity is of a process with this start."""
+    """Return a repetition that thread 903 of process 900 disturbs; the identity is for a process that started then."""
     moments = []
     for ms in (0, 200):
         files = crowd(900, process, [0, 0, 0, 2], "0-3")

@@ -83,7 +83,7 @@ def improvement_without_path(example: Example, sound: Finding, path: str, fault:
     if RANK[finding.status] >= RANK[sound.status] or (sound.status, finding.status) == ("fail", "unknown"):
         return None
     if finding.status == "warn" and finding.answer.reason is not None:
-        return None  # the reason says that it may be worse
+        return None  # the warning's reason is that the truth may be worse
     return f"{example.name}: {sound.status} became {finding.status} where {path} is {fault}: {finding.answer.said}"
 
 

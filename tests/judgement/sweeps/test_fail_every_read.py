@@ -16,7 +16,7 @@ from tests.written import Files, WrittenMachine
 from tests.written.quiet_machine import ANSWERS, process, quiet_files, stat_file
 
 _LEAST_READS = 150
-_BLOCKING = [check for check in CATALOGUE if check.severity == Severity.BLOCKING]  # a verdict is stable by these alone
+_BLOCKING = [check for check in CATALOGUE if check.severity == Severity.BLOCKING]  # others cannot prevent "stable"
 
 
 class FaultyMachine(WrittenMachine):

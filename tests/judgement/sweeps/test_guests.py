@@ -67,7 +67,7 @@ class _Machine(LessenedMachine):
 
 @dataclass(frozen=True)
 class _Guest:
-    """A virtual machine with noise on CPU 2: pairs are of the sample and of the calibration."""
+    """A virtual machine with noise on CPU 2; each pair has the noise in the sample and in the calibration."""
 
     name: str
     outcome: Outcome
@@ -148,7 +148,7 @@ def _sound(guest: int) -> tuple[Verdict, tuple[str, ...]]:
 
 @cache
 def _checks(guest: int) -> list[Check]:
-    """Return the blocking checks; that of the noise floor keeps its answer, as it depends on the calibration alone."""
+    """Return the blocking checks; the noise floor's check keeps its answer, which depends on the calibration alone."""
     floor = finding(_sound(guest)[0], FLOOR_CHECK)
     return [replace(check, answer=lambda _: floor.answer) if check is floor.check else check for check in _BLOCKING]
 

@@ -95,7 +95,7 @@ OTHER_PROOFS = {
     "the 2 other CPUs are 1.0% busy": "CPUs that may be neighbours are judged with all others",
     "khugepaged made no huge pages": "the count of collapsed pages decides, whatever the policy",
     "hwp_dynamic_boost is 0": "without the boost the governor does not matter",
-    "timer_migration is 0": "where nothing migrates nohz_full does not matter",
+    "timer_migration is 0": "where nothing migrates, nohz_full does not matter",
     "stat_interval is 120": "seldom enough for CPUs that are not spared",
 }
 

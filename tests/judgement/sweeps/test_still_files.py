@@ -1,4 +1,4 @@
-"""A file whose counters always advance, but did not: damaged, cached or covered, it does not prove a quiet machine."""
+"""A file whose counters should have advanced, but did not (damaged, cached or covered), proves no quiet machine."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _improvement_when_still(example: Example, path: str) -> str | None:
     if _RANK[held.status] >= _RANK[sound.status] or held.status in ("unknown", "not-applicable"):
         return None
     if held.status == "warn" and held.answer.reason is not None:
-        return None  # the reason says that it may be worse
+        return None  # the warning's reason is that the truth may be worse
     return f"{example.name}: {sound.status} became {held.status}: {held.answer.said}"
 
 

@@ -32,7 +32,7 @@ def verdict_of(
     checks: Iterable[Check] = CATALOGUE,
     **written: Any,
 ) -> Verdict:
-    """Return the verdict on the quiet machine, or on that of the files, with a written calibration."""
+    """Return the verdict on a machine with these files (default: the quiet machine) and a written calibration."""
     base = dict(quiet_files()) if files is None else files
     machine = WrittenMachine(base, _updated(base, quiet_files(3.0)), _updated(base, loaded_files()), answers=ANSWERS)
     reader = TaskReader(asks_all_affinities=True)

@@ -29,9 +29,10 @@ def intervals_until(
     lost_share_by_cpu: Mapping[int, float] | None = None,
     before: dict[str, str] | None = None,
 ) -> list[Interval]:
-    """Return a sample, quiet but for `before` and `sampled`, and the interval of a calibration that ends with `after`.
+    """Return the intervals of a sample and of a calibration, which ends with the files `after`.
 
-    The loops of the calibration lost these shares of their CPUs.
+    The sample is quiet except for the files `before` at its start and `sampled` at its end. The loops of the
+    calibration lost the given share of their time, by CPU.
     """
     files = [quiet_files() | (before or {}), quiet_files(3.0) | (sampled or {}), loaded_files() | after]
     machine = WrittenMachine(*files, answers=ANSWERS, own_pids=[OURS])

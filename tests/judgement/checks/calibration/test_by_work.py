@@ -72,7 +72,7 @@ def test_bandwidth_over_the_budget_is_a_warning_unless_it_is_requested() -> None
 
 
 def test_bandwidth_that_may_exceed_the_budget_is_a_warning() -> None:
-    """Its CV is the budget's maximum, so it is within the budget by an even chance."""
+    """The expected CV equals the budget's maximum: samples stay within the budget with a chance of about one half."""
     slight = {BANDWIDTH: lambda at_ns: WORK_NS + at_ns // (300 * _MS) % 2 * 4_000}
     bandwidth = _floor(slight).answer.evidence["by_work"]["bandwidth"]
     result = _floor(slight, max_cv=bandwidth["cv_expected"])
@@ -85,7 +85,7 @@ def test_bandwidth_that_may_exceed_the_budget_is_a_warning() -> None:
 
 
 def test_bandwidth_that_was_not_measured_is_only_required_if_it_is_requested() -> None:
-    """Recordings of version 0.2.0 have none."""
+    """Recordings by version 0.2.0 contain no bandwidth."""
     slots = written_calibration((2,))["cpus"][0]["slots"]
     kept = [slot for slot in slots if slot[0] != BANDWIDTH]
     changes: dict[int, dict[str, list[int]]] = {3: {"slots": kept, BANDWIDTH: []}}

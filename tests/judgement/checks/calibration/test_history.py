@@ -50,7 +50,7 @@ def _newest() -> Entry:
 
 
 def _entry(number: int, times: Mapping[Figure, float], facts: Facts = _OLD) -> Entry:
-    """Return an entry with the newest figures, multiplied by `times` where given, and all by a common spread."""
+    """Return an entry with the newest figures, each multiplied by its factor in `times`, and all by one deviation."""
     figures = {figure: value * times.get(figure, 1.0) for figure, value in _newest().figures.items()}
     spread = _SPREADS[number % len(_SPREADS)]
     figures = {figure: value * spread for figure, value in figures.items()}

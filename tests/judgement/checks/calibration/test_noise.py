@@ -163,7 +163,7 @@ def test_a_culprit_that_explains_little_of_the_gaps_gives_them_no_fix_and_settle
     text = full_statement(result.answer)
     assert ("unexplained: noisewatch trace" in text) is not is_explained
     (cause,) = [candidate for candidate in causes_of(verdict) if result in candidate.findings]
-    if not is_explained:  # in the title the rest, and what names it, follow the named culprit
+    if not is_explained:  # the title names the culprit, then the unexplained rest and the command that explains it
         rest = "1.11% unexplained: noisewatch trace, as root with tracefs mounted, names the rest"
         assert text.endswith(f"(allowed: 1 ms): {rest}")
         assert short_title(cause, verdict.case).text.endswith(f": hog [901] 0.01%; {rest}")

@@ -35,7 +35,7 @@ def _cut_off_finding(example: Example) -> Finding:
 def test_a_check_that_covers_the_calibration_does_not_pass_by_the_sample_alone(check: Check) -> None:
     whole = judged(quiet_machine())
     result = finding(judge(_cut_off(whole.case)), check.id)
-    if check.id in ("hypervisor-steal", "under-voltage"):  # which the quiet machine lacks
+    if check.id in ("hypervisor-steal", "under-voltage"):  # not applicable on the quiet machine
         passing = [example for example in all_examples() if (example.id, example.status) == (check.id, "pass")]
         result = _cut_off_finding(passing[0])
     else:

@@ -25,7 +25,7 @@ _GAPS = "target-cpus-interrupted"
 
 
 def _work_with_stops(stop_ns: int) -> Callable[[int], int]:
-    """Return a function from the begin of a unit of work to its length, where each period begins with a stop."""
+    """Return a function that maps the start of a unit of work to its length; each period begins with a stop."""
 
     def length_at(begin_ns: int) -> int:
         at_ns, left_ns = begin_ns, WORK_NS

@@ -107,7 +107,7 @@ def test_a_spinner_that_was_stopped_for_a_while_is_unknown() -> None:
     ("count", "advice"), [(5, "calibrate for a shorter time"), (1_000_000, "stop what interrupts the CPU")]
 )
 def test_lost_gaps_make_the_floor_unknown(count: int, advice: str) -> None:
-    """A longer calibration never helps; a shorter one does, unless a second has more gaps than there is room for."""
+    """A longer calibration never helps; a shorter one does, unless the gaps of one second are too many to be kept."""
     lost = {3: {"lost_gaps": count, "lost_gaps_ns": 10_000, "lost_gaps_max_ns": 3_000}}
     verdict = verdict_of(changes=lost)
     result = finding(verdict, "noise-floor-above-budget")

@@ -118,7 +118,7 @@ def test_without_a_trace_threads_that_were_last_on_the_cpu_count(check_id: str) 
 
 
 def _finding_with_lost_fifth(before: dict[str, str], after: dict[str, str]) -> Finding:
-    """Return the finding on tasks of a busy CPU 2, whose loop lost a fifth in gaps with a context switch."""
+    """Return the finding on tasks of a busy CPU 2, whose loop lost a fifth of its time to context switches."""
     gaps = tuple((at, _MS, 2, _MS) for at in range(0, 5_000 * _MS, 5 * _MS))
     written = written_calibration(gaps=gaps, changes={3: {"gaps": []}})
     after = after | {"/proc/stat": stat_file({0: 78, 2: 300, 3: 180}, 600)}

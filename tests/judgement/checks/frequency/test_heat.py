@@ -83,7 +83,7 @@ def _many_cores(seconds: float, thermal: int, column: int = _UNCOUNTED) -> dict[
     [
         (_many_cores(3.0, 0), "pass"),
         (_many_cores(3.0, 1), "unknown"),
-        (_many_cores(3.0, 1, column=1), "pass"),  # of a core whose counter is read and did not advance
+        (_many_cores(3.0, 1, column=1), "pass"),  # interrupt on a core whose throttle count is read and constant
         (_many_cores(3.0, 0) | {throttle_path(1, "core"): "2\n"}, "fail"),
     ],
 )

@@ -16,7 +16,7 @@ _MS = 1_000_000
 
 
 def _timers(seconds: float, count: int) -> dict[str, str]:
-    """Return the quiet machine's interrupt table with another timer count of CPU 2."""
+    """Return the quiet machine's interrupt table with this timer count for CPU 2."""
     rows = quiet_files(seconds)["/proc/interrupts"].splitlines()
     old_row = next(row for row in rows if row.split()[0] == "LOC:")
     rows[rows.index(old_row)] = f"LOC: 9600 9600 {count} 120   Local timer interrupts"

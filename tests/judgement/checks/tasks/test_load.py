@@ -49,7 +49,7 @@ def _schedstat(busy_cpu: int, ran_ns: int, slices: int) -> dict[str, str]:
 def test_work_between_two_ticks_counts_as_busy_time(check_id: str, cpu: int, files: dict[str, str]) -> None:
     answer = answered(check_id, files | _schedstat(cpu, 0, 0), _schedstat(cpu, 1_200_000_000, 800))
     assert answer.status in ("fail", "warn")
-    assert answer.measured == pytest.approx(0.4, abs=0.03)  # with the rest of what the neighbours do
+    assert answer.measured == pytest.approx(0.4, abs=0.03)  # and the little work of other neighbours
 
 
 @pytest.mark.parametrize("missing_ticks", [24, 90])

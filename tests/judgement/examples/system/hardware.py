@@ -49,7 +49,7 @@ def _rate(tick_us: int, ppm: int) -> dict[str, Json]:
 
 
 def _rows(seconds: float, mce: int = 0, mcp: int = 0, thr: int = 0) -> dict[str, str]:
-    """Return the interrupt table with other machine checks of CPU 0, and a row of thresholds."""
+    """Return the interrupt table with these counts of machine checks and threshold interrupts on CPU 0."""
     text = quiet_files(seconds)["/proc/interrupts"]
     text = text.replace("MCE:          0", f"MCE: {mce}").replace("MCP:          0", f"MCP: {mcp}")
     return {"/proc/interrupts": text + f"THR: {thr} 0 0 0 Threshold APIC interrupts\n"}
