@@ -26,7 +26,7 @@ class _Rereading(WrittenMachine):
 
 
 class _Maker:
-    """Makes a list of the values of consecutive snapshots, and counts how often it was derived."""
+    """A list that is derived from several files in each snapshot, and a count of how often it was derived."""
 
     def __init__(self, *moments: Files) -> None:
         self.times = 0

@@ -17,7 +17,7 @@ from tests.plumbing.waiting import wait_until
 
 
 class _HangsIn:
-    """Rereads files, and hangs once in one of them until the test is over."""
+    """A function that rereads files, and hangs once in one of them until the test is over."""
 
     def __init__(self, number: int) -> None:
         self.over = threading.Event()

@@ -15,7 +15,7 @@ import pytest
 from noisewatch.machine.status_files import LARGEST, StatusFile, StatusFiles, own_folder, trusted_folders
 
 _OTHER_UID = 65534
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to another user")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
-"""Recorded machines on a disk: read by either core, which keeps and compares files, or each file anew.
+"""Recorded machines, written to a disk and read by either core, which keeps files open and compares their content.
 
-The frames have to be the same, also while files appear, vanish, shrink, hang, or are truncated in the middle.
+The frames have to be those of files that are read anew, also while files appear, vanish, shrink or hang.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _OnDisk(_Faulty):
             raise unreadable(path, error) from error
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
-        """Reread files. A missing file that is open can still be read on a disk, unlike one of the kernel's."""
+        """Reread files. On a disk, a removed file that is open can still be read, unlike a file of the kernel."""
         hung, removed = set(), {}
         for at, (path, before) in enumerate(files):
             try:
@@ -95,7 +95,7 @@ class _OnDisk(_Faulty):
         return list(contents.items())
 
     def _write(self, path: str) -> None:
-        """Write what the file contains now, unless that is what it contained before. Raise Absent or Unreadable."""
+        """Write the file's present content if it has changed. Raise Absent or Unreadable."""
         place, content = Path(self._root + path), super().read_bytes(path)
         if self._written.get(path) != content:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def test_frames_of_either_core_are_those_of_files_read_anew(name: str, has_fault
         root = tmp_path / core.__name__
         machine = _OnDisk(name, has_faults, root, core)
         assert _frames(machine) == expected
-        assert 0 < machine.unchanged < machine.asked, "some files stood still, and some did not"
+        assert 0 < machine.unchanged < machine.asked, "some files changed, and some did not"
 
 
 def test_faults_change_the_frames() -> None:

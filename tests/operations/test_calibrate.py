@@ -82,7 +82,7 @@ def test_an_adaptive_calibration_is_settled_with_the_drift_of_its_history() -> N
         is_enough = until_accurate(past, CalibrationOptions(30.0, is_auto=True), budget).is_enough
         assert is_enough is not None
         enough.append(is_enough(samples))
-    assert enough == [True, False, True], "only what was calibrated as this one is"
+    assert enough == [True, False, True], "entries of other CPUs do not count"
     assert until_accurate(Past(), CalibrationOptions(5.0), budget) == CalibrationOptions(5.0)
 
 

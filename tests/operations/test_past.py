@@ -55,7 +55,7 @@ def test_one_slow_cpu_among_many_is_a_figure_of_its_own() -> None:
         entry = entry_of(replace(calibrated, calibration=calibration), snapshot, 0.0, None)
         assert entry is not None
         assert entry.figures.get(Figure.SLOWEST_LATENCY) == (expected and pytest.approx(expected))
-        assert entry.figures.get(Figure.SLOWEST_CLOCK) == (expected and pytest.approx(1.0)), "of a rate the least"
+        assert entry.figures.get(Figure.SLOWEST_CLOCK) == (expected and pytest.approx(1.0)), "the lowest rate"
 
 
 def test_up_to_200_entries_count_and_acceptance_divides_them() -> None:

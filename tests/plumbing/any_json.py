@@ -1,4 +1,4 @@
-"""JSON of any shape, for property tests of what reads answers and recordings."""
+"""JSON of any shape, for property tests of code that reads answers and recordings."""
 
 from __future__ import annotations
 

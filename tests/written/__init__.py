@@ -30,9 +30,9 @@ SECOND_NS = 1_000_000_000
 class WrittenMachine:
     """A machine with the files of `moments`; `advance` goes to the next moment. Files that are not written are absent.
 
-    With `is_copy`, such files are unknown, as in a copied tree. `answers` are those to questions that no file
-    answers, by their first words, `answers_later` those from the second moment on; `modes` are permission bits by path,
-    0644 if not given.
+    With `is_copy`, such files are unknown, as in a copied tree. `answers` has the answers to questions that no file
+    answers, by the first words of the question; `answers_later` replaces some from the second moment on. `modes` has
+    permission bits by path (default 0644).
     """
 
     is_live = False

@@ -31,7 +31,7 @@ def written_calibration(
 ) -> dict[str, Any]:
     """Return a calibration of `cpus`, each with its own last-level cache; `changes` replaces fields of single CPUs.
 
-    `others` are series of work whose samples take other times than `work`; `slots` are those of each CPU.
+    `others` has the lengths of samples by series, where they differ from `work`; each CPU has the slots `slots`.
     """
     slots_by_cpu = plan_slots(cpus, {}, {}, round(seconds * 1e9)) if slots is None else dict.fromkeys(cpus, slots)
     lengths = {**dict.fromkeys(OF_WORK, work), **(others or {})}

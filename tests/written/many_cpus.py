@@ -3,7 +3,8 @@
     python -m tests.written.many_cpus 64 example-64.nw
 
 It lasts two minutes, in intervals of a second, and has two threads per core and two memory nodes. CPUs 0 and 1 do
-the housekeeping, all others are isolated and get deliberate noise (two CPUs are a core each, and one is isolated):
+the housekeeping, all others are isolated and get deliberate noise (of only two CPUs, each is a core, and one is
+isolated):
 
     second 20-31    the network card interrupts one of them 40,000 times a second
     second 100-105  package 0 reaches its power limit
@@ -12,7 +13,7 @@ the housekeeping, all others are isolated and get deliberate noise (two CPUs are
     second 60-74    a fourth is offline
     second 80-94    the governor of the last eight online CPUs, or of the last one of four, is powersave
 
-The last CPU of eight or more is offline all the time. The same count makes the same bytes.
+The last CPU of eight or more is offline all the time. The same count of CPUs always gives the same bytes.
 """
 
 from __future__ import annotations

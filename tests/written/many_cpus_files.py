@@ -85,9 +85,7 @@ def packages_of(count: int) -> tuple[range, ...]:
 
 @cache
 def files_of_cpu(cpu: int, count: int, governor: str) -> Mapping[str, str]:
-    """Return the folder of an online CPU. Two threads are a core, half of all CPUs are a package; of two CPUs each is
-    a core.
-    """
+    """Return the files of an online CPU. A core has two threads; if there are only two CPUs, each is a core."""
     node = next(number for number, cpus in enumerate(packages_of(count)) if cpu in cpus)
     folder, threads = f"{CPUS}/cpu{cpu}", 1 if count == 2 else 2
     first_thread = cpu - cpu % threads

@@ -70,7 +70,7 @@ def stat_line(
 def process(
     pid: int, name: str, cpu: int, ran_ns: int, *, allowed: str = "0-1", flags: int = 0, **more: int
 ) -> dict[str, str]:
-    """Return the files of a process with one thread that ran for `ran_ns`; in its stat file, in ticks, rounded down."""
+    """Return the files of a process with one thread that has run for `ran_ns`, which its stat file rounds to ticks."""
     folder = f"/proc/{pid}"
     more = {"busy": ran_ns // 10_000_000, **more}
     return {
@@ -190,7 +190,7 @@ def loaded_files(seconds: float = 6.0) -> dict[str, str]:
 
 
 def quiet_machine(before: Files | None = None, after: Files | None = None, **options: object) -> WrittenMachine:
-    """Return the machine, with other files in either snapshot, and a third snapshot after a calibration."""
+    """Return the machine, with `before` and `after` in place of its files if given, and files after a calibration."""
     return WrittenMachine(
         before if before is not None else quiet_files(),
         after if after is not None else quiet_files(3.0),

@@ -1,4 +1,4 @@
-"""Draws the text that a command printed to a terminal, with its colours, like the monitor's pictures.
+"""Draw the text that a command printed to a terminal, with its colours, like the monitor's pictures.
 
 `python -m tests.written.terminal_text printed.txt COLUMNS picture.svg picture.png`
 """

@@ -25,7 +25,7 @@ Gap = tuple[int, int, int, int]
 def _gaps(
     rng: Random, tick_ns: Callable[[], float], others: tuple[tuple[float, float, float, int], ...]
 ) -> tuple[Gap, ...]:
-    """Return ticks and other gaps: their rate per second, median length (ns), spread, and number of switches."""
+    """Return ticks and other gaps. `others`: rate per second, median length (ns), spread, and number of switches."""
     gaps = [(at, round(tick_ns()), 0, 0) for at in range(0, round(_SECONDS * 1e9), _TICK_NS)]
     for rate, median_ns, spread, switches in others:
         for _ in range(round(rate * _SECONDS)):

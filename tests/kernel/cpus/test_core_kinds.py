@@ -75,7 +75,7 @@ def _devices(**cpus_by_name: str) -> dict[str, str]:
     [
         ({"frequency": "1 1 1", "more": _devices(core="0-1", atom="2")}, [_BIG, _BIG, _SMALL]),
         ({"frequency": "1 1 1", "more": _devices(core="0", atom="1", lowpower="2")}, [_BIG, _SMALL, _SMALL]),
-        ({"capacity": "1024 1024", "more": _devices(core="0-1")}, [_ALIKE, _ALIKE]),  # kinds by strength then
+        ({"capacity": "1024 1024", "more": _devices(core="0-1")}, [_ALIKE, _ALIKE]),  # one kind: strength decides
         ({"capacity": "1024 446", "frequency": "3000000 3000000"}, [_BIG, _SMALL]),  # capacity comes first
         ({"frequency": "5000000 5000000 3800000"}, [_BIG, _BIG, _SMALL]),
         ({"frequency": "5800000 5700000 5500000"}, [_ALIKE] * 3),  # favoured cores
@@ -135,6 +135,6 @@ def test_caches_are_part_of_an_x86_design() -> None:
     ("vendor", "kinds"), [("GenuineIntel", ["performance", "efficiency"]), ("AuthenticAMD", ["none", "none"])]
 )
 def test_kinds_are_derived_from_the_firmwares_scale_except_on_amd(vendor: str, kinds: list[str]) -> None:
-    """AMD ranks equal cores."""
+    """AMD's firmware also ranks cores that are equal."""
     scale = {f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf": f"{value}\n" for cpu, value in enumerate((61, 35))}
     assert [place.kind for place in _hybrid(("big", "big"), vendor, scale).values()] == kinds

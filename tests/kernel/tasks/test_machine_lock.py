@@ -1,4 +1,4 @@
-"""Lock of the machine: it counts while the process lives that it names."""
+"""Lock of the machine: it counts as long as the process that it names lives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace that is followed, in pages as the kernel writes them. CPU 1 is traced, or several are."""
+"""A trace that is followed, in pages as the kernel writes them. By default only CPU 1 is traced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ US = 1000
 HOG, COMMAND, CHILD = 4_199_001, 4_199_002, 4_199_003  # numbers of no process on this host
 BEFORE = os.getpid()
 _Events = Iterable[tuple[int, bytes]]
-_NO_FUNCTIONS = KernelFunctions(os.devnull)  # reading the kernel's own takes a tenth of a second
+_NO_FUNCTIONS = KernelFunctions(os.devnull)  # reading the kernel's functions takes a tenth of a second
 
 
 class _WrittenInstance(Instance):

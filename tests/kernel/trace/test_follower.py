@@ -149,7 +149,7 @@ def test_call_that_the_command_sent_is_its_own() -> None:
 def _doubtful_times(first: int, second: int) -> tuple[int, list[tuple[int, int]]]:
     """Return the doubtful times (µs) if the trace missed a switch from `first` to `second`.
 
-    The first value is the doubtful time of the command. The list has the times of threads, and their doubtful part.
+    The first value is the doubtful time of the command. The list has the time of other threads and its doubtful part.
     """
     with followed_trace() as followed:
         followed.on_others((10, birth(COMMAND, BEFORE)))

@@ -157,7 +157,7 @@ def test_a_kernel_that_forbids_its_own_events_counts_user_code(monkeypatch: pyte
     (counts, _), *_ = _counts(["true"])
     assert counts.is_user_only
     assert counts.value(Event.CYCLES)
-    assert counts.value(Event.MIGRATIONS) is None, "an event of the kernel would always be 0"
+    assert counts.value(Event.MIGRATIONS) is None, "an event inside the kernel would always count 0"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_shared_counters_are_scaled(tmp_path: Path) -> None:
 
 def test_a_counter_that_cannot_be_read_has_no_count(tmp_path: Path) -> None:
     (tmp_path / "event").touch()
-    for path in (tmp_path / "event", tmp_path):  # without the three values, and with an error
+    for path in (tmp_path / "event", tmp_path):  # a file without three values, and a folder
         descriptor = os.open(path, os.O_RDONLY)
         assert counting._read(descriptor) is None
         os.close(descriptor)

@@ -14,7 +14,7 @@ from tests.plumbing.seccomp import IS_SUPPORTED, forbid_personality
 _PERSONALITY, _STAT = ["cat", "/proc/self/personality"], ["cat", "/proc/self/stat"]
 _FIXED = ["setarch", "-R"]
 _is_random = Path("/proc/sys/kernel/randomize_va_space").read_text().strip() == "2"
-_needs_personality = pytest.mark.skipif(not Path(_PERSONALITY[1]).exists(), reason="the kernel does not show it")
+_needs_personality = pytest.mark.skipif(not Path(_PERSONALITY[1]).exists(), reason="the personality is hidden")
 
 
 def _stack_starts(core: str, layout: int, count: int = 3) -> set[str]:

@@ -102,7 +102,7 @@ def test_signal_handling_is_restored_after_an_error() -> None:
         assert command.wait() is not None
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="it cannot be moved on a machine with one CPU")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 def test_spans_of_a_command_that_keeps_changing_its_affinity_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_MOST_SPANS", 2)
     one, other = ({cpu} for cpu in sorted(os.sched_getaffinity(0))[:2])

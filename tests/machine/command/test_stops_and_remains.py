@@ -132,7 +132,7 @@ def test_inherited_child_that_has_ended_leaves_no_orphans() -> None:
         assert child.wait() == 0, "the process that started the child could not read its exit status"
 
 
-_ANOTHER_USER = pytest.mark.skipif(os.geteuid() != 0, reason="another user is for root")
+_ANOTHER_USER = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a command as another user")
 
 
 @with_all_cores

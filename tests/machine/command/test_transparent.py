@@ -165,7 +165,7 @@ def test_command_is_moved_to_its_cgroup(core: str, is_pinned: bool, cgroup: Path
     assert affinity.strip() == str([last if is_pinned else first])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="another user is for root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a command as another user")
 @with_all_cores
 def test_command_runs_as_another_user(core: str) -> None:
     look = ["grep", "-E", "^(Uid|Gid|Groups):", "/proc/self/status"]

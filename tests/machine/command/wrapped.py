@@ -33,7 +33,7 @@ def run(argv: list[str], env: Mapping[str, str] | None = None, **options: Any) -
 
 
 class RunningWrapper:
-    """A context manager: a wrapper of a shell script, which prints `ready` when it is, with the reports of its runs."""
+    """A wrapper of a shell script, as a context manager that waits until the script has printed `ready`."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class RunningWrapper:
                 stdin=terminal,
                 stdout=output,
                 stderr=output,
-                # A group of its own, but in our session: otherwise the kernel lets no terminal stop it.
+                # A group of its own, but in our session: the kernel ignores SIGTSTP in an orphaned group.
                 process_group=0 if terminal is None else None,
             )
         self._begun = begun

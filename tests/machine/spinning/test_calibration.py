@@ -119,7 +119,7 @@ def test_calibration_ends_with_the_round_in_which_it_is_enough() -> None:
     assert 3 * 10**9 <= looks[0]["length_ns"] < looks[1]["length_ns"] < result["length_ns"] < 10 * 10**9
     kept, planned = _only_cpu(result)["slots"], slots[_CPU]
     assert kept == planned[: len(kept)]
-    assert planned[len(kept)][:2] == (GAPS, result["length_ns"]), "a whole round"
+    assert planned[len(kept)][:2] == (GAPS, result["length_ns"]), "it ends after a whole round"
     assert all(_only_cpu(result)[kind][-2] < result["length_ns"] for kind in OF_WORK)
 
 

@@ -130,7 +130,7 @@ def test_spinner_is_pinned_and_idle_priority() -> None:
         assert os.sched_getaffinity(pid) == {_CPU}
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="it cannot be moved on a machine with one CPU")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 def test_moved_spinner_reports_it_and_returns_with_its_next_lease() -> None:
     """The kernel moves a pinned process like this when its CPU goes offline."""
     with _spinners() as spinners:

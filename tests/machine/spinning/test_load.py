@@ -44,7 +44,7 @@ def test_busy_processes_are_pinned_and_end_with_the_context() -> None:
         spinners = children_of(host)
         assert busy.cpus == (_CPU, _CPU)
         assert [os.sched_getaffinity(pid) for pid in spinners] == [{_CPU}, {_CPU}]
-        assert len({os.getsid(pid) for pid in [os.getpid(), host, *spinners]}) == 4  # time may be shared by session
+        assert len({os.getsid(pid) for pid in [os.getpid(), host, *spinners]}) == 4  # sessions may share time
     assert not any(map(is_alive, [host, *spinners]))
 
 

@@ -55,7 +55,7 @@ def test_missing_instances_need_no_removal(tmp_path: Path) -> None:
 
 
 def test_unreadable_instance_is_not_ours(tmp_path: Path) -> None:
-    assert remove(tmp_path / ("x" * 300))  # refused as without privilege, but to root as well
+    assert remove(tmp_path / ("x" * 300))  # the name is too long, an error that root gets too
 
 
 def test_unreaped_process_is_dead(tmp_path: Path) -> None:

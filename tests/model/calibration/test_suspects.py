@@ -17,7 +17,7 @@ _SAMPLES = parse_calibration(written_calibration((2,), gaps=(_GAP,)))
 
 
 def _meanwhile(**trace: object) -> ConcurrentObservations:
-    """Return an interval in which CPU 2 was always busy: 40 ms by a thread, the rest by spinners that have exited."""
+    """Return an interval in which a thread had 40 ms of CPU 2, and spinners that have exited had most of the rest."""
     before = process(901, "hog", 2, 0, allowed="0-3") | process(30, "elsewhere", 1, 0)
     after = process(901, "hog", 2, 40_000_000, allowed="0-3") | process(30, "elsewhere", 1, 70_000_000)
     table = quiet_files(3.0)["/proc/interrupts"]

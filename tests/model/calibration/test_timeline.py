@@ -179,7 +179,7 @@ def test_emptied_cache_is_no_interruption_of_other_work(lengths: tuple[int, ...]
     chain = _consecutive((0, 10 * _MS, 200_000))
     samples = _cpu_samples(_CACHED, {"latency_work": chain, "memory": _memory_samples(*lengths)})
     assert (max(_times(("latency_work",), samples, 1.0)) > 2) is is_interruption
-    assert max(_times(("memory",), samples, 1.0)) > 2, "but of work on the cache it is a part"
+    assert max(_times(("memory",), samples, 1.0)) > 2, "but it is part of memory work"
 
 
 def test_time_between_two_slots_is_foreign_unless_a_cache_is_fetched_in_it() -> None:

@@ -1,6 +1,6 @@
-"""Made-up entries of a machine that does not change: its figures as natural logarithms of their usual values.
+"""Made-up entries of a machine that does not change: natural logarithms of figures, relative to their usual values.
 
-`common` is what all figures of speed share, as a clock that moves; the rest of the spread is each figure's own.
+All figures of speed share half of their variance, as if the clock moved; the other half is each figure's own.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _LEAST = math.log(1.01)
 
 
 def _drifting_entries(share: float, count: int, spread: float = 0.002, seed: int = 1) -> list[float]:
-    """Return the logarithms of `count` times. From one to the next they increase by `share` of the first time."""
+    """Return the logarithms of `count` noisy times, which grow at each step by `share` of the first time."""
     noise = gaussian(np.random.default_rng(seed), count, spread)
     values: list[float] = (np.log1p(share * np.arange(count)) + noise).tolist()
     return values
@@ -27,7 +27,7 @@ def test_steady_drift_is_detected(share: float, count: int, sign: int) -> None:
     assert drift is not None
     assert drift.begin == 0
     whole = math.log1p(share * (count - 1))
-    assert 0.5 * whole < sign * (drift.newest - drift.first) < whole, "from the median of a few to that of a few"
+    assert 0.5 * whole < sign * (drift.newest - drift.first) < whole, "between medians of a few entries"
 
 
 def test_late_drift_begins_where_it_started() -> None:

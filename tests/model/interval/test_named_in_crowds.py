@@ -98,9 +98,9 @@ def _run_times(begins: int, ns: int, first_ns: int = 0) -> list[int]:
 def _populate(
     pids: Sequence[int], counts: Mapping[str, int], arrives: int, hog: tuple[int, int, int, int]
 ) -> list[_Member]:
-    """Return the hog and `counts` processes of each other kind, which have the process numbers in this order.
+    """Return the hog and `counts` processes of each other kind, whose numbers are `pids` in this order.
 
-    `hog`: its place among the process numbers, the moments from which it exists and runs, and its time an interval.
+    `hog`: its place in `pids`, the moments from which it exists and from which it runs, and its time per interval (ns).
     """
     place, exists, runs, ns = hog
     numbers = [pid for at, pid in enumerate(pids) if at != place]

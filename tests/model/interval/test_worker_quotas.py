@@ -19,7 +19,7 @@ _MS = 1_000_000
 
 
 def _moment(number: int, stopped_ms: int, ran_ms: int = 1500) -> Files:
-    """Return the files of a moment: every 3 s before it bench ran for `ran_ms` and was stopped for `stopped_ms`."""
+    """Return the files of a moment; in each 3 s before it, bench ran for `ran_ms` and was stopped for `stopped_ms`."""
     stat = stat_file({2: number * ran_ms // 10}, number * 300)
     stopped_us = number * stopped_ms * 1000
     return (

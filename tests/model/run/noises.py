@@ -1,4 +1,4 @@
-"""Made-up wall times of a command whose mean is 1 s, with what machines do to them."""
+"""Made-up wall times of a command, with a mean of 1 s and with the kinds of noise that machines cause."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def pairs_of(
 
 
 def pair_runs(order: Sequence[bool], times_s: Sequence[float]) -> list[RunPair]:
-    """Return the pairs of a series, two times for each entry of the order: whether A ran first."""
+    """Return the pairs of a series from the times of its runs; `order` has for each pair whether A ran first."""
     return [
         RunPair(first, second, True) if is_a_first else RunPair(second, first, False)
         for is_a_first, first, second in zip(order, times_s[::2], times_s[1::2], strict=True)

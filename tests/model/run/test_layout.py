@@ -59,7 +59,7 @@ def test_example_of_the_analysis_by_hand() -> None:
     assert effect.between == pytest.approx(math.sqrt(0.5) / 9)
     assert effect.probability == pytest.approx(3**1.5 / (3 + 2 * 2) ** 1.5, abs=1e-9)
     assert effect.is_shown is False
-    least, usual = (1.5 * (share ** (-2 / 3) - 1) for share in (0.05, 0.8))  # the F distribution beyond, inverted
+    least, usual = (1.5 * (share ** (-2 / 3) - 1) for share in (0.05, 0.8))  # inverse of F's upper tail
     assert effect.smallest_shown == pytest.approx(math.sqrt((least / usual - 1) / 2) / 9, rel=1e-6)
 
 

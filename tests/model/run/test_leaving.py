@@ -38,7 +38,7 @@ def test_time_outside_is_unknown_if_the_kernel_does_not_report_it(scheduling: st
 
 @pytest.mark.parametrize("spans", [[(0, 10), (20, 15)], [(0, 10), (5, 20)], [(0, 30), (10, 20), (25, 40)]])
 def test_time_outside_is_unknown_if_the_count_falls(spans: list[tuple[int, int]]) -> None:
-    """execve by another thread than the first: the process id continues with that thread's count."""
+    """If a thread other than the first calls execve, the process continues with the count of that thread."""
     outside = time_outside([_span({at % 2}, *counts) for at, counts in enumerate(spans)], frozenset({0}))
     assert outside == TimeOutside(0, None, frozenset({1}))
 

@@ -127,7 +127,7 @@ def test_interval_contains_the_difference_in_95_of_100_series() -> None:
 
 @pytest.mark.parametrize("noise", [normal, drifting, all_at_once, periodic(4)])
 def test_difference_of_twice_the_smallest_shown_is_detected(noise: Noise) -> None:
-    """The smallest difference is stated by 30 pairs of a command with itself, and looked for in as many others."""
+    """Pairs of a command with itself yield the smallest difference; twice as much is then looked for in other pairs."""
     rng = np.random.default_rng(5)
     detected = 0
     for _ in range(50):

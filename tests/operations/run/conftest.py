@@ -15,7 +15,7 @@ from noisewatch.machine.command.start import inherited_state
 
 @pytest.fixture
 def restored_process(monkeypatch: pytest.MonkeyPatch) -> object:
-    """Undo what a series does to its own process, which it pins and makes the parent of processes left by commands.
+    """Undo what a series does to its own process: it pins itself, and adopts processes that commands leave.
 
     Children that earlier tests left are hidden from the series.
     """

@@ -80,7 +80,7 @@ def test_second_runs_that_take_longer_are_no_difference() -> None:
 
 
 def test_single_pairs_of_layouts_keep_their_order() -> None:
-    """A's time and B's differ only by their order, which is removed, so the interval is narrow."""
+    """A's times and B's differ only by the effect of the order, which is removed, so the interval is narrow."""
     series = _pairs([(1.0, 1.1)] * 3 + [(1.1, 1.0)] * 3, swapped=(3, 4, 5))
     difference = conclude(with_layouts(series, [at // 2 for at in range(12)])).difference
     assert difference is not None

@@ -44,7 +44,7 @@ def test_a_long_repetition_is_read_before_the_counter_can_wrap_twice() -> None:
         machine.advance()
         meter.look()
     assert meter.end().package_j == 1400.0
-    assert _energy_reads(machine) == 1 + 7 + 1  # every 20 s: the first look after half of 32 s
+    assert _energy_reads(machine) == 1 + 7 + 1  # each time at the first look after 16 s
 
 
 def test_a_repetition_without_looks_is_unknown_if_the_counter_may_have_wrapped_twice() -> None:

@@ -101,7 +101,7 @@ def test_the_gate_judges_the_runs_in_the_file(tmp_path: Path) -> None:
         assert _run_noisewatch("--gate", "--results", results, "--", *writes).returncode == 5
     results.write_text(json.dumps(_OLD_FILE))
     process = _run_noisewatch("--gate", "--results", results, "--filtered", filtered, "--", "true")
-    assert process.returncode == 3  # no run was during the command
+    assert process.returncode == 3  # no run took place during the command
     assert "0 of 2 runs undisturbed" in process.stderr
     assert "did not take place while" in process.stderr
     assert not filtered.exists()
@@ -315,7 +315,7 @@ def test_fewer_than_two_runs_are_not_a_benchmark(tmp_path: Path, left: set[int])
 def test_the_results_file_is_never_overwritten(tmp_path: Path) -> None:
     results, link, hard = tmp_path / "a.json", tmp_path / "link.json", tmp_path / "hard.json"
     link.symlink_to(results)
-    for other in (results, link):  # before it exists
+    for other in (results, link):  # before the file exists
         with pytest.raises(NoisewatchError, match="same file as --results"):
             refuse_same_file(str(results), str(other))
     results.write_text("{}")

@@ -1,4 +1,4 @@
-"""Settings that a test writes, with threads and units of systemd, which may end the process at any moment."""
+"""Settings of a host that a test writes, with threads and systemd units; the process may end at any change."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def test_a_restore_of_another_process_ends_the_candidate(host: MeasuredHost) -> 
 
 
 class _NewHost(WrittenHost):
-    """A host that, as Linux since 6.2, gives threads their affinities back when a partition is removed."""
+    """A host that, like Linux since 6.2, gives threads their affinities back when a partition is removed."""
 
     def write(self, path: str, text: str) -> None:
         earlier = dict(self.affinities)

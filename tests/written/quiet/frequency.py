@@ -19,7 +19,7 @@ ANSWERS: dict[str, Any] = {
 
 
 def _hints() -> dict[str, str]:
-    """Return the files that all drivers would show together."""
+    """Return the hints of all drivers together; a real machine has those of one driver."""
     written: dict[str, str] = {
         Knob.PSTATE_MAX_PERF: "100\n",
         Knob.PSTATE_MIN_PERF: "100\n",
