@@ -143,7 +143,7 @@ def recording(seconds: int = 60) -> None:
 
 
 def identities(thread_count: int = 5000) -> None:
-    """Print the cost of naming processes: reading one, and looking for new ones among many threads that all ran."""
+    """Print the cost of naming processes: of reading one, and of a look at many that are known or did not run."""
     reader, shell = Reader(LiveMachine([])), read_stat(LiveMachine().read_bytes, f"/proc/{os.getppid()}")
     empty = Tasks({}, frozenset(), frozenset())
 

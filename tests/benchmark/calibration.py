@@ -43,7 +43,7 @@ while True:
 def _spin(
     core: ModuleType, seconds: float, threshold_ns: int, **delays: int
 ) -> tuple[list[tuple[int, int]], list[int], int]:
-    """Spin, and return the gaps (start since the begin, length), the totals, and the number of delays made."""
+    """Spin, and return the gaps (start after the beginning, and length), the totals, and the number of delays made."""
     gaps = memoryview(bytearray(8 * GAP_WORDS * 200_000)).cast("q")
     totals = memoryview(bytearray(8 * SPIN_WORDS)).cast("q")
     begin_ns = time.monotonic_ns()
@@ -80,7 +80,7 @@ def oslat(cpu: int) -> None:
 
 
 def delays(core: ModuleType, delay_ns: int, seconds: float = 3.0) -> None:
-    """Print how many artificial delays are detected, one per millisecond; gaps without any are noise or false."""
+    """Print how many artificial delays (one per ms) are detected, and how many gaps occur without delays."""
     base, _, _ = _spin(core, seconds, delay_ns)
     gaps, _, delay_count = _spin(core, seconds, delay_ns, delay_ns=delay_ns, delay_every_ns=_EVERY_NS)
     similar = sum(length < 2 * delay_ns for _, length in base)

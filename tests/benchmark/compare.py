@@ -1,11 +1,10 @@
-"""Print how often `noisewatch compare` shows a difference without one, and how often it finds one of 3 %
-(on many CPUs: on one of them).
+"""Print how often `noisewatch compare` shows a difference where there is none, and how often it detects one.
 
 python -m tests.benchmark.compare [CALIBRATIONS_OF_THIS_HOST]
 
-Calibrations and series of runs are drawn from one distribution: levels vary between calibrations, blocks within one,
-gaps and noise floors as on a machine between sessions. With a number, this many calibrations of 2 s are run on this
-host, and all pairs of them are compared.
+The difference to detect is 3 % in speed; of many CPUs only one is slower. Calibrations and series of runs are drawn
+from one distribution: levels vary between calibrations, blocks within one, gaps and noise floors as on a machine
+between sessions. With a number, this many calibrations of 2 s are run on this host, and all pairs of them are compared.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def _no_recording(path: str) -> NoReturn:
 
 
 def _share_shown(draw: Callable[[random.Random, float], object], slower: float, folder: Path, is_slow: bool) -> float:
-    """Return the share of comparisons that show a difference; `is_slow`: those that show one of speed."""
+    """Return the share of comparisons that show a difference, or with `is_slow` a difference in speed."""
     rng, hits = random.Random(11), 0
     for _ in range(_TRIES):
         first, second = (str(written(folder / name, draw(rng, factor))) for name, factor in (("a", 1.0), ("b", slower)))

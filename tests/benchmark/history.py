@@ -36,13 +36,13 @@ _MACHINES, _ENTRIES = 100, 60
 _SHIFT, _MAX_ENTRIES = 0.03, 5
 _BEFORE = (5, 10, 20, 40)
 _STORED, _OPENINGS = 10_000, 7
-_A_DAY, _WEEKEND, _SLOW = 144, 63 * 6, 0.05  # entries of a timer
+_A_DAY, _WEEKEND, _SLOW = 144, 63 * 6, 0.05  # of a timer: entries, and the slow-down
 _FACTS: Facts = {FactClass.KERNEL: {"kernel": "6.14.0"}}
 _LEVELS = {figure: 1e-3 if "noise" in figure else 100.0 for figure in Figure}
 
 
 class Alarms(NamedTuple):
-    """The reports on one machine that did not change; a drift is a move here."""
+    """Whether false reports of each kind were made on one machine, which did not change; drifts count as moves."""
 
     moved: bool
     apart: bool
@@ -50,7 +50,7 @@ class Alarms(NamedTuple):
 
 
 def entries_of(machine: Mapping[Figure, Values]) -> list[Entry]:
-    """Return entries of one a day."""
+    """Return one entry a day."""
     count = len(next(iter(machine.values())))
     return [
         Entry(
@@ -122,8 +122,10 @@ def shares(machines: int) -> None:
 
 
 def timer_entries(rng: np.random.Generator, days: int, wave: float) -> list[Entry]:
-    """Return entries of one in ten minutes, with a daily wave as of a room that is warm in the afternoon; since
-    Friday evening all speeds are 5 % slower."""
+    """Return an entry every ten minutes, with a daily wave, as if the room were warm in the afternoon.
+
+    Since Friday evening all speeds are 5 % slower.
+    """
     count = days * _A_DAY + _WEEKEND
     machine = machine_of(rng, *NOISES["gaussian, 0.3 %"], count)
     daily = wave * np.sin(2 * np.pi * (np.arange(count) / _A_DAY + rng.random()))
@@ -156,7 +158,7 @@ def _is_move_reported(entries: list[Entry]) -> bool:
 
 
 def write_history(folder: Path, moved: bool) -> Path:
-    """Write the history of a machine with ten thousand entries, of which the newest moved or not."""
+    """Write the history of a machine with ten thousand entries; if it `moved`, the newest fifty are slower."""
     rng, path = np.random.default_rng(3), folder / f"history-{moved}.jsonl"
     machine = machine_of(rng, *NOISES["gaussian, 0.3 %"], _STORED)
     entries = entries_of(slowed(machine, _STORED - 50, 0.05 if moved else 0.0))

@@ -1,9 +1,8 @@
 """Print how well `run --against` finds a difference: `python -m tests.benchmark.run_power [--trials N]`.
 
 A trial: `--aa` states the smallest detectable difference for a command of fixed work of 20 ms. Then `--against` must
-detect a command with twice that difference more work, and must not detect one with the same work.
-Answers are those of undisturbed pairs, as in noisewatch; with `--all-pairs` those of all, for a busy host.
-Needs a C compiler.
+detect a command whose work is longer by twice that difference, and must not detect one with the same work.
+Undisturbed pairs count, as in noisewatch, or with `--all-pairs` all pairs, for a busy host. Needs a C compiler.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def _footer(pairs: int, option: str, command: Sequence[str]) -> Mapping[str, Any
 
 
 def answer_in(footer: Mapping[str, Any], key: str, name: str) -> Any:
-    """Return one figure of the difference, or None if the series has none or refuses that of undisturbed pairs."""
+    """Return one figure of the difference, or None if the series has no difference, or refuses it for too few pairs."""
     difference = footer[key]
     is_refused = key == UNDISTURBED and footer["is_difference_refused"]
     return None if difference is None or is_refused else difference[name]

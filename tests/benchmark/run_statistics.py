@@ -45,7 +45,7 @@ _DESIGNS: dict[str, tuple[Draw, Estimate]] = {
 
 
 def _trials(noise: Noise, pairs: int, draw: Draw, estimate: Estimate, count: int) -> tuple[list[bool], ...]:
-    """Return whether trials show a difference: without one, with the smallest detectable one, with twice that."""
+    """Return whether trials show a difference where there is none, the smallest detectable one, and twice that."""
     rng = np.random.default_rng(1)
     shown_by_factor: tuple[list[bool], ...] = ([], [], [])
     for _ in range(count):

@@ -35,7 +35,7 @@ def _lab(variant: Variant) -> Iterator[Lab]:
 
 
 def _boot(stack: ExitStack, variant: Variant, image: Path) -> Lab:
-    """Boot the lab, and retry if that fails: QEMU itself may (10.0: an assertion in iotlb_to_section)."""
+    """Boot the lab, and retry if QEMU itself fails (10.0: an assertion in iotlb_to_section)."""
     for _ in range(_BOOTS - 1):
         with suppress(LabFailed):
             return stack.enter_context(Lab(variant, image))

@@ -114,7 +114,7 @@ class Lab:
         enter = f"echo $$ > {group}/cgroup.procs; " if group is not None else ""
         profile = "" if "--profile" in options else "--profile micro"
         result = self.run(f"{enter}exec noisewatch preflight {options} {profile} --format json")
-        assert result.out, f"preflight {options} says nothing: {result}"
+        assert result.out, f"preflight {options} printed nothing: {result}"
         report: dict[str, Any] = json.loads(result.out)
         assert report["exit_status"] == result.status
         return report

@@ -24,7 +24,7 @@ class Variant:
     cpus: int = 8
     kernel: str = "stock"  # its folder below .lab
     memory_gb: int = 2  # with eight CPUs: one gigabyte in the first node, the rest in the second
-    set_up_option: str = ""  # with which set_up installs what the variant needs
+    set_up_option: str = ""  # the option of set_up that installs what the variant needs
     emulator: str = "qemu-system-x86_64"
 
 
@@ -101,8 +101,8 @@ def boot_command(variant: Variant, image: Path, scratch: Path, *options: str) ->
 def _arm_command(image: Path, scratch: Path) -> list[str]:
     """Return the command that boots the aarch64 machine.
 
-    Instructions are counted only with icount; the counts would include the instructions of a second CPU. With a shift
-    of 1 an instruction takes two nanoseconds, and therefore two cycles.
+    QEMU counts instructions only with icount, and would add those of a second CPU. With a shift of 1, an instruction
+    takes two nanoseconds, and therefore two cycles.
     """
     script = f"sh /host{_ARM_GUEST_SCRIPT} {scratch} {CHECKOUT}"
     return [

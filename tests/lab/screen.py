@@ -30,7 +30,7 @@ class Screen:
         return self.around("true", pattern)[1]
 
     def around(self, command: str, pattern: str) -> tuple[str, str]:
-        """Return the text at the end of the command, and the text once a line matches after it.
+        """Return the screen's text when the command ends, and its text once a line matches afterwards.
 
         Both are captured within the machine: a round trip takes as long as half an interval of the monitor.
         """

@@ -22,7 +22,7 @@ from tests.plumbing.privileges import NOBODY
 
 _SOURCE = Path(__file__).with_name("arm") / "loop.s"
 _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
-_OTHERS, _OF_A_SLEEP = 13, 4  # instructions besides the two of each turn: of a run, and of its sleep
+_OTHERS, _OF_A_SLEEP = 13, 4  # instructions of a run and of its sleep, besides two in each turn
 _CYCLES_PER_INSTRUCTION = 2
 _TURNS = [5_000_000 + 500_000 * (7 * run % 10) for run in range(10)]  # in no order
 _AWAKE = [(turns, 0) for turns in _TURNS]

@@ -39,7 +39,7 @@ def _trace(lab: Lab, seconds: int, tracer: str) -> dict[str, Any]:
 
 
 def _totals(answer: Mapping[str, Any]) -> Totals:
-    """Return the noise in noisewatch's answer by class, without osnoise threads: the followed thread or rtla's load."""
+    """Return the noise in noisewatch's answer by class, without osnoise's threads (the followed one, rtla's load)."""
     totals: Totals = defaultdict(lambda: (0, 0))
     for culprit in answer["cpus"][0]["culprits"]:
         if not culprit["name"].startswith("osnoise/"):

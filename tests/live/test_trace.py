@@ -187,7 +187,7 @@ def test_counters_are_used_where_nothing_can_be_traced(
 ) -> None:
     result = subprocess.run([*prefix, *_TRACE, "--duration", "1"], capture_output=True, text=True, check=False)
     if result.returncode and refusal in result.stderr:
-        pytest.skip(f"{prefix[0]} cannot do that here, or this checkout is not for others to read")
+        pytest.skip(f"{prefix[0]} cannot do that here, or other users cannot read this checkout")
     answer = json.loads(result.stdout)
     assert answer["by"] == "counters"
     assert words in answer["reason"]

@@ -87,7 +87,7 @@ def test_without_permission_to_trace_counters_are_used_and_the_reason_is_shown(t
         check=False,
     )
     if result.returncode and "ermission" in result.stderr:
-        pytest.skip("nobody may not read this checkout")
+        pytest.skip("the user nobody cannot read this checkout")
     text = " ".join(result.stdout.split())  # a long path is wrapped
     assert "attribution: counters, because" in text
     assert "permission denied" in text

@@ -75,10 +75,9 @@ def quiet_line(statement: str, runs: Sequence[Sequence[float]]) -> str:
 def choose_budgets(size: float) -> list[float]:
     """Return the budgets at which an effect of this size is judged, at most two on either side of it.
 
-    They are the nearest budget that the effect is within, the nearest of those twice as large as it or larger, the
-    nearest budget that it exceeds, and the nearest of those half as large as it or smaller. As both sides follow one
-    rule, about half of the cases are quiet wherever effects of all sizes occur; an effect below all budgets or above
-    all of them has one case.
+    On each side they are the nearest budget, and the nearest one that differs from the effect by a factor of at least
+    two. As both sides follow one rule, about half of the cases are quiet wherever effects of all sizes occur; an
+    effect far below or above all budgets has one case.
     """
     kept_sizes = (size, size * FAR)
     exceeded_sizes = (size, size / FAR)
@@ -90,9 +89,7 @@ def choose_budgets(size: float) -> list[float]:
 
 
 def case_lines(case: JudgedCase) -> Iterator[str]:
-    """Render a case in one line; below a quiet one that was not cleared what blocked it, below a noisy one that was
-    passed its noise floor.
-    """
+    """Render a case in one line, and below a wrong verdict the noise floor that passed, or the checks that blocked."""
     is_false_calm = not case.is_quiet and case.outcome == Outcome.STABLE
     is_false_alarm = case.is_quiet and case.outcome != Outcome.STABLE
     mark = "✗" if is_false_calm else "·" if is_false_alarm else " "
@@ -162,7 +159,7 @@ def reliability_lines(forecasts: Sequence[tuple[float, bool]]) -> Iterator[str]:
 
 
 def _chance_lines(cases: Sequence[JudgedCase]) -> Iterator[str]:
-    """Score the chance by the CV, which it is about, and by the CV and the shift, as the cases are judged."""
+    """Render how well the chance predicts the CV, which it is about, and CV and shift, by which cases are judged."""
     chances = [(case, case.chance) for case in cases if case.chance is not None]
     if not chances:
         yield f"{'Brier score of the chance':<32}{'the verdicts contain no chance':<36} aim ≤ 0.6 of the base rate's"

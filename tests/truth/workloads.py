@@ -22,7 +22,7 @@ PROCESSES_BY_MS = {1: 20, 10: 20, 100: 6}
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A statement of Python with its setup, or without a statement the compiled program of that kind of work."""
+    """A statement of Python with its setup; without a statement, the compiled program of that kind of work."""
 
     work: Work
     name: str

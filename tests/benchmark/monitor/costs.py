@@ -20,7 +20,7 @@ _CPU_COUNTS = (64, 512)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of one monitor: shares of one CPU in total, and as `shares` of each running process."""
+    """The cost of one monitor; `share` is its CPU time in shares of one CPU, `shares` that of each running process."""
 
     share: float
     shares: tuple[float, ...]

@@ -59,7 +59,7 @@ class _AsIfLive:
 def sampler_ms(recording: Path) -> float:
     """Return the CPU time of a frame in ms.
 
-    It includes the look-up of files in the recording, in place of the kernel's work, but not its decoding.
+    It includes the look-up of files in the recording, in place of the kernel's work, but not the recording's decoding.
     """
     machine = _AsIfLive(recording)
     allowed, thresholds = os.sched_getaffinity(0), gc.get_threshold()

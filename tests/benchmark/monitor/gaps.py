@@ -22,7 +22,7 @@ _PAUSE_S = 0.2
 def print_gaps(rounds: int) -> None:
     """Print the ratio of noise while the monitor runs and while it is stopped, alternately."""
     if len(os.sched_getaffinity(0)) < 2:
-        print("\nno CPU is left for the monitor: nothing to tell apart")
+        print("\nno CPU is left for the monitor: nothing to compare")
         return
     with in_a_terminal((*NOISEWATCH, "--cpus", str(CPU)), *WIDE) as terminal:
         time.sleep(_SETTLING_S)

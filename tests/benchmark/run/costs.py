@@ -24,7 +24,7 @@ from tests.live.noise import CPU
 from tests.operations.listening import SilentListener
 
 _ROUNDS = 5
-_FEWER, _MORE = 20, 220  # repetitions: the difference excludes the cost of a start
+_FEWER, _MORE = 20, 220  # repetitions of two series: their difference has no start
 _WORK_NS = 1e9
 _LENGTHS_NS = (10e6, 50e6, 200e6, 1e9)
 _ROUND_NS = 3e9  # time of the commands in a round
@@ -106,7 +106,7 @@ def _describe_own(costs: Sequence[tuple[float, float]]) -> str:
 
 
 def print_share(work: FixedWork, pairs: int, options: Sequence[str]) -> None:
-    """Print the effect on fixed work of a second that measures itself, in pairs of changing order."""
+    """Print noisewatch's effect on a second of fixed work that times itself, in pairs of changing order."""
     plain, watched = [*PINNED, *work.self_timed(_WORK_NS)], [*NOISEWATCH, *options, "--", *work.self_timed(_WORK_NS)]
     samples: list[tuple[int, int]] = []
     for number in range(pairs):

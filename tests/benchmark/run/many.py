@@ -23,7 +23,7 @@ _MB, _KB = 1e6, 1e3
 
 
 def print_quiet(work: FixedWork, repetitions: int, options: Sequence[str]) -> None:
-    """Print how many are called disturbed or unknown; on a busy host this may be right."""
+    """Print how many repetitions are called disturbed or unknown; on a busy host this may be right."""
     print(f"{repetitions} repetitions of {_QUIET_NS / 1e6:g} ms without a deliberate disturbance:")
     lines, _ = _run(repetitions, work.command(_QUIET_NS), "--calibration", "2", *options)
     _print_verdicts(lines)
