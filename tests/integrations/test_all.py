@@ -110,7 +110,7 @@ def test_files_are_written_and_scripts_are_executable(run: Run, tmp_path: Path, 
     assert paths.keys() == integration.texts.keys()
     scripts = {path for path, text in integration.texts.items() if text.startswith("#!")}
     assert {path for path, file in paths.items() if file.stat().st_mode & 0o111} == scripts
-    assert run("integrations", integration.name, folder).status == 0, "the same again"
+    assert run("integrations", integration.name, folder).status == 0, "a second run succeeds too"
 
 
 def test_a_changed_file_is_kept_unless_forced(run: Run, tmp_path: Path) -> None:

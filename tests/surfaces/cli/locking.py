@@ -1,6 +1,6 @@
 """`preflight --lock` of this host with the lock in another file: `python -m tests.surfaces.cli.locking FILE OPTION…`.
 
-Prints the verdict and the answer of the check. No other check is selected, so that no other one decides.
+Print the verdict and the answer of the lock's check, which alone is selected, so that no other check decides.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def test_under_load_this_host_is_calibrated_twice_and_the_recording_replays_both
     assert [cpu["cpu"] for cpu in loaded["calibration"]["cpus"]] == [_CPU]
     assert set(loaded["comparison"]) >= {"work", "gaps", "difference", "noise_ratio", "noise_floor"}
     assert run(*options, "--replay", file).json == live.json
-    assert run(*options, "--replay", file, "--history", "/dev/null").json == live.json, "the recording's own"
+    assert run(*options, "--replay", file, "--history", "/dev/null").json == live.json, "its own history counts"
     plain = run(*options[:5], "--replay", file).json
     assert (plain["under_load"], plain["calibration"]) == (None, live.json["calibration"])
 
@@ -228,7 +228,7 @@ def test_the_picture_comes_in_other_formats(
     prefixes = {"svg": b"<svg", "png": b"\x89PNG", "markdown": b"## "}
     assert content.startswith(prefixes[form])
     if form == "svg":
-        assert calibrate("--format", form, *options).out == content.decode(), "the same again"
+        assert calibrate("--format", form, *options).out == content.decode(), "a second run prints the same"
         assert "how\xa0long\xa0each\xa0gap" in content.decode()
         assert "http" not in content.decode().replace('xmlns="http://www.w3.org/2000/svg"', "")
 

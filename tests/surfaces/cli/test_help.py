@@ -59,7 +59,7 @@ def test_no_two_groups_of_a_command_have_the_same_title(command: str) -> None:
     assert len(titles) == len(set(titles))
 
 
-@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="each Python words usage lines in its own way")
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="each version of Python formats usage lines in its own way")
 def test_the_manual_page_matches_the_parser() -> None:
     assert PAGE.read_text() == manual(), "python -m tests.surfaces.cli.manual writes it anew"
 

@@ -26,7 +26,7 @@ _SAMPLED = ("preflight", "--no-calibration", "--replay")
 
 
 def _moments() -> list[dict[str, str]]:
-    """Return two moments; in between a process and a thread of another one run on CPU 2."""
+    """Return two moments, between which a process and a thread of another process run on CPU 2."""
     moments = []
     for at, (hog_ms, worker_ms) in enumerate(((0, 0), (900, 600))):
         files = quiet_files(3.0 * at) | process(901, "hog", 2, hog_ms * 1_000_000, allowed="0-3")

@@ -1,4 +1,4 @@
-"""Machines that `pyperf system show` calls ready, and that are not.
+"""Machines that `pyperf system show` calls ready, although they are not.
 
 pyperf does not check isolation, the frequency window and interrupts, ignores mains power in its verdict, and treats
 an unreadable turbo state as turbo switched off.

@@ -172,7 +172,7 @@ def _change_finding(finding: Finding, status: Status, text: str) -> Finding:
 
 
 def recording_with_hogs(path: Path, *names: str) -> Path:
-    """Write a recording in which the names share half of CPU 2, and an interrupt is named after each of them."""
+    """Write a recording in which processes with these names share half of CPU 2; each name is also an interrupt's."""
     before, after = quiet_files(), quiet_files(3.0)
     for pid, name in enumerate(names, start=900):
         before |= process(pid, name, 2, 0, allowed="0-3")

@@ -1,4 +1,4 @@
-"""`noisewatch run` under signals, full disks, stopped commands and daemons, and interrupted while it is imported."""
+"""`noisewatch run` under signals, full disks, stopped commands and daemons, and interrupted during its imports."""
 
 from __future__ import annotations
 

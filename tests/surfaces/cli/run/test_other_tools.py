@@ -85,7 +85,7 @@ _RESULTS = ["goos: linux", "BenchmarkSum-2  1189  20515 ns/op", "PASS"]
 @pytest.mark.parametrize("cpus", ["0", "all"])
 def test_benchstat_parses_no_remark_as_configuration(cpus: str) -> None:
     if cpus == "all":
-        cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))  # which brings a remark
+        cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))  # all CPUs are worth a remark
     result = ran("--cpus", cpus, "--", "printf", r"%s\n", *_RESULTS)
     assert result.stdout.splitlines() == _RESULTS
     assert result.stderr

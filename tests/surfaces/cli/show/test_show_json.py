@@ -189,7 +189,7 @@ def test_softirqs_keep_the_columns_of_cpus_that_are_offline(run: Run) -> None:
 
 
 def _irqs_of(run: Run, *rows: str) -> str:
-    """Return `show irqs` of a machine with more IRQs than rows."""
+    """Return the output of `show irqs` for a machine with more IRQs than are listed."""
     others = [f" {number}: 1 0 0 {chip}\n" for number, chip in enumerate(["acme"] * 25, start=40)]
     table = "".join(["  CPU0 CPU2 CPU3\n", *others, *rows, "LOC: 1 1 1 Local timer interrupts\n"])
     return run("show", "irqs", {"/proc/interrupts": table}).out

@@ -98,7 +98,7 @@ def test_bars_are_scaled_to_the_terminal_and_not_cut(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     bars = {line.split()[0]: line.count("█") for line in run("fleet", fleet).out.splitlines() if "█" in line}
-    assert bars["stable"] == min(columns - len("unstable  2  "), 40)  # of 2 hosts, the others of 1
+    assert bars["stable"] == min(columns - len("unstable  2  "), 40)  # 2 hosts are stable, 1 is unstable, 1 unknown
     assert bars["unstable"] == bars["unknown"] == -(-bars["stable"] // 2)
 
 

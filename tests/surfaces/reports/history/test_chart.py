@@ -74,4 +74,4 @@ def test_the_days_of_the_first_and_the_last_entry_are_at_the_ends() -> None:
     assert days[:begin].isspace()
     assert _chart([100.0] * 12)[-1].strip() == f"{first} to {twelfth}"
     assert (_chart([100.0])[0], _chart([100.0])[-1].strip()) == ("latency work: 1 entry", first)
-    assert first not in "".join(_chart([100.0] * 12, width=22)), "where there is no room for both"
+    assert first not in "".join(_chart([100.0] * 12, width=22)), "there is no room for both dates"

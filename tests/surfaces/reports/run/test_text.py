@@ -53,7 +53,7 @@ def test_report_has_verdict_figures_culprits_fixes_and_runs_in_this_order() -> N
 
 @pytest.mark.parametrize(("has_two", "number"), [(False, 10), (True, 19)])
 def test_outlier_is_named_by_its_number(has_two: bool, number: int) -> None:
-    """The number counts disturbed runs and runs of the other command."""
+    """The number also counts disturbed runs and runs of the other command."""
     count = 40 if has_two else 20
     verdicts = [disturbed_by("hog") if at in (0, 2) else UNDISTURBED for at in range(count)]
     seconds = [2.0 if at + 1 == number else 1 + at * 7 % 10 / 1000 for at in range(count)]

@@ -42,7 +42,7 @@ _END = EndedCommand(
 
 
 def disturbed_by(name: str, pid: int = 900) -> RepetitionVerdict:
-    """Return the verdict on a repetition that a thread disturbed; one pid is one culprit under all of its names."""
+    """Return the verdict on a repetition that a thread disturbed; threads of one `pid` are one culprit."""
     reason = RunReason(
         kind=ReasonKind.FOREIGN, name=name, noise=Kind.THREAD, cpu=2, pid=pid, ns=50 * MS, share=0.05, begin_ns=0
     )

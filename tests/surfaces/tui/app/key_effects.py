@@ -182,9 +182,9 @@ def _in_overlay(kind: type[Overlay[Any]]) -> dict[str, Change]:
     }
 
 
-# By place, the changes after a key in a monitor that shows interval 15 of 30, of which 10 and 20 are disturbed:
-# CPU 30, the sixth row, offset 5, the sixth event from the top of one in each interval, a baseline of interval 5. All
-# other state must be unchanged.
+# By place, the changes after a key. Before the key, the monitor shows interval 15 of 30 (10 and 20 are disturbed), with
+# CPU 30, the sixth row and the sixth event from the top selected (each interval has an event), offset 5, and interval
+# 5 as the baseline. All other state must be unchanged.
 EFFECTS: dict[str, dict[str, Change]] = {
     **{screen: _on_screen(screen) for screen in Screen},
     RECORDED: {**_on_screen(Screen.OVERVIEW), **_ON_RECORDING},

@@ -49,7 +49,7 @@ def replay_access(recording: Path) -> MachineAccess:
 
 
 async def run_preflight(app: MonitorApp, pilot: Pilot[None]) -> None:
-    """Run a whole preflight of the replay, and wait for its verdict; before it `F` writes nothing."""
+    """Run a whole preflight of the replay, and wait for its verdict; assert that `F` writes nothing before it."""
     app.show_frame(frame(4, target=(2, 3), origin="replay of machine.nw"))
     await pilot.press("p", "F")
     assert "Judges the whole replay of machine.nw" in "".join(lines_of(app))

@@ -1,4 +1,4 @@
-"""An internal fault disables only the part in which it happens, which reports it: a check, an overlay, a sampler."""
+"""An internal fault disables only the part in which it happens (a check, an overlay, a sampler), which reports it."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_screen_that_cannot_be_drawn_reports_it_and_recovers(key: str, contain
         rows = lines_of(app)
         assert f"could not draw the {app.model.screen}: internal error: ValueError: " in " ".join(rows)
         assert "the next picture may work" in " ".join(rows)
-        assert not any("CPU" in row for row in rows)  # nothing of the picture before
+        assert not any("CPU" in row for row in rows)  # nothing of the previous picture
         await pilot.press(key_of(Screen.EVENTS))
         assert "could not draw" not in " ".join(lines_of(app))
         await pilot.press(key)

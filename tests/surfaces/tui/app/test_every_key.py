@@ -122,7 +122,7 @@ def _chosen(model: ScreenModel) -> str | None:
 
 
 def _sixth_row(model: ScreenModel) -> Selection:
-    """Return the sixth row of the screen as selection, if its rows can be selected."""
+    """Return a selection of the sixth row of the screen, if its rows can be selected."""
     if model.screen == Screen.PREFLIGHT:
         return Selection(model.findings().lines[5], 5)
     if model.screen == Screen.IRQS:

@@ -25,7 +25,7 @@ def _model(*culprits: str, events: int = 40, about: str = "") -> ScreenModel:
 
 
 def _event_numbers(lines: list[str]) -> list[int]:
-    """Return the numbers of the listed events, from above."""
+    """Return the numbers of the listed events, from top to bottom."""
     first = next((at for at, line in enumerate(lines) if _TITLE in line), len(lines))
     return [int(line.split("  event ")[1].split()[0]) for line in lines[first:] if "  event " in line]
 
