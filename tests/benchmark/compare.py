@@ -127,7 +127,7 @@ def print_pairs(paths: list[Path]) -> None:
     differing = sum(bool(pair.different_figures) for pair in pairs)
     print(f"\n{len(paths)} calibrations of this host: {differing} of {len(pairs)} pairs differ {dict(counts) or ''}")
     for name in dict.fromkeys(figure.name for pair in pairs for figure in pair.figures):
-        print(f"  {name:24} would have shown from {_least_shown(pairs, name):.3g} times")
+        print(f"  {name:24} smallest ratio that would have been shown: {_least_shown(pairs, name):.3g}")
 
 
 def _least_shown(pairs: list[SideComparison], name: str) -> float:

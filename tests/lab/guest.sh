@@ -1,6 +1,6 @@
 # Runs in the lab's machine, before serve.sh. The host's files are mounted a second time: with a cache, without which
-# Python starts three times as slowly, and below an overlay, so that the host never sees what is written here. A host
-# that is a container shall not make us one.
+# Python takes three times as long to start, and below an overlay, so that nothing is written to the host. If that is
+# a container, its /.dockerenv must not mark this machine as one.
 scratch=$1
 files=/run/lab/files
 root=/run/lab/root
@@ -14,6 +14,6 @@ rm -f $root/.dockerenv
 for folder in /proc /sys /dev "$scratch"; do
     mount --rbind "$folder" "$root$folder"
 done
-mount --bind /run $root/run  # without what is mounted there: the root itself is
+mount --bind /run $root/run  # without the mounts below it, because $root is one of them
 modprobe acpi-cpufreq
 exec sh "$(dirname "$0")/serve.sh" "$scratch" $root

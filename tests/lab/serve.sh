@@ -1,4 +1,4 @@
-# Runs in the lab's machine. Takes numbers on standard input, runs N.sh of the scratch folder, says `N STATUS`.
+# Runs in the lab's machine. Reads a number N from standard input, runs N.sh of the scratch folder, prints `N STATUS`.
 scratch=$1
 root=$2
 echo ready

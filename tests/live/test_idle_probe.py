@@ -61,7 +61,7 @@ def _frame_when(sampler: _Sampler, *states: str) -> tuple[Frame, CpuLine]:
         line = next(line for line in frame.cpus if line.cpu == CPU)
         if line.idle_probe in states:
             return frame, line
-    raise AssertionError(f"it never was {' or '.join(states)}")
+    raise AssertionError(f"the idle probe never was in the state {' or '.join(states)}")
 
 
 def _frame_when_quiet(sampler: _Sampler) -> tuple[Frame, CpuLine]:

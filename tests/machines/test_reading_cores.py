@@ -95,7 +95,7 @@ class _OnDisk(_Faulty):
         return list(contents.items())
 
     def _write(self, path: str) -> None:
-        """Write the file's present content if it has changed. Raise Absent or Unreadable."""
+        """Write the file's current content if it has changed. Raise Absent or Unreadable."""
         place, content = Path(self._root + path), super().read_bytes(path)
         if self._written.get(path) != content:
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -45,7 +45,7 @@ def main() -> None:
         cvs = " ".join(f"{floor.cv_expected:.2%}" for floor in floors)
         print(f"{name:<13} {ms:>4} ms  {cvs}")
         print("  " + "  ".join(f"{budget:.1%} {text}" for budget, text in answers.items()))
-    print(f"one answer at {agreeing} of {decided} budgets at which there was any")
+    print(f"all answers agree at {agreeing} of {decided} decided budgets")
 
 
 def _answer(floor: NoiseFloor, budget: float) -> str:

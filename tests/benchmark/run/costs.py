@@ -119,7 +119,7 @@ def print_share(work: FixedWork, pairs: int, options: Sequence[str]) -> None:
     ratios = sorted(_ratio(rng.choices(samples, k=pairs)) for _ in range(_RESAMPLED))
     low, high = (ratios[round(share * (_RESAMPLED - 1))] for share in ((1 - _CONFIDENCE) / 2, (1 + _CONFIDENCE) / 2))
     print(
-        f"fixed work of {_WORK_NS / 1e9:g} s with noisewatch over without, ratio of medians of {pairs} pairs: "
+        f"time of {_WORK_NS / 1e9:g} s of fixed work with / without noisewatch, ratio of medians of {pairs} pairs: "
         f"{_ratio(samples) - 1:+.3%} (95 % confidence {low - 1:+.3%} to {high - 1:+.3%}, by the bootstrap)"
     )
 

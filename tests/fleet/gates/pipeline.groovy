@@ -1,5 +1,5 @@
 // Jenkins' steps as far as onQuietNode calls them, on the nodes that are named: STEP GATE NODES NODE...
-// `sh` runs what it is given as durable-task does, in a shell that stops at errors and tells its commands.
+// `sh` runs its script as durable-task does, in a shell that stops at errors and prints its commands.
 def (step, gate, nodes) = args[0..2]
 def free = args[3..-1]
 def env = [NODE_NAME: null]

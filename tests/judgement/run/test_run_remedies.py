@@ -39,7 +39,7 @@ def _tasks(by_tid: Mapping[int, Task]) -> Tasks:
 
 
 def _culprit(*pids: int, name: str = "hog", noise: Kind = Kind.THREAD) -> RunCulprit:
-    """Return a culprit with these processes, the first of which took most."""
+    """Return a culprit with these processes, of which the first took the most time."""
     kind = ReasonKind.INTERRUPTIONS if noise == Kind.IPI else ReasonKind.FOREIGN
     reasons = [
         RunReason(kind=kind, name=name, noise=noise, cpu=2, pid=pid, ns=(50 - at) * MS) for at, pid in enumerate(pids)

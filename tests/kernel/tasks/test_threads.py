@@ -377,7 +377,7 @@ def test_newer_processes_do_not_delay_a_new_one() -> None:
 
 
 class _ReadTogether(WrittenMachine):
-    """A machine that reads files together again, as this host does."""
+    """A machine that rereads files together, as this host does."""
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         contents = [self.read_bytes(path) for path, _ in files]

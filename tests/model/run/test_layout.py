@@ -52,7 +52,7 @@ def test_known_deviations_are_recovered() -> None:
 
 
 def test_example_of_the_analysis_by_hand() -> None:
-    """The mean squares are 2 * 4 / 2 = 4 between and 6 / 3 / 2 = 1 within; F is 4 with 2 and 3 degrees of freedom."""
+    """The mean squares are 2 * 2 / 2 = 2 between and 6 / 3 / 2 = 1 within; F is 2 with 2 and 3 degrees of freedom."""
     half = math.sqrt(0.5)
     effect = layout_effect([(8 - half, 8 + half), (10 - half, 10 + half), (9 - half, 9 + half)])
     assert effect.within == pytest.approx(1 / 9)
