@@ -1,8 +1,8 @@
 """Print what starting a command costs, next to Python's own ways: `python -m tests.benchmark.command [RUNS]`.
 
 The command is /bin/true, started in turn from a process as large as noisewatch after judging a machine. Wall time is
-from the start to the end of the wait for the command; CPU time is that of this process, in some ways with the child's
-before exec. For wrappers, the time that they report for the command follows. Figures, no limits.
+from the start to the end of the wait for the command; CPU time is that of this process, and may include the child's
+until exec. For wrappers, the time that they report for the command follows. Figures, no limits.
 """
 
 from __future__ import annotations

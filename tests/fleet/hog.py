@@ -12,7 +12,7 @@ import psutil
 from tests.live.noise import CPU, noise
 from tests.plumbing.waiting import wait_until
 
-# A nice value applies within its session, so that of the session is set too.
+# A nice value applies within its session, so the session's nice value is set too.
 _HOG = """
 os.setsid()
 os.setpriority(os.PRIO_PROCESS, 0, -20)

@@ -1,4 +1,4 @@
-"""The room that a command leaves in a CPU quota, and what noisewatch leaves undone without any."""
+"""The room that a command leaves in a CPU quota, and what noisewatch omits if there is none."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def print_costs(options: Sequence[str]) -> None:
 
 
 def print_own(work: FixedWork, tracer: Tracer) -> None:
-    """Print noisewatch's own CPU time in a repetition, with its early polls and looks and without, in turn."""
+    """Print noisewatch's own CPU time in a repetition, with and without its early polls, in turn."""
     commands: dict[str, tuple[tuple[str, ...], int]] = {"true": (("true",), _MOST_RUNS)}
     for length_ns in _LENGTHS_NS:
         runs = min(round(_ROUND_NS / length_ns), _MOST_RUNS)

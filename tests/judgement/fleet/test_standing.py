@@ -86,7 +86,7 @@ def test_an_expected_host_without_a_report_is_unknown(
 
 
 def _fleet_of_one_name(report: Report, at_s: float = _NOW_S - 120, **facts: str | None) -> Fleet:
-    """Return the fleet of this report and of one in another folder, from another machine with the same name."""
+    """Return the fleet of this report and another one, of another machine with the same name and in another folder."""
     other = _report(source="b/web1.json", outcome=Outcome.UNSTABLE, at_s=at_s, facts=facts)
     of_host = HostReports(report)
     for host_report in (report, other):
