@@ -1,4 +1,4 @@
-"""A machine of two nodes with two CPUs each, of which the first two are performance cores."""
+"""Machines of four CPUs: in one node, in two, in unknown nodes, and of two kinds of cores (CPUs 0 and 1 are fast)."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def intervals_until(
 ) -> list[Interval]:
     """Return the intervals of a sample and of a calibration, which ends with the files `after`.
 
-    The sample is quiet except for the files `before` at its start and `sampled` at its end. The loops of the
+    The sample is quiet except for the files `before` at the start and `sampled` at the end. The loops of the
     calibration lost the given share of their time, by CPU.
     """
     files = [quiet_files() | (before or {}), quiet_files(3.0) | (sampled or {}), loaded_files() | after]
