@@ -6,7 +6,7 @@ A look is one reading of all threads. A CPU's room is its unexplained time, in w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import ne
 from typing import TYPE_CHECKING
 
@@ -123,7 +123,13 @@ def _last_states(looks: Sequence[Tasks]) -> list[Task]:
     last_states: dict[int, Task] = {}
     for tasks in looks[1:]:
         last_states.update(tasks.by_tid)
-    return [task for tid, task in last_states.items() if looks[0].by_tid.get(tid) is not task]
+    replaced: dict[tuple[int, int], Task] = {}  # threads whose number another thread has now
+    for tasks in looks[1:-1]:
+        for tid, task in tasks.by_tid.items():
+            if (last := last_states[tid]) is not task and last.started_ticks != task.started_ticks:
+                replaced[tid, task.started_ticks] = task
+    states = [*replaced.values(), *last_states.values()]
+    return [task for task in states if looks[0].by_tid.get(task.tid) is not task]
 
 
 def _path(task: Task, looks: Iterable[Mapping[int, Task]]) -> list[int]:
@@ -252,9 +258,9 @@ def _move_to_other_cpus(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -
 
 def merge_runs(runs: Iterable[TaskRun]) -> list[TaskRun]:
     """Merge, for each CPU, all runs of a thread, of a process's ended children, or of a process's ended threads."""
-    together: dict[tuple[int, int, bool, bool], TaskRun] = {}
+    together: dict[tuple[int, int, str, bool, bool], TaskRun] = {}
     for run in runs:
-        key = run.cpu, run.tid, run.are_children, run.are_ended_threads
+        key = run.cpu, run.tid, run.name, run.are_children, run.are_ended_threads  # two threads may have had one number
         previous = together.get(key)
         together[key] = run if previous is None else replace(previous, ran_ns=previous.ran_ns + run.ran_ns)
     return list(together.values())
@@ -345,7 +351,7 @@ def find_exited_runs(
     fewest possible CPUs come first, because the others fit elsewhere. A watcher's children were all started on its CPUs
     in `cpus_by_watcher`. They do not count as noisewatch's own, even if the watcher does.
     """
-    firsts = _first_threads(looks[0], looks[-1])
+    firsts = _first_threads(looks)
     claims = [
         *_claims_for_children(looks, firsts, own_pids, cpus_by_watcher or {}),
         *_claims_for_threads(looks, firsts, own_pids),
@@ -433,9 +439,8 @@ def _claims_for_children(
     A child's whole time counts. It may be hours if the first look was incomplete, because the child may be older.
     """
     before = looks[0]
-    waited = [
-        (task, earlier) for task, earlier in firsts if earlier is not None and task.children_ns > earlier.children_ns
-    ]
+    waited = [(task, earlier or replace(task, children_ns=0)) for task, earlier in firsts]
+    waited = [(task, earlier) for task, earlier in waited if task.children_ns > earlier.children_ns]
     if not waited:
         return []
     observed_ns = _observed_ns_of_exited(looks)
@@ -459,37 +464,43 @@ def _claims_for_children(
 
 
 def _short_lived_descendants(looks: Sequence[Tasks]) -> Mapping[int, list[Task]]:
-    """Return each long-lived process's short-lived descendants, by its pid."""
+    """Return the short-lived descendants of each process, by its pid."""
     lasting = looks[0].pids & looks[-1].pids
     passing = {pid: tasks.by_tid[pid] for tasks in looks for pid in tasks.pids - lasting if pid in tasks.by_tid}
     tasks_by_pid: dict[int, list[Task]] = defaultdict(list)
     for task in passing.values():
-        tasks_by_pid[_long_lived_ancestor(task, passing)].append(task)
+        for ancestor in _ancestors(task, passing):
+            tasks_by_pid[ancestor].append(task)
     return tasks_by_pid
 
 
-def _long_lived_ancestor(task: Task, passing: Mapping[int, Task]) -> int:
-    """Return the pid of the nearest long-lived ancestor, to which the kernel finally adds the task's time."""
+def _ancestors(task: Task, passing: Mapping[int, Task]) -> Iterator[int]:
+    """Yield the pids of the task's short-lived ancestors, nearest first, and then of a long-lived one."""
     ancestor = task.parent_pid
     for _ in passing:
+        yield ancestor
         if ancestor not in passing:
-            break
+            return
         ancestor = passing[ancestor].parent_pid
-    return ancestor
 
 
 def _observed_ns_of_exited(looks: Sequence[Tasks]) -> Mapping[int, int]:
-    """Return for each long-lived process the time (ns) of its ended descendants in the looks."""
+    """Return for each process the time (ns) of its ended descendants in the looks.
+
+    The kernel adds their time to the nearest ancestor that outlived them; its own parent gets it with the ancestor's.
+    """
     after = looks[-1]
     exited: dict[int, list[Task]] = defaultdict(list)
     fewer = [tasks.by_tid for tasks in looks if not tasks.pids <= after.pids]
     missing = ((tid, task) for by_tid in fewer for tid, task in by_tid.items() if task.pid not in after.pids)
     for task in dict(missing).values():
         exited[task.pid].append(task)
+    last_look = {pid: number for number, tasks in enumerate(looks) for pid in exited.keys() & tasks.pids}
     had_ns: dict[int, int] = defaultdict(int)
     firsts = {pid: threads[0] for pid, threads in exited.items()}
-    for threads in exited.values():
-        ancestor = _long_lived_ancestor(threads[0], firsts)
+    for pid, threads in exited.items():
+        outlived_by = (up for up in _ancestors(threads[0], firsts) if last_look.get(up, len(looks)) > last_look[pid])
+        ancestor = next(outlived_by, threads[0].parent_pid)
         process_ns = max((thread.process_ns or 0 for thread in threads), default=0)
         had_ns[ancestor] += max(process_ns, sum(thread.ran_ns for thread in threads))
         had_ns[ancestor] += sum(thread.children_ns for thread in threads)
@@ -515,8 +526,9 @@ def _claims_for_threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: froze
     claims = []
     for pid, ns in spent_ns.items():
         if ns > _PROCESS_DOUBT_NS:
-            task = looks[-1].by_tid[pid]
-            were_skipped = pid not in before.read_pids & looks[-1].read_pids and pid in before.pids
+            last = next(tasks for tasks in reversed(looks) if pid in tasks.by_tid)
+            task = last.by_tid[pid]
+            were_skipped = pid not in before.read_pids & last.read_pids and pid in before.pids
             run = replace(
                 run_of(task, ns, own_pids), are_ended_threads=True, are_unread_threads=were_skipped, is_inferred=True
             )
@@ -532,14 +544,14 @@ def _other_cpus(looks: Sequence[Tasks], first: Task) -> tuple[int, ...]:
     return tuple(sorted(cpus - {first.cpu}))
 
 
-def _first_threads(before: Tasks, after: Tasks) -> _Firsts:
+def _first_threads(looks: Sequence[Tasks]) -> _Firsts:
     """Return the first thread of each process that has run, with its earlier state, or None if the process is new."""
-    earlier_of = before.by_tid.get
+    before = looks[0]
     firsts: list[tuple[Task, Task | None]] = []
-    for tid, task in after.by_tid.items():
-        earlier = earlier_of(tid)
-        if earlier is task or tid != task.pid:  # a thread that has not run since then was not read again
+    for task in _last_states(looks):
+        if task.tid != task.pid:
             continue
+        earlier = before.by_tid.get(task.tid)
         if earlier is not None and earlier.started_ticks != task.started_ticks:
             earlier = None
         if earlier is not None or is_newborn(task, before):

@@ -213,6 +213,42 @@ def test_time_of_an_observed_ended_child_is_not_its_parents_again() -> None:
     ]
 
 
+def test_children_of_a_process_that_ended_are_listed_with_it_and_not_with_its_parent() -> None:
+    """Before it ended, `make` waited for a child of 0.5 s that was observed, and for others of 1.5 s in all."""
+    shell = process(700, "bash", 0, 0)
+    make, child = process(900, "make", 2, 0, parent=700), process(901, "cc", 2, SECOND_NS // 2, parent=900)
+    between = [make | child | shell, process(900, "make", 2, 1_000_000, parent=700, children=200) | shell]
+    after = process(700, "bash", 0, 1_000, children=200) | {"/proc/stat": stat_file({2: 200}, 900)}
+    interval = interval_of(shell, after, between=between)
+    assert _seconds_by_name(interval, 2) == {"children of make": 1.499, "cc": 0.5, "make": 0.001}
+
+
+def test_child_that_outlived_its_parents_last_look_is_not_subtracted_from_the_parents_children() -> None:
+    make, child = process(900, "make", 2, 0), process(901, "cc", 2, SECOND_NS // 2, parent=900)
+    between = [make, process(900, "make", 2, 1_000_000, children=100) | child]
+    interval = interval_of({}, {"/proc/stat": stat_file({2: 160}, 900)}, between=between)
+    seconds_by_name = _seconds_by_name(interval, 2)
+    assert (seconds_by_name["children of make"], seconds_by_name["cc"]) == (1.0, 0.5)
+
+
+def test_children_of_a_new_process_are_listed_with_it() -> None:
+    after = process(900, "make", 2, 1_000_000, children=100) | {"/proc/stat": stat_file({2: 101}, 300)}
+    assert _seconds_by_name(interval_of({}, after), 2) == {"children of make": 1.0, "make": 0.001}
+
+
+def test_ended_threads_of_a_process_that_ended_are_listed_with_it() -> None:
+    interval = interval_of({}, {"/proc/stat": stat_file({2: 200}, 900)}, between=[_pool(0), _pool(200, 1_000)])
+    assert _seconds_by_name(interval, 2)["ended threads of pool"] == 1.999_999
+
+
+def test_both_threads_that_had_the_same_number_are_listed() -> None:
+    first = process(900, "first", 2, SECOND_NS, allowed="2")
+    second = process(900, "second", 2, SECOND_NS // 2, allowed="2")
+    second["/proc/900/stat"] = second["/proc/900/stat"].replace(" 1000 ", " 2000 ")  # started later
+    interval = interval_of({}, second | {"/proc/stat": stat_file({2: 150}, 600)}, between=[first])
+    assert _seconds_by_name(interval, 2) == {"first": 1.0, "second": 0.5}
+
+
 def test_earlier_time_of_an_ended_child_is_not_of_the_interval() -> None:
     before = process(900, "loop", 2, 0) | process(901, "old-child", 3, 100_000_000_000, parent=900)
     after = process(900, "loop", 2, 1_000_000, children=10_010) | {"/proc/stat": stat_file({2: 290}, 300)}
