@@ -12,7 +12,7 @@ import pytest
 from tests import CHECKOUT
 
 _VAGUE_NAMES = {"each", "found", "loud", "nobody", "said", "somebody", "told", "untold", "whoever"}
-_EXEMPT = {"said", "threads_at_each_snapshot"}  # a key of documents, and good English
+_EXEMPT = {"said", "culprits_at_each_snapshot"}  # a key of documents, and good English
 _RIDDLES = re.compile(
     r"\b(told|telling|is said|said of|whoever|nobody|somebody|goes by|as it was|comes to nothing)\b", re.I
 )

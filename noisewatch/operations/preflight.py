@@ -42,7 +42,7 @@ from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
-from noisewatch.operations.replaying import threads_at_each_snapshot
+from noisewatch.operations.replaying import culprits_at_each_snapshot
 from noisewatch.operations.wanted import read_wanted
 
 _LEAST_S = 2.5  # long enough to detect a rate that is 0.5% off, as seconds are read to some milliseconds
@@ -331,11 +331,11 @@ class _Run(Struct):
     def _replay(self, recording: Recording) -> Case:
         """Return the case of the recording's last marked sample; if none is marked, of the whole recording.
 
-        The snapshots within the sample name threads that ended before its last snapshot.
+        The snapshots within the sample name threads that ended, and devices that left, before its last snapshot.
         """
         recording.go_to_sample()
         before = self._take_snapshot()
-        between = list(threads_at_each_snapshot(recording, before))
+        between = list(culprits_at_each_snapshot(recording, before))
         after = read_snapshot(recording, self.read_options, self._task_reader)
         if not between or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:
             return Case(before, no_sample_reason=_TOO_SHORT)

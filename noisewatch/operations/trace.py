@@ -27,7 +27,7 @@ from noisewatch.model.trace.culprits import MOSTLY, MeasuredCulprit, TracedCpu, 
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_with_remark
 from noisewatch.operations.progress import ProgressListener
-from noisewatch.operations.replaying import threads_at_each_snapshot
+from noisewatch.operations.replaying import culprits_at_each_snapshot
 
 _LOOK_S = 0.1
 
@@ -145,7 +145,7 @@ def follow(
     if not before.target.cpus:
         raise CannotMeasure("there is no target CPU to trace")
     if isinstance(machine, Recording):
-        between = list(threads_at_each_snapshot(machine, before, past_asides=True))
+        between = list(culprits_at_each_snapshot(machine, before, past_asides=True))
         after = read_snapshot(machine, read_options, task_reader, before)
         return _traced_run(before, after, read_trace(machine, lambda: None), between)
     before = read_snapshot(machine, read_options, task_reader, before)

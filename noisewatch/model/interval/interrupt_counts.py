@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import compress
+from itertools import compress, pairwise
 from operator import ne
 from typing import TYPE_CHECKING
 
@@ -106,6 +106,52 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
     if shared and not row_counts:
         return InterruptCounts(None, unchanged_reason(INTERRUPTS))
     return InterruptCounts(tuple(_subtract_parts(row_counts, after.release)), None, frozenset(shared))
+
+
+def count_through(
+    first: Interrupts | None, between: Iterable[Interrupts | None], last: Interrupts | None
+) -> InterruptCounts:
+    """Count the interrupts from the first to the last table, with those of devices that left or restarted in between.
+
+    Both ends alone lack such a device's counts. The counts from one table to the next lack CPUs that were offline, but
+    none of them is too large. So the larger one counts.
+    """
+    whole, tables = count_interrupts(first, last), [table for table in between if table is not None]
+    if whole.rows is None or not tables:
+        return whole
+    sums: dict[str, dict[int, int]] = defaultdict(dict)
+    row_by_label: dict[str, RowCount] = {}
+    for before, after in pairwise((first, *tables, last)):
+        for row in count_interrupts(before, after).rows or ():
+            if row.irq is not None:
+                row_by_label[row.label], counts = row, sums[row.label]
+                counts.update({cpu: counts.get(cpu, 0) + count for cpu, count in row.count_by_cpu.items()})
+    rows = [row for row in whole.rows if row.label not in sums]
+    whole_by_label = {row.label: row.count_by_cpu for row in whole.rows}
+    for label, row in row_by_label.items():
+        count_by_cpu = _larger(whole_by_label.get(label, {}), sums[label], whole.cpus)
+        rows += [replace(row, count_by_cpu=count_by_cpu)] if count_by_cpu else []
+    return replace(whole, rows=tuple(rows))
+
+
+def _larger(one: Mapping[int, int], other: Mapping[int, int], cpus: CpuSet) -> dict[int, int]:
+    """Return the larger count of each of the CPUs; a missing count is 0."""
+    return {cpu: max(one.get(cpu, 0), other.get(cpu, 0)) for cpu in sorted((one.keys() | other.keys()) & cpus)}
+
+
+def loses_counts(before: Interrupts, after: Interrupts) -> bool:
+    """Return whether a device of the first table left or restarted, so that the second one lacks its counts."""
+    _, before_of, after_of = _shared_columns(before.cpus, after.cpus)
+    for old, new in _pairs(before.rows, after.rows):
+        if old is None or old.irq is None or old.counts is None or not any(old.counts):
+            continue
+        if (
+            new is None
+            or new.counts is None
+            or min(map(_growth, before_of(old.counts), after_of(new.counts)), default=0) < 0
+        ):
+            return True
+    return False
 
 
 def _subtract_parts(rows: Sequence[RowCount], release: tuple[int, int] | None) -> Iterator[RowCount]:

@@ -21,7 +21,7 @@ from noisewatch.kernel.tasks.identity import ProcessIdentity, merge_identities
 from noisewatch.kernel.tasks.run_status import cpus_by_watcher
 from noisewatch.kernel.tasks.task import is_cut_from, may_be_cut
 from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
-from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
+from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_softirqs, count_through
 from noisewatch.model.interval.task_runs import (
     TaskRun,
     find_exited_runs,
@@ -214,8 +214,9 @@ def interval_between(
 ) -> Interval:
     """Return the interval from `before` to `after`, which must be later.
 
-    Snapshots `between` them, in order, contain threads that have ended since. On a CPU that was calibrated in the
-    interval, our own loop used all of the tasks' time, except for the share of the interval that it lost to others.
+    Snapshots `between` them, in order, contain threads that have ended and devices that have left since. On a CPU that
+    was calibrated in the interval, our own loop used all of the tasks' time, except for the share of the interval that
+    it lost to others.
     """
     length_ns = after.taken_at_ns - before.taken_at_ns
     between = list(between)
@@ -225,7 +226,7 @@ def interval_between(
         after=after,
         length_ns=length_ns,
         load_by_cpu=loads,
-        interrupts=count_interrupts(before.interrupts, after.interrupts),
+        interrupts=count_through(before.interrupts, [snapshot.interrupts for snapshot in between], after.interrupts),
         softirqs=count_softirqs(before.softirqs, after.softirqs),
         runs=_runs(
             before,

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from noisewatch.kernel.interrupts.table import parse_interrupts, parse_softirqs
-from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
+from noisewatch.model.interval.interrupt_counts import (
+    InterruptCounts,
+    count_interrupts,
+    count_softirqs,
+    count_through,
+    loses_counts,
+)
 
 
 def _counts(before: str, after: str, release: tuple[int, int] | None = (6, 1)) -> InterruptCounts:
@@ -47,6 +55,33 @@ def test_all_counts_of_a_new_device_are_of_the_interval() -> None:
 def test_device_that_restarted_counts_from_zero() -> None:
     before, after = "CPU0\n30: 900 chip 0-edge nvme0\nLOC: 1\n", "CPU0\n30: 4 chip 0-edge nvme0\nLOC: 1\n"
     assert _by_label(_counts(before, after)) == {"30": {0: 4}}
+
+
+def _nic(count: int | None, ticks: int, *, is_online: bool = True) -> str:
+    """Return a table of two CPUs with a network card's `count` on CPU 1, which may be offline; None: no card."""
+    counts = "0 {}" if is_online else "0"
+    row = "" if count is None else f" 24: {counts.format(count)} PCI-MSI 0-edge eth0\n"
+    return f"  CPU0{' CPU1' * is_online}\n{row}LOC:{f' {ticks}' * (1 + is_online)}\n"
+
+
+@pytest.mark.parametrize(
+    ("texts", "count", "has_losses"),
+    [
+        ((_nic(None, 0), _nic(0, 1), _nic(900, 2), _nic(None, 3)), 900, True),  # it came and left
+        ((_nic(50, 0), _nic(950, 1), _nic(0, 2), _nic(100, 3)), 1000, True),  # it restarted
+        ((_nic(50, 0), _nic(90, 1), _nic(0, 2, is_online=False), _nic(950, 3)), 900, False),
+        ((_nic(50, 0), _nic(90, 1), None, _nic(950, 3)), 900, False),
+    ],
+)
+def test_counts_of_a_device_that_left_or_restarted_between_two_tables(
+    texts: tuple[str | None, ...], count: int, has_losses: bool
+) -> None:
+    tables = [None if text is None else parse_interrupts(text.encode(), release=(6, 1)) for text in texts]
+    counts = count_through(tables[0], tables[1:-1], tables[-1])
+    assert _by_label(counts) == {"24": {1: count}, "LOC": {0: 3, 1: 3}}
+    assert counts.cpus == {0, 1}
+    read = [table for table in tables if table is not None]
+    assert any(loses_counts(*pair) for pair in pairwise(read)) == has_losses
 
 
 def test_table_without_a_row_of_the_architecture_is_rejected() -> None:

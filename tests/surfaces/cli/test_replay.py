@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from noisewatch.judgement.case import NOT_READ_AFTER
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.sampling import sample_frames
 from tests.surfaces.running import SETTINGS, Run, record
 from tests.written.quiet_machine import loaded_files, process, quiet_files, stat_file
 
@@ -65,6 +68,32 @@ def test_a_hog_that_ended_before_the_last_snapshot_is_named(command: str, run: R
     result = run(command, "--replay", record(tmp_path / "machine.nw", *moments))
     assert re.search(r"hog (\[900\]|\(pid 900\))", result.words)
     assert "unattributed" not in result.words
+
+
+def _disturbed_moments(counts: tuple[int | None, ...]) -> list[dict[str, str]]:
+    """Return moments with processes that began and ended, and a device with these counts on CPU 2 (None: none)."""
+    moments = [dict(moment) for moment in _MOMENTS]
+    for number, (moment, count) in enumerate(zip(moments, counts, strict=True)):
+        row = "" if count is None else f" 26: 0 0 {count} 0 PCI-MSIX-0000:00:06.0 0-edge eth1-rx-0\n"
+        moment["/proc/interrupts"] = moment["/proc/interrupts"].replace("NMI:", f"{row}NMI:")
+        moment["/proc/stat"] = stat_file({2: min(number, 3) * 100, 3: min(number, 3) * 50}, 300 * number)
+    for number in (1, 2, 3):
+        moments[number] |= process(900, "make", 2, number * 1_000, allowed="2", children=number * 100)
+        moments[number] |= process(901, "pool", 3, number * 1_000, allowed="3", busy=number * 50)
+    return moments
+
+
+@pytest.mark.parametrize("counts", [(None, 0, 90_000, None, None), (50, 50, 90_050, 0, 0)])
+def test_preflight_names_whom_the_monitor_names(counts: tuple[int | None, ...], run: Run, tmp_path: Path) -> None:
+    recording = record(tmp_path / "machine.nw", *_disturbed_moments(counts))
+    result = run(*_SAMPLED, "--format", "json", "--replay", recording)
+    culprits = [culprit for finding in result.json["findings"] for culprit in finding.get("culprits", ())]
+    frames = sample_frames(Recording(str(recording)), SnapshotOptions(), 3.0)
+    lines = [line for frame in frames for line in frame.culprits if line.cpu in (2, 3)]
+    shown = {(line.cpu, line.name) for line in lines if line.stolen_ns_per_s > 10_000_000}
+    assert shown == {(2, "26 eth1-rx-0"), (2, "children of make"), (3, "ended threads of pool")}
+    assert shown <= {(culprit["cpu"], culprit["name"]) for culprit in culprits}
+    assert result.status == 1
 
 
 def test_a_hog_in_the_last_snapshot_is_named(run: Run, tmp_path: Path) -> None:
