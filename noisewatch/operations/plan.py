@@ -49,9 +49,10 @@ def make_plan(machine: Machine, options: PlanOptions) -> Plan:
 
 
 def _device(machine: Machine, name: str) -> DevicePlace:
-    devices = find_device(machine, name)
-    if isinstance(devices, DevicePlace):
-        return devices
-    names = ", ".join(devices[:_MOST_NAMED]) + (", …" if len(devices) > _MOST_NAMED else "")
-    hint = f"available: {names}, and PCI addresses such as 0000:3b:00.0" if devices else "no device is visible here"
-    raise UsageError(f"--near {clean(name)!r}: no such network interface, disk or PCI device; {hint}")
+    device = find_device(machine, name)
+    if isinstance(device, DevicePlace):
+        return device
+    names = ", ".join(device.names[:_MOST_NAMED]) + (", …" if len(device.names) > _MOST_NAMED else "")
+    hint = f"available: {names}, and PCI addresses such as 0000:3b:00.0" if names else "no device is visible here"
+    unlisted = f"; {device.unlisted}" if device.unlisted is not None else ""
+    raise UsageError(f"--near {clean(name)!r}: no such network interface, disk or PCI device; {hint}{unlisted}")

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from noisewatch.errors import UsageError
 from noisewatch.kernel.calibration import CalibrationOptions
+from noisewatch.kernel.snapshot.placement import read_for_replays
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
@@ -65,7 +66,7 @@ def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener:
         asks_runs=StatusFiles().texts,
         asks_inventory=True,
     )
-    recorder = Recorder(machine, output, options.interval_s, options.identifies)
+    recorder = Recorder(machine, output, options.interval_s, options.identifies, read_for_replays)
     task_reader = TaskReader(asks_all_affinities=True)
 
     def look(previous: Snapshot | None = None) -> Snapshot:
@@ -93,7 +94,7 @@ def recording_machine(machine: Machine, output: BinaryIO) -> Iterator[Machine]:
     """
     _require_this_host(machine)
     sink = _PatientSink(output)
-    recorder = Recorder(machine, cast(BinaryIO, sink), _NO_INTERVAL_S)
+    recorder = Recorder(machine, cast(BinaryIO, sink), _NO_INTERVAL_S, read_more=read_for_replays)
     yield recorder
     recorder.close()
     if sink.error is not None:

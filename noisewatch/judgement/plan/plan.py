@@ -236,6 +236,8 @@ def _judge_near_device(proposal: Proposal) -> Answer:
     if device.node is None and len(nodes) == 1 and case.snapshot.platform.virtual == NONE:
         return graded.passes("this machine has only one memory node")
     if device.node is None:
+        if device.path is None and device.unread is not None:
+            return graded.unknown(f"the node of {device.name}: {device.unread}")
         reason = "numa_node is -1" if device.path is not None else "its bus has no numa_node"
         return graded.unknown(f"this machine does not report the node of {device.name}: {reason}")
     if near is None:

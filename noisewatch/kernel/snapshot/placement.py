@@ -1,5 +1,7 @@
 """Readings that only a plan of target CPUs needs: memory nodes, core ranking, and a device's place.
 
+Recordings contain them for all devices, so that a replay can plan.
+
     /sys/devices/system/cpu/cpuN/acpi_cppc/highest_perf      166
 
 This is the firmware's scale of how fast a core can be. If the kernel has no ranking (topology.py), each CPU is
@@ -19,10 +21,13 @@ https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from msgspec import Struct
 
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
+from noisewatch.errors import Absent, Unreadable
+from noisewatch.kernel.cpus.online import read_online
 from noisewatch.kernel.cpus.target import PinTrial, read_pin_trial
 from noisewatch.kernel.cpus.topology import read_core_ranking, read_firmware_scale
 from noisewatch.kernel.memory.nodes import MemoryNodes, read_nodes
@@ -39,16 +44,21 @@ _SHORT_ADDRESS = regex(r"[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _CONTROLLER = regex(r"nvme\d{1,4}")  # a controller of an NVMe namespace that has several paths
 _NODE_UNKNOWN = -1
 _MOST_LEVELS = 12
+_MOST_PLACES = 2_000  # most devices whose places a recording contains
 _MOST_BARE = 2  # so many folders in a row without a device end the search; a single one may be a class, such as `net`
 
 
 class DevicePlace(Struct, frozen=True):
-    """A device's place. `node` and `cpus` are None if not reported; `path` is the file with the node, or with -1."""
+    """A device's place. `node` and `cpus` are None if not reported; `path` is the file with the node, or with -1.
+
+    `unread` is why the node may be reported nevertheless: the first file that could not be read, with the reason.
+    """
 
     name: str
     node: int | None
     cpus: CpuSet | None
     path: str | None
+    unread: str | None = None
 
 
 def read_device_place(reader: Reader, name: str) -> DevicePlace | None:
@@ -68,7 +78,7 @@ def read_device_names(reader: Reader) -> list[str]:
 
 
 def _read_place(reader: Reader, name: str, folder: str) -> DevicePlace:
-    silent = None
+    silent = unread = None
     for place in _folders(reader, folder):
         path = f"{place}/numa_node"
         node = reader.parse(path, integer_from(_NODE_UNKNOWN), expected=False)
@@ -76,7 +86,19 @@ def _read_place(reader: Reader, name: str, folder: str) -> DevicePlace:
             cpus = reader.parse(f"{place}/local_cpulist", parse_nonempty_cpu_list, expected=False)
             return DevicePlace(name, node, cpus, path)
         silent = path if silent is None and node is not None else silent
-    return DevicePlace(name, None, None, silent)
+        unread = _unread_reason(reader, path) if unread is None and node is None else unread
+    return DevicePlace(name, None, None, silent, unread)
+
+
+def _unread_reason(reader: Reader, path: str) -> str | None:
+    """Return why the file could not be read, or None if it certainly does not exist."""
+    try:
+        reader.bytes(path, expected=False)
+    except Absent:
+        return None
+    except Unreadable as error:
+        return str(error)
+    return f"{path}: {reader.reason_by_path.get(path, 'malformed')}"
 
 
 def _folders(reader: Reader, folder: str) -> Iterator[str]:
@@ -92,6 +114,23 @@ def _folders(reader: Reader, folder: str) -> Iterator[str]:
         if bare == _MOST_BARE:
             return
         yield place
+
+
+def read_for_replays(machine: Machine) -> None:
+    """Read what a plan may need of any device, so that a recording contains it. No reading interrupts a CPU."""
+    reader = Reader(machine)
+    read_nodes(reader)
+    read_core_ranking(reader, read_online(reader).online or frozenset())
+    devices = ((place, name) for place in _PLACES for name in reader.names_or_none(place, expected=False) or ())
+    for place, name in islice(devices, _MOST_PLACES):
+        _read_place(reader, name, f"{place}/{name}")
+
+
+class OtherDevices(Struct, frozen=True):
+    """The names of network interfaces and disks, and why devices may be missing (None: all are listed)."""
+
+    names: list[str]
+    unlisted: str | None
 
 
 class PlacementReadings(Struct, frozen=True):
@@ -110,11 +149,25 @@ def read_placement(machine: Machine, online: CpuSet, device: DevicePlace | None 
     return machine.within_deadline(lambda: _read(Reader(machine), online, device))
 
 
-def find_device(machine: Machine, name: str) -> DevicePlace | list[str]:
-    """Return the device's place, or the names of interfaces and disks if there is no such device."""
+def find_device(machine: Machine, name: str) -> DevicePlace | OtherDevices:
+    """Return the device's place, or the other devices if there is no such device."""
     reader = Reader(machine)
     place = read_device_place(reader, name)
-    return read_device_names(reader) if place is None else place
+    if place is not None:
+        return place
+    reasons = (_unlisted_reason(reader, folder) for folder in _PLACES)
+    return OtherDevices(read_device_names(reader), next((reason for reason in reasons if reason is not None), None))
+
+
+def _unlisted_reason(reader: Reader, folder: str) -> str | None:
+    """Return why the devices in the folder are unknown, or None if they are listed or there are none."""
+    try:
+        reader.names(folder, expected=False)
+    except Absent:
+        return None
+    except Unreadable as error:
+        return str(error)
+    return None
 
 
 def _read(reader: Reader, online: CpuSet, device: DevicePlace | None) -> PlacementReadings:

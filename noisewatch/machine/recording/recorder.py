@@ -20,12 +20,23 @@ _PROCESS = regex(r"^\w+ (/proc/\d+)(?:/|$)")
 
 
 class Recorder:
-    """A wrapper around a machine that also writes each answer to `sink`, one frame per snapshot."""
+    """A wrapper around a machine that also writes each answer to `sink`, one frame per snapshot.
 
-    def __init__(self, machine: Machine, sink: BinaryIO, interval_s: float, identify: bool = False) -> None:
+    The first frame also contains what `read_more` reads.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        sink: BinaryIO,
+        interval_s: float,
+        identify: bool = False,
+        read_more: Callable[[Machine], object] | None = None,
+    ) -> None:
         self._machine = machine
         self._sink = sink
         self._gzip = zlib.compressobj(_COMPRESSION, wbits=GZIP)
+        self._read_more = read_more
         self._scrub = Scrubber(_host_name(machine), identify)
         self._known: Answers = {}
         self._frame: RecordedSnapshot | None = None
@@ -87,6 +98,9 @@ class Recorder:
     def within_deadline(self, work: Callable[[], T]) -> T:
         """Run `work`, then write the frame, so that no frame contains half a snapshot."""
         result = self._machine.within_deadline(work)
+        if self._frame is not None and self._read_more is not None:
+            read_more, self._read_more = self._read_more, None
+            self._machine.within_deadline(lambda: read_more(self))
         self._finish_frame()
         return result
 

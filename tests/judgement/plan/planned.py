@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.plan.plan import Criterion, Plan
+from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.plan import PlanOptions, make_plan
 from tests.written import Files, WrittenMachine
@@ -11,10 +12,13 @@ from tests.written.topologies import machine_of
 
 
 def planned(
-    files: Files | WrittenMachine, count: int | None = None, cpus: str | None = None, near: str | None = None
+    files: Files | WrittenMachine | Recording,
+    count: int | None = None,
+    cpus: str | None = None,
+    near: str | None = None,
 ) -> Plan:
     """Return the plan for `count` cores, or for the CPUs that the user names."""
-    machine = files if isinstance(files, WrittenMachine) else machine_of(files)
+    machine = files if isinstance(files, WrittenMachine | Recording) else machine_of(files)
     return make_plan(machine, PlanOptions(machine=MachineOptions(cpus=cpus), count=count, near=near))
 
 

@@ -67,4 +67,16 @@ def test_virtio_interface_is_near_its_pci_device(tmp_path: Path) -> None:
     place, loopback = read_device_place(reader, "eth0"), read_device_place(reader, "lo")
     assert place is not None
     assert place.node == 1
-    assert loopback == DevicePlace("lo", None, None, None)
+    missing = "/sys/class/net/lo/device/numa_node: no such file"  # a copy may lack the file
+    assert loopback == DevicePlace("lo", None, None, None, missing)
+
+
+def test_device_without_a_node_file_has_no_place() -> None:
+    assert _place({"/sys/class/net/lo/mtu": "65536\n"}, "lo") == DevicePlace("lo", None, None, None)
+
+
+def test_malformed_node_is_unread() -> None:
+    place = _place({f"{_CARD}/numa_node": "rubbish\n"}, "eth0")
+    assert place is not None
+    assert (place.node, place.path) == (None, None)
+    assert f"{_CARD}/numa_node: expected" in str(place.unread)

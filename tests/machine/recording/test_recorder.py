@@ -51,6 +51,24 @@ def test_error_of_the_machine_is_recorded_and_raised() -> None:
     assert _frames(sink)[0]["failed"] == {"text /proc/stat": ["no such file", True]}
 
 
+def test_first_frame_contains_what_is_read_in_addition() -> None:
+    machine = WrittenMachine({"/a": "a", "/more": "m"})
+    sink = io.BytesIO()
+    recorder = Recorder(machine, sink, interval_s=1.0, read_more=lambda machine: machine.read_bytes("/more"))
+
+    def read() -> None:
+        recorder.begin_snapshot()
+        recorder.read_bytes("/a")
+
+    for _ in range(2):
+        recorder.within_deadline(read)
+    recorder.close()
+    first, second = _frames(sink)
+    assert first["read"] == {"text /a": "a", "text /more": "m"}
+    assert second["read"] == {}
+    assert machine.reads.count("/more") == 1
+
+
 def test_restarted_snapshot_leaves_one_frame() -> None:
     recorder, sink = _recorder(WrittenMachine({"/a": "a", "/b": "b"}))
 

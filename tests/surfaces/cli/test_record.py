@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,12 @@ def _record(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run `record` in a separate process, because it moves itself off the target CPUs."""
     command = [*NOISEWATCH, "record", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def _near(plan: Any) -> tuple[object, ...]:
+    """Return the answer on the device's node and the reason, from a plan as JSON."""
+    (criterion,) = [criterion for criterion in plan["criteria"] if criterion["id"] == "near-device"]
+    return criterion["status"], criterion["said"], criterion["reason"], criterion["evidence"]
 
 
 def test_a_recording_of_this_host_replays(run: Run, tmp_path: Path) -> None:
@@ -34,6 +42,9 @@ def test_a_recording_of_this_host_replays(run: Run, tmp_path: Path) -> None:
     verdict = run("preflight", "--format", "json", "--replay", recording)
     assert verdict.status in (0, 1, 3)
     assert verdict.json["sample_seconds"] >= 0.5
+    for device in os.listdir("/sys/class/net"):
+        live, plan = (run("plan", "--near", device, "--format", "json", *of) for of in ((), ("--replay", recording)))
+        assert _near(plan.json) == _near(live.json)
 
 
 def test_a_snapshot_follows_the_calibration_so_that_a_replay_judges_both_times(run: Run, tmp_path: Path) -> None:
