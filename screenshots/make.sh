@@ -18,7 +18,7 @@ draw monitor 120x30 $lab
 draw cpu 100x30 $lab --keys enter,f
 draw monitor-light 120x30 $lab --theme light
 draw preflight 100x30 $lab --keys 7
-draw clock 120x34 tests/machines/lab-throttled.nw --keys 4
+draw clock 120x34 tests/machines/written-clock-drop.nw --at 31 --keys 4
 draw calibration 100x40 tests/machines/host-kinds.nw --keys c,enter
 python3 -m tests.written.two_sides "$recordings/two.nw"
 for form in svg png; do

@@ -9,7 +9,7 @@ SECONDS = 3.0  # between two looks
 RANGE_UJ = 262_143_328_850  # where the energy counter wraps around
 
 
-def intel_files(at: int, watts: float = 65.0, energy_uj: int = 1_000_000) -> dict[str, str]:
+def intel_files(at: float, watts: float = 65.0, energy_uj: int = 1_000_000) -> dict[str, str]:
     """Return the files of an Intel server, `at` looks after the first one. CPUs 2 and 3 sleep, 0 and 1 are awake."""
     used_uj = energy_uj + round(watts * 1e6 * at * SECONDS)
     files = quiet_files(SECONDS * at) | {
