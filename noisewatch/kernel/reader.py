@@ -263,6 +263,14 @@ class Reader:
             self.note(path, error.reason)
             return None
 
+    def use(self, path: str, content: _Bytes) -> None:
+        """Use this content, just read from the machine, for later requests, so that a file has one content.
+
+        A recording contains one content per snapshot, so a replay could not tell two of them apart.
+        """
+        if _implausible_reason(path, content) is None:
+            self._ahead[path] = content
+
     def reread(self) -> None:
         """Reread, in one call, the files that both of the last two snapshots read, without interrupting spared CPUs."""
         earlier = self.earlier

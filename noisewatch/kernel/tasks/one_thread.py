@@ -71,7 +71,9 @@ class ThreadReader(Struct, frozen=True):
 
     def _read(self, path: str) -> bytes:
         ahead = self.ahead.pop(path, None)
-        return ahead if ahead is not None else self.reader.machine.read_bytes(path)
+        content = ahead if ahead is not None else self.reader.machine.read_bytes(path)
+        self.reader.use(path, content)
+        return content
 
     def schedstat(self, folder: str, record: ThreadRecord | None) -> bytes | None:
         """Read schedstat (None if unreadable), after making the kernel update the thread's time on a tickless CPU."""

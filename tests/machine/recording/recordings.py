@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,13 @@ HEADER: dict[str, Any] = {"noisewatch_recording": 1, "made_by": "0", "own_pids":
 
 
 def record(
-    *moments: Files, identify: bool = False, answers: Mapping[str, Any] | None = None
+    *moments: Files,
+    identify: bool = False,
+    answers: Mapping[str, Any] | None = None,
+    machine_of: Callable[..., WrittenMachine] = WrittenMachine,
 ) -> tuple[bytes, list[Snapshot]]:
     """Return the recording of a machine's moments, and the snapshots that were taken meanwhile."""
-    machine = WrittenMachine(*moments, answers={**ANSWERS, **(answers or {})}, own_pids=[700], seconds_between=1.0)
+    machine = machine_of(*moments, answers={**ANSWERS, **(answers or {})}, own_pids=[700], seconds_between=1.0)
     sink = io.BytesIO()
     recorder = Recorder(machine, sink, interval_s=1.0, identify=identify)
     task_reader = TaskReader(asks_all_affinities=True)

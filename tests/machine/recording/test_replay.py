@@ -16,6 +16,8 @@ from msgspec.structs import replace
 from noisewatch.errors import Absent, Unreadable, UsageError
 from noisewatch.kernel.reader import EarlierSnapshots
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.machine_lock import PATH as LOCK
+from noisewatch.kernel.tasks.machine_lock import MachineLock, Owner
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.recorder import KEY_FRAME_EVERY, Recorder
@@ -23,7 +25,7 @@ from noisewatch.machine.recording.replay import Recording
 from tests.machine.recording.recordings import HEADER, frame, lines_of, outcome, pack, record, replay, write_recording
 from tests.plumbing.any_json import ANY_JSON
 from tests.written import SECOND_NS, Files, WrittenMachine, without
-from tests.written.quiet_machine import process, quiet_files
+from tests.written.quiet_machine import process, quiet_files, stat_line
 
 _NOTHING_READ = EarlierSnapshots()
 
@@ -66,6 +68,29 @@ def test_temporary_processes_are_replayed(tmp_path: Path) -> None:
     moments[1] |= process(900, "visitor", 1, 5_000)
     moments[2] |= process(900, "visitor", 1, 9_000) | process(901, "guest", 0, 1)
     _assert_replayed(tmp_path, moments)
+
+
+class _Busy(WrittenMachine):
+    """A machine on which process 900 runs while a snapshot is taken: its time grows by 0.1 s with each reading."""
+
+    _ticks = 100
+
+    def read_bytes(self, path: str) -> bytes:
+        content = super().read_bytes(path)
+        if path != "/proc/900/stat":
+            return content
+        self._ticks += 10
+        return stat_line(900, "gate", 1, busy=self._ticks).encode()
+
+
+def test_process_that_owns_the_lock_and_runs_is_replayed(tmp_path: Path) -> None:
+    """Its stat is read with the threads, and its start time for the lock."""
+    owner = Owner(900, 1000, 4026531836, "gate")
+    moments = [files | process(900, "gate", 1, 5_000 * number) for number, files in enumerate(_moments(3))]
+    content, snapshots = record(*(files | {LOCK: owner.line()} for files in moments), machine_of=_Busy)
+    assert [snapshot.machine_lock for snapshot in snapshots] == [MachineLock(owner, True, False)] * 3
+    replayed = replay(Recording(write_recording(tmp_path, content)))
+    assert list(map(_comparable, replayed)) == list(map(_comparable, snapshots))
 
 
 def test_name_that_is_not_text_is_replayed_exactly(tmp_path: Path) -> None:
