@@ -106,7 +106,8 @@ class ThreadReader(Struct, frozen=True):
         runs_on_target = runs and stat.cpu in self.target
         is_named = before is not None and record is not None and record.named == stat.name
         is_asked = runs_on_target or (self.asks_all_affinities and not stat.is_bound)
-        allowed = self._allowed(folder) if is_asked else None
+        idle = before if not runs else None  # what is known of a thread that has not run is still true
+        allowed = self._allowed(folder) if is_asked else idle.allowed if idle is not None else None
         ran_long = ran_ns - (before.ran_ns if before is not None else 0) >= _LONG_NS
         may_move = ran_long and not is_confined_by(allowed, stat.is_bound, stat.name)
         task = Task(
@@ -124,7 +125,11 @@ class ThreadReader(Struct, frozen=True):
             allowed=allowed,
             has_deadline=stat.has_deadline,
             process_ns=stat.busy_ns if folder == f"{FOLDER}/{pid}" else None,
-            migrations=read_migrations(self._read, folder) if may_move else None,
+            migrations=read_migrations(self._read, folder)
+            if may_move
+            else idle.migrations
+            if idle is not None
+            else None,
         )
         if runs_on_target and not is_named and may_be_cut(task.name) and not task.is_kernel:
             task = replace(task, name=_whole_name(self.reader, task))

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from noisewatch import __version__
 from noisewatch.errors import Absent, Unreadable
-from noisewatch.machine import Json, Machine, T, not_at_hand
+from noisewatch.machine import Json, Machine, T
 from noisewatch.machine.recording.format import ASIDE, FORMAT_VERSION, Answers, Failure, RecordedSnapshot, encode
 from noisewatch.machine.recording.privacy import GZIP, HOST_NAME, Scrubber
 from noisewatch.patterns import regex
@@ -72,7 +72,19 @@ class Recorder:
         return self._read_and_record("text", path, lambda: self._machine.read_bytes(path), _as_text)
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
-        return not_at_hand(files)
+        """Reread the files and record their contents, so that a replay finds the same files unchanged.
+
+        Files that the machine leaves to `read_bytes`, such as unreadable ones, are recorded when they are read.
+        """
+        asked = self._frame.asked if self._frame is not None else {}
+        answers = list(self._machine.reread(files))
+        contents = [content for _, content in files]
+        for at, content in answers:
+            contents[at] = content
+        for (path, _), content in zip(files, contents, strict=True):
+            if content is not None:
+                asked[f"text {self._scrub.path(path)}"] = self._scrub(path, _as_text(content))
+        return answers
 
     def list_names(self, path: str) -> list[str]:
         return self._read_and_record("names", path, lambda: self._machine.list_names(path), _as_is)

@@ -6,7 +6,7 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.kernel.tasks.threads import TaskReader
 from tests.written import Files, WrittenMachine
-from tests.written.quiet_machine import process
+from tests.written.quiet_machine import SCHEDSTAT, crowd, process
 
 TARGET = frozenset({2})
 
@@ -46,6 +46,15 @@ def test_thread_that_ran_is_read_again() -> None:
     tasks, reads = _two_reads(process(9, "x", 0, 5), process(9, "x", 1, 6))
     assert "/proc/9/stat" in reads
     assert (tasks.by_tid[9].ran_ns, tasks.by_tid[9].cpu) == (6, 1)
+
+
+def test_main_thread_that_sleeps_while_another_one_runs_keeps_its_affinity_and_migrations() -> None:
+    """It is read again nevertheless, because its stat has the time of all threads."""
+    files = crowd(9, "x", [2, 2], "2-3", ran_ns=5_000_000)
+    files["/proc/9/sched"] = "x (9, #threads: 2)\nse.nr_migrations     :   17\n"
+    tasks, reads = _two_reads(files, files | {"/proc/9/task/10/schedstat": SCHEDSTAT.format(ran_ns=6_000_000)})
+    assert "/proc/9/stat" in reads
+    assert (tasks.by_tid[9].allowed, tasks.by_tid[9].migrations) == (frozenset({2, 3}), 17)
 
 
 def test_thread_without_schedstat_is_always_read_again() -> None:

@@ -6,13 +6,14 @@ import gzip
 import io
 import json
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from noisewatch.errors import Unreadable
+from noisewatch.errors import Absent, Unreadable
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
@@ -49,6 +50,34 @@ def test_error_of_the_machine_is_recorded_and_raised() -> None:
     recorder.within_deadline(read)
     recorder.close()
     assert _frames(sink)[0]["failed"] == {"text /proc/stat": ["no such file", True]}
+
+
+class _Rereading(WrittenMachine):
+    """A machine that rereads files, as this host does."""
+
+    def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
+        contents = [self._content(path) for path, _ in files]
+        return [(at, content) for at, content in enumerate(contents) if content != files[at][1]]
+
+    def _content(self, path: str) -> bytes | None:
+        try:
+            return self.read_bytes(path)
+        except Absent:
+            return None
+
+
+def test_reread_files_are_recorded_whether_they_have_changed_or_not() -> None:
+    recorder, sink = _recorder(_Rereading({"/a": "new", "/b": "b"}))
+    answers: list[tuple[int, bytes | None]] = []
+
+    def read() -> None:
+        recorder.begin_snapshot()
+        answers.extend(recorder.reread([("/a", b"old"), ("/b", b"b"), ("/never", None), ("/left", b"x")]))
+
+    recorder.within_deadline(read)
+    recorder.close()
+    assert answers == [(0, b"new"), (3, None)]
+    assert _frames(sink)[0]["read"] == {"text /a": "new", "text /b": "b"}
 
 
 def test_first_frame_contains_what_is_read_in_addition() -> None:
