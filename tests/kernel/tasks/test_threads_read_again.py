@@ -49,7 +49,7 @@ def test_thread_that_ran_is_read_again() -> None:
 
 
 def test_main_thread_that_sleeps_while_another_one_runs_keeps_its_affinity_and_migrations() -> None:
-    """It is read again nevertheless, because its stat has the time of all threads."""
+    """The main thread is read again nevertheless, because its stat has the time of all threads."""
     files = crowd(9, "x", [2, 2], "2-3", ran_ns=5_000_000)
     files["/proc/9/sched"] = "x (9, #threads: 2)\nse.nr_migrations     :   17\n"
     tasks, reads = _two_reads(files, files | {"/proc/9/task/10/schedstat": SCHEDSTAT.format(ran_ns=6_000_000)})

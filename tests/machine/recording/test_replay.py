@@ -84,7 +84,7 @@ class _Busy(WrittenMachine):
 
 
 def test_process_that_owns_the_lock_and_runs_is_replayed(tmp_path: Path) -> None:
-    """Its stat is read with the threads, and its start time for the lock."""
+    """The owner's stat is read twice: with the threads, and to compare its start time with the lock's."""
     owner = Owner(900, 1000, 4026531836, "gate")
     moments = [files | process(900, "gate", 1, 5_000 * number) for number, files in enumerate(_moments(3))]
     content, snapshots = record(*(files | {LOCK: owner.line()} for files in moments), machine_of=_Busy)
