@@ -59,6 +59,23 @@ class ProcessPart(DocumentPart, frozen=True, kw_only=True):
     pod: str | None
 
 
+class RhythmPart(DocumentPart, frozen=True, kw_only=True):
+    """The times at which a regular source of noise has its CPU.
+
+    period_ns: The usual time from the start of one disturbance to the start of the next.
+    count: The number of disturbances; the source may have been interrupted within one.
+    usual_ns: The median time of the source in a disturbance.
+    shortest_ns: The lower end of the middle 80% of these times.
+    longest_ns: The upper end of the middle 80% of these times.
+    """
+
+    period_ns: Count
+    count: Count
+    usual_ns: Count
+    shortest_ns: Count
+    longest_ns: Count
+
+
 class CulpritPart(DocumentPart, frozen=True, kw_only=True):
     """One source of noise on one CPU.
 
@@ -68,6 +85,7 @@ class CulpritPart(DocumentPart, frozen=True, kw_only=True):
     tid: The ID of the thread, if the source is a thread.
     share: The stolen share of the observed time.
     inferred: Whether the stolen time is an estimate from counts.
+    rhythm: Missing if the source was not traced, or if its times are not regular.
     """
 
     kind: Kind
@@ -81,6 +99,7 @@ class CulpritPart(DocumentPart, frozen=True, kw_only=True):
     stolen_ns: Count | None
     inferred: bool
     process: ProcessPart | UnsetType = UNSET
+    rhythm: RhythmPart | UnsetType = UNSET
 
 
 class FixPart(DocumentPart, frozen=True, kw_only=True):

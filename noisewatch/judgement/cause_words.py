@@ -231,8 +231,9 @@ def effect_title(cause: Cause, case: Case) -> Title | None:
     if lead is None:
         return None
     if explain(culprits_of(finding, case), finding):
-        return Title(f"{name_of(lead, case)} {_taken_text(lead, finding)}", _limits_text(finding, case))
-    culprit = f"{finding.answer.said}: {name_of(lead, case)} {_share_text(lead.share or 0.0)}"
+        text = f"{name_of(lead, case)} {_taken_text(lead, finding)}{_rhythm_text(lead, case)}"
+        return Title(text, _limits_text(finding, case))
+    culprit = f"{finding.answer.said}: {name_of(lead, case)} {_share_text(lead.share or 0.0)}{_rhythm_text(lead, case)}"
     return Title(printable("; ".join([culprit, *finding.answer.items])), _limits_text(finding, case))
 
 
@@ -349,6 +350,12 @@ def _taken_text(lead: Disturbance, finding: Finding) -> str:
     share = answer.measured if answer.unit == "share" and isinstance(answer.measured, float) else lead.share or 0.0
     number = f"IRQ {lead.irq}, " if lead.irq is not None else ""
     return f"takes ~{_share_text(share, answer.limit)} of CPU {lead.cpu} ({number}{describe_rate(lead.rate_per_s)})"
+
+
+def _rhythm_text(lead: Disturbance, case: Case) -> str:
+    """Return `, 10 times a second, 5 ms each` for a culprit that the trace shows to be regular, else an empty text."""
+    traced = case.attribution.with_rhythm(lead) if case.attribution is not None else lead
+    return f", {traced.rhythm.text}" if traced.rhythm is not None and traced.kind != Kind.TICK else ""
 
 
 def _limits_text(finding: Finding, case: Case) -> str | None:

@@ -74,9 +74,10 @@ def culprit_line(culprit: Disturbance) -> str:
     """
     details = culprit.identity.details(with_arguments=False) if culprit.identity is not None else ""
     share = f" {culprit.share:.2%}" if culprit.share is not None else ""
-    rate = f" {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s is not None else ""
+    rate = f" {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s is not None and culprit.rhythm is None else ""
     mark = " (estimated)" if culprit.is_inferred else ""
-    figures = f"{culprit.label_with_kind}{rate}{share}{mark}"
+    rhythm = f", {culprit.rhythm.text}" if culprit.rhythm is not None else ""
+    figures = f"{culprit.label_with_kind}{rate}{share}{mark}{rhythm}"
     return printable(f"CPU {culprit.cpu}: {figures}{' · ' if details else ''}{details}")
 
 

@@ -47,3 +47,26 @@ def written_trace(**changes: Any) -> dict[str, Any]:
     }
     answer = {"begin_ns": 5, "length_ns": 2_000 * _MS, "untold": [], "threads": threads, "cpus": [cpu]}
     return {**answer, **changes}
+
+
+def trace_with_regular_hog(begin_ns: int = 5, seconds: int = 2) -> dict[str, Any]:
+    """Return a trace in which thread 901, a hog, has CPU 2 for 5 ms in each 100 ms; a tick interrupts it there."""
+    trace = written_trace(begin_ns=begin_ns, length_ns=seconds * 1_000 * _MS)
+    trace["threads"]["901"] = {"name": "hog", "pid": 901, "is_kernel": False}
+    cpu = trace["cpus"][0]
+    bench, tick, hog = 1, 2, len(cpu["sources"])
+    cpu["sources"].append(["thread", "hog", 901, None])
+    starts = range(30 * _MS, seconds * 1_000 * _MS, 100 * _MS)
+    cpu["spells"].append([2 * len(starts), 5 * _MS * len(starts), 3 * _MS, [2_097_152, 2 * len(starts)]])
+    ends = (0, *(start + 5 * _MS + 2_000 for start in starts[:-1]))
+    cpu["pieces"] = [
+        word
+        for end, start in zip(ends, starts, strict=True)
+        for word in (
+            *(end, start, bench),
+            *(start, start + 2 * _MS, hog),
+            *(start + 2 * _MS, start + 2 * _MS + 2_000, tick),
+            *(start + 2 * _MS + 2_000, start + 5 * _MS + 2_000, hog),
+        )
+    ]
+    return trace

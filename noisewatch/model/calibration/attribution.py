@@ -318,6 +318,13 @@ class Attribution(Struct, frozen=True):
     others_by_cpu: Mapping[int, Others] = {}  # over the whole calibration, from the trace
     is_live: bool = False  # whether this host was calibrated just now
 
+    def with_rhythm(self, culprit: Disturbance) -> Disturbance:
+        """Return the culprit with its rhythm in the trace of the calibration, if it was traced and is regular."""
+        others = self.others_by_cpu.get(culprit.cpu)
+        same = [other for other in others.disturbances if _is_same(other, culprit)] if others is not None else []
+        rhythm = same[0].rhythm if len(same) == 1 else None
+        return culprit if rhythm is None else replace(culprit, rhythm=rhythm)
+
     def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
         """Return the `most` longest gaps of the CPU, the longest first."""
         return heapq.nlargest(most, self.causes_by_cpu.get(cpu, ()), key=lambda cause: cause.length_ns)
@@ -370,9 +377,8 @@ def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservat
         )
         if named * 2 <= (quota.share or 0.0):  # most stops did not occur while the loop looked for gaps
             suspects[cpu] = sort_by_cost([quota, *suspects.get(cpu, ())])
-    return Attribution(
+    attribution = Attribution(
         causes_by_cpu=causes,
-        culprits_by_cpu=culprits,
         reason=reason,
         suspects_by_cpu=suspects,
         quota_by_cpu=by_quota,
@@ -380,6 +386,22 @@ def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservat
         others_by_cpu=_others(samples, observations, whole),
         is_live=snapshot is not None and snapshot.is_live,
     )
+    return replace(
+        attribution,
+        culprits_by_cpu={
+            cpu: tuple(
+                replace(culprit, disturbance=attribution.with_rhythm(culprit.disturbance)) for culprit in measured
+            )
+            for cpu, measured in culprits.items()
+        },
+    )
+
+
+def _is_same(first: Disturbance, second: Disturbance) -> bool:
+    """Return whether both are about the same thread or, for other sources, of the same kind and name."""
+    if first.kind != second.kind or (first.pid, first.tid) != (second.pid, second.tid):
+        return False
+    return first.tid is not None or first.name == second.name
 
 
 def _idleness(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from noisewatch.model.interval.interrupt_counts import RowCount
     from noisewatch.model.interval.interval import Interval, Throttle
     from noisewatch.model.interval.task_runs import TaskRun
+    from noisewatch.model.rhythm import Rhythm
 
 
 TIMER_INTERRUPTS = "timer interrupts"
@@ -88,6 +89,7 @@ class Disturbance(Struct, frozen=True):
     is_inferred: bool = False
     program: str | None = None  # the process's name, if the source is a thread with another name
     identity: ProcessIdentity | None = None  # None if the process was not read
+    rhythm: Rhythm | None = None  # None if the source was not traced, or is not regular
 
     @property
     def label(self) -> str:

@@ -20,6 +20,7 @@ from noisewatch.kernel.trace.events import is_tick_function, name_of_timer
 from noisewatch.kernel.trace.runs import CpuPieces, Parent, Thread, Trace, TracedSource, TracedTime, TraceWindow
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Disturbance, is_far_above_tick
+from noisewatch.model.rhythm import rhythm_of
 
 
 class Crowd(Struct, frozen=True):
@@ -190,26 +191,48 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
             tid = source.thread.tid if source.thread is not None else None
             name = source.thread.name if source.kind in THREADS and source.thread else ""
             together[source.kind, name or name_of_source(source, irqs), tid].append(number)
-    culprits = [
-        _culprit(cpu, numbers, key, length_ns) for key, numbers in _merge_by_name(cpu, together, length_ns).items()
+    measured = [
+        (_culprit(cpu, numbers, key, length_ns), numbers)
+        for key, numbers in _merge_by_name(cpu, together, length_ns).items()
     ]
-    culprits += [
-        _culprit(cpu, numbers, (crowd.kind, crowd.name, None), length_ns, crowd.pid)
+    measured += [
+        (_culprit(cpu, numbers, (crowd.kind, crowd.name, None), length_ns, crowd.pid), numbers)
         for crowd, numbers in crowds.items()
     ]
-    culprits.sort(key=lambda culprit: -(culprit.disturbance.stolen_ns or 0))
+    measured.sort(key=lambda pair: -(pair[0].disturbance.stolen_ns or 0))
     works = next(
-        (culprit for culprit in culprits if culprit.disturbance.kind == Kind.THREAD and culprit.disturbance.tid), None
+        (culprit for culprit, _ in measured if culprit.disturbance.kind == Kind.THREAD and culprit.disturbance.tid),
+        None,
     )
     if works is not None and (works.disturbance.share or 0.0) < MOSTLY:
         works = None
+    runs = _runs_by_source(cpu)
     return TracedCpu(
         cpu=cpu.cpu,
         lost_events=cpu.lost_events,
         unseen_switches=cpu.unseen_switches,
         main_thread=works,
-        culprits=tuple(culprit for culprit in culprits if culprit is not works),
+        culprits=tuple(
+            _with_rhythm(culprit, cpu, [run for number in numbers for run in runs.get(number, ())], length_ns)
+            for culprit, numbers in measured
+            if culprit is not works
+        ),
     )
+
+
+def _runs_by_source(cpu: CpuPieces) -> Mapping[int, list[int]]:
+    """Return the runs of each source, as indices; none if runs are missing, because the rest may seem regular."""
+    runs: dict[int, list[int]] = defaultdict(list)
+    for run, number in enumerate(cpu.source if cpu.is_whole else ()):
+        runs[number].append(run)
+    return runs
+
+
+def _with_rhythm(culprit: MeasuredCulprit, cpu: CpuPieces, runs: Iterable[int], length_ns: int) -> MeasuredCulprit:
+    """Return the culprit with the rhythm of its runs, if they are regular."""
+    ordered = sorted(runs)
+    rhythm = rhythm_of([cpu.start_ns[run] for run in ordered], [cpu.end_ns[run] for run in ordered], length_ns)
+    return culprit if rhythm is None else replace(culprit, disturbance=replace(culprit.disturbance, rhythm=rhythm))
 
 
 def _merge_by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int) -> Mapping[_Key, list[int]]:

@@ -11,7 +11,7 @@ from noisewatch.kernel.trace.runs import CpuPieces, Thread, TracedSource, Traced
 from noisewatch.kinds import Kind
 from noisewatch.model.calibration.gap_causes import longest_interruptions
 from noisewatch.model.trace.culprits import TracedCpu, culprits_of, threads_in
-from tests.written.trace import written_trace
+from tests.written.trace import trace_with_regular_hog, written_trace
 
 _MS = 1_000_000
 
@@ -195,3 +195,21 @@ def test_times_of_one_culprit_within_a_command_add_up() -> None:
     (culprit,) = threads_in(window, frozenset({2}))
     assert (culprit.name, culprit.pid) == ("cron", 7)
     assert (culprit.ns, culprit.count, culprit.begin_ns, culprit.end_ns, culprit.doubt_ns) == (400, 5, 100, 900, 15)
+
+
+def test_regular_thread_has_a_rhythm_and_the_main_thread_that_it_interrupts_has_none() -> None:
+    (traced,) = culprits_of(parse_trace(trace_with_regular_hog()), None)
+    rhythm_by_name = {culprit.disturbance.name: culprit.disturbance.rhythm for culprit in traced.culprits}
+    hog = rhythm_by_name["hog"]
+    assert hog is not None
+    assert (hog.text, hog.count) == ("10 times a second, 5 ms each", 20)
+    assert traced.main_thread is not None
+    assert (traced.main_thread.disturbance.name, traced.main_thread.disturbance.rhythm) == ("bench", None)
+
+
+@pytest.mark.parametrize("missing", [{"lost_events": 1}, {"lost_events": None}, {"lost_pieces": 1}])
+def test_incomplete_trace_shows_no_rhythm(missing: dict[str, int | None]) -> None:
+    trace = trace_with_regular_hog()
+    trace["cpus"][0] |= missing
+    (traced,) = culprits_of(parse_trace(trace), None)
+    assert {culprit.disturbance.rhythm for culprit in traced.culprits} == {None}

@@ -14,7 +14,7 @@ from noisewatch.machine import Json
 from tests.live.noise import CPU
 from tests.surfaces.running import NOISEWATCH, Run, record
 from tests.written.quiet_machine import crowd, process, quiet_files, stat_file
-from tests.written.trace import written_trace
+from tests.written.trace import trace_with_regular_hog, written_trace
 
 
 @pytest.fixture
@@ -97,6 +97,24 @@ def test_the_longest_interruptions_list_their_parts(run: Run, recording: Path) -
     assert (first["at_ns"], first["length_ns"]) == (900_000, 3_000_000)
     part = {"kind": "kernel-thread", "name": "kworker/2:1", "tid": 30, "irq": None, "ns": 3_000_000}
     assert first["parts"] == [part]
+
+
+def test_regular_culprit_is_described_by_its_rate_and_length(run: Run, tmp_path: Path) -> None:
+    recording = _record(tmp_path, trace_with_regular_hog())
+    lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
+    assert [line for line in lines if "times a second" in line] == [
+        "  hog (pid 901) disturbs 10 times a second, 5 ms each"
+    ]
+    answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
+    rhythms = {culprit["name"]: culprit.get("rhythm") for culprit in answer["cpus"][0]["culprits"]}
+    assert rhythms["hog"] == {
+        "period_ns": 100_000_000,
+        "count": 20,
+        "usual_ns": 5_000_000,
+        "shortest_ns": 5_000_000,
+        "longest_ns": 5_000_000,
+    }
+    assert rhythms["kworker/2:1"] is None
 
 
 def test_without_a_trace_counters_are_used_and_the_reason_is_shown(run: Run, tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from noisewatch.kinds import Kind
 from noisewatch.machine.tracefs.instance import FOR_ROOT
 from noisewatch.model.calibration.gap_causes import GapCause, Interruption, Part
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import MeasuredCulprit
 from noisewatch.program import as_root
+from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.parts.sections import Table
 from noisewatch.text import printable
 from noisewatch.units import describe_ns, describe_share
@@ -21,13 +23,29 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _FIRST_BIT, _LAST_BIT = 9, 24  # from half a microsecond to sixteen milliseconds, a bar for each doubling
 _LENGTHS = "0.5 µs … 16 ms"
 _MOST_PARTS = 4
+_MOST_RHYTHMS = 3
 
 
 def culprit_lines(culprits: Sequence[MeasuredCulprit], max_rows: int, width: int) -> list[str]:
-    """Return a table of the first `max_rows` culprits, at most `width` columns wide, and the number of the others."""
+    """Return a table of the first `max_rows` culprits, the number of the others, and those that disturb regularly.
+
+    Lines have at most `width` columns.
+    """
     head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", _LENGTHS]
     rows = [["", *_row(culprit)] for culprit in culprits[:max_rows]]
-    return Table(head, rows, len(culprits) - len(rows), "who", (_LENGTHS, "p50", "p99", "time")).lines(width)
+    table = Table(head, rows, len(culprits) - len(rows), "who", (_LENGTHS, "p50", "p99", "time"))
+    return [*table.lines(width), *_rhythm_lines([culprit.disturbance for culprit in culprits[:max_rows]], width)]
+
+
+def _rhythm_lines(culprits: Sequence[Disturbance], width: int) -> list[str]:
+    """Return `hog (pid 4711) disturbs 10 times a second, 5 ms each` for the costliest regular culprits but the tick."""
+    regular = [culprit for culprit in culprits if culprit.rhythm is not None and culprit.kind != Kind.TICK]
+    return [
+        line
+        for culprit in regular[:_MOST_RHYTHMS]
+        if culprit.rhythm is not None
+        for line in wrap(f"{disturbance_name(culprit)} disturbs {culprit.rhythm.text}", width, "  ")
+    ]
 
 
 def root_lines(reason: str | None, arguments: str, is_live: bool) -> list[str]:

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from noisewatch.documents.calibration import GapPart, ShareOfGapPart, SourcePart
 from noisewatch.documents.document import fill_part
-from noisewatch.documents.machine import CulpritPart, FactsPart, FixPart, MachinePart, ProcessPart
+from noisewatch.documents.machine import CulpritPart, FactsPart, FixPart, MachinePart, ProcessPart, RhythmPart
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.recording.privacy import Scrubber
@@ -19,6 +19,7 @@ from noisewatch.model.trace.culprits import MeasuredCulprit
 
 if TYPE_CHECKING:
     from noisewatch.kernel.tasks.identity import ProcessIdentity
+    from noisewatch.model.rhythm import Rhythm
 
 
 def describe_machine(snapshot: Snapshot) -> MachinePart:
@@ -50,7 +51,8 @@ def describe_facts(snapshot: Snapshot, identifies: bool = False) -> FactsPart:
 def describe_culprit(culprit: Disturbance, identifies: bool = False) -> CulpritPart:
     """Return a source of noise, for JSON."""
     process = describe_process(culprit.identity, identifies)
-    return fill_part(CulpritPart, culprit, inferred=culprit.is_inferred, process=process)
+    rhythm = _describe_rhythm(culprit.rhythm)
+    return fill_part(CulpritPart, culprit, inferred=culprit.is_inferred, process=process, rhythm=rhythm)
 
 
 def describe_process(identity: ProcessIdentity | None, identifies: bool) -> ProcessPart | UnsetType:
@@ -61,6 +63,10 @@ def describe_process(identity: ProcessIdentity | None, identifies: bool) -> Proc
     return fill_part(ProcessPart, identity.surroundings, name=identity.name, command=command)
 
 
+def _describe_rhythm(rhythm: Rhythm | None) -> RhythmPart | UnsetType:
+    return UNSET if rhythm is None else fill_part(RhythmPart, rhythm)
+
+
 def describe_source(culprit: MeasuredCulprit) -> SourcePart:
     """Return a measured source of noise with its interruptions by length, for JSON."""
     lengths = sorted(culprit.count_by_length.items())
@@ -69,6 +75,7 @@ def describe_source(culprit: MeasuredCulprit) -> SourcePart:
         culprit.disturbance,
         inferred=culprit.disturbance.is_inferred,
         process=describe_process(culprit.disturbance.identity, identifies=False),
+        rhythm=_describe_rhythm(culprit.disturbance.rhythm),
         count=culprit.count,
         p50_ns=culprit.quantile_ns(0.5),
         p99_ns=culprit.quantile_ns(0.99),
