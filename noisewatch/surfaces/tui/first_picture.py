@@ -33,9 +33,10 @@ class FirstPicture:
     Keys pressed meanwhile stay in the terminal's queue; Ctrl-C interrupts. Raises UsageError if the terminal is gone.
     """
 
-    def __init__(self, glyphs: Glyphs, pace_s: float) -> None:
+    def __init__(self, glyphs: Glyphs, pace_s: float, opened: str | None = None) -> None:
         self._glyphs = glyphs
         self._pace_s = pace_s
+        self._opened = opened
         self._is_shown = False
         self.attributes: list[Any] = []  # attributes of the terminal before the picture
 
@@ -69,7 +70,7 @@ class FirstPicture:
 
     def _render(self, width: int, height: int) -> str:
         """Return the picture of a monitor without frames, as Textual would draw it."""
-        rows = overview_rows(ScreenModel(pace_s=self._pace_s), width, height, self._glyphs)
+        rows = overview_rows(ScreenModel(pace_s=self._pace_s, opened=self._opened), width, height, self._glyphs)
         in_colour = "NO_COLOR" not in os.environ
         lines = [paint_row(_cut(row, width, self._glyphs.has_braille), in_colour) for row in rows[:height]]
         return "".join(f"\x1b[{number};1H{line}" for number, line in enumerate(lines, start=1))

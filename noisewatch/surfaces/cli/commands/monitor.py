@@ -47,7 +47,8 @@ def run(arguments: Namespace) -> int:
     process = start(options.command())  # the sampler starts while everything else is imported
     from noisewatch.surfaces.tui.first_picture import FirstPicture
 
-    with FirstPicture(_glyphs(arguments), arguments.interval) as picture:
+    opened = arguments.replay or arguments.sysroot
+    with FirstPicture(_glyphs(arguments), arguments.interval, opened) as picture:
         import_asyncio_without_tls()
         from rich.console import Console  # Textual needs it as well
 
@@ -59,6 +60,7 @@ def run(arguments: Namespace) -> int:
         glyphs = _glyphs(arguments, None if terminal.no_color else terminal.color_system)
         sampler = SamplerProcess(options.command(), process)
         app = MonitorApp(sampler, glyphs, machine_access(arguments), arguments.interval, driver_taking_over(picture))
+        app.model.opened = opened
         app.run(mouse=not arguments.no_mouse)
     return 0
 

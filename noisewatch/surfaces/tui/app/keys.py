@@ -11,7 +11,10 @@ from itertools import zip_longest
 from msgspec import Struct
 from textual.keys import Keys, key_to_character
 
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.drawing.text_row import Row, cut, length
+from noisewatch.surfaces.drawing.wraps import wrap
+from noisewatch.surfaces.tui.draw.levels import level_legend
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, EventKind
 from noisewatch.surfaces.tui.screens.table import SCREEN_ENTRIES
 from noisewatch.surfaces.tui.state.screen_model import Screen
@@ -161,33 +164,47 @@ def name_of_key(key: str, in_unicode: bool = True) -> str:
     return "-".join([*held, (_NAMES | _ARROWS if in_unicode else _NAMES).get(last, last)])
 
 
+_TITLE = "noisewatch: what makes the CPUs of your benchmark noisy"
+_FIRST = (  # what the first screen needs, in the order in which it is read: words or signs, and their explanations
+    (
+        "UNSTABLE",
+        "as `noisewatch preflight` judges, over 5 s or the last interval; then the noisiest target CPU, {cause} its "
+        "costliest culprit, and keys",
+    ),
+    ("T s x", "target CPU, where your benchmark runs; sibling on its core; offline"),
+    ("noise/s", "time that others take from a benchmark there: 10 ms/s are 1%"),
+    ("~", "estimated: a typical cost, or noise that may have moved between CPUs"),
+    ("{bars}", "noise/s in an interval: {legend}"),
+    ("{other}", "none, unknown, or not followed: not among the 64 costliest"),
+    (
+        "culprits",
+        "who takes this time, the costliest first: {arrows} select one, enter shows its CPU, f explains it and its fix",
+    ),
+    ("target", "at the bottom: noise/s of the noisiest target CPU; [ ] go to spikes"),
+)
 _TEXT = """\
-noisewatch: what makes the CPUs of your benchmark noisy
-  T   a target CPU        s   shares a core with one        x   offline
-  noise/s  time taken from the task that would run there, per second
-           ~ estimated: a typical cost, or noise that may have moved between CPUs
-  irq/s    interrupts of all kinds           sirq/s   softirqs
-  load     share of the time in which other tasks used the CPU
-  history  one character per interval, logarithmic:
-           half height at 1 ms/s (0.1%), full height at 200 ms/s or more
-           _ none   ? unknown   . or , not among the 64 costliest: not followed
+  irq/s     interrupts of all kinds   sirq/s  softirqs
+  load      share of the time in which other tasks used the CPU
   measured  noise/s over 10 s, by the idle probe (S), which uses 2% of idle CPUs
+  [7/9]     process 7, thread 9
+  unexplained  busy time that no visible thread explains: mostly time of
+            short-lived threads
+  outside   hypervisor or firmware   self  what noisewatch itself costs
+  filter    kworker cpu:2-5 kind:irq >100us !rcu: all words must match
   with many CPUs: columns, then cells (a group shows its worst CPU)
-  filter   kworker cpu:2-5 kind:irq >100us !rcu: all words must match
-  UNSTABLE  as `noisewatch preflight` judges, over 5 s or the last interval
-  [7/9]    process 7, thread 9     unexplained  busy time that no visible
-           thread explains: mostly time of short-lived threads
-  outside  hypervisor or firmware     self  what noisewatch itself costs
 """
 _EVENTS_A_LINE = 6
 _SCROLLS = "  {} scroll; any other key closes"
 _KEY, _COLUMN, _LEGEND = 11, 40, 84  # widths in columns: of a key, a key with its effect, the explained words
+_WORD, _WIDEST_TEXT = 12, 100  # columns of a word and its gaps before its explanation, and of both
 
 
 def help_rows(width: int, height: int, offset: int = 0, in_unicode: bool = True) -> list[Row]:
-    """Return the help: the keys, and next to or below them the explained words; scrolled by `offset` if too long."""
-    title, *words = _TEXT.splitlines()
-    legend: list[Row] = [_plain(line) for line in (*words, *_events())]
+    """Return the help: the first screen, then the keys, and next to or below them the other words.
+
+    It is scrolled by `offset` if it is too long.
+    """
+    legend: list[Row] = [_plain(line) for line in (*_TEXT.splitlines(), *_events())]
     has_room_for_legend = width >= 2 * _COLUMN + _LEGEND
     columns = max(min((width - (_LEGEND if has_room_for_legend else 0)) // _COLUMN, 4), 1)
     keys = _in_columns(_by_group(in_unicode), columns)
@@ -197,20 +214,41 @@ def help_rows(width: int, height: int, offset: int = 0, in_unicode: bool = True)
         body = [[*left, *right] for left, right in zip(padded, [*legend, *([[]] * (count - len(legend)))], strict=True)]
     else:
         body = [*keys, *legend]
-    rows = [_plain(title), *body]
+    body = [*_first_screen(width, in_unicode), *body]
+    rows = [_plain(_TITLE), *body]
     if len(rows) > height:
         room = max(height - 2, 0)
         first = min(offset, len(body) - room)
         arrows = "↑ ↓" if in_unicode else "arrows"
-        rows = [_plain(title), *body[first : first + room], _plain(_SCROLLS.format(arrows))]
+        rows = [_plain(_TITLE), *body[first : first + room], _plain(_SCROLLS.format(arrows))]
     return [cut(row, width) for row in rows[:height]]
+
+
+def _first_screen(width: int, in_unicode: bool) -> list[Row]:
+    """Return the explanation of the first screen, wrapped to `width` columns."""
+    glyphs = UNICODE if in_unicode else ASCII
+    signs = {
+        "cause": glyphs.cause,
+        "bars": glyphs.ramp[2] + glyphs.ramp[5] + glyphs.ramp[8],
+        "legend": level_legend(glyphs),
+        "other": f"{glyphs.quiet} {glyphs.unknown} {glyphs.not_followed}",
+        "arrows": "↑ ↓" if in_unicode else "up down",
+    }
+    rows: list[Row] = []
+    for word, text in _FIRST:
+        lines = wrap(text.format_map(signs), min(width, _WIDEST_TEXT), " " * _WORD, keep="hyphens")
+        rows += [
+            [(f"  {'' if index else word.format_map(signs):<{_WORD - 2}}", "strong"), (line[_WORD:], "plain")]
+            for index, line in enumerate(lines)
+        ]
+    return rows
 
 
 def _events() -> list[str]:
     """Return the lines of the help that explain the event letters below the timeline."""
     letters = [f"{kind.mark} {kind}" for kind in EventKind] + [f"{SEVERAL} several"]
     lines = ["   ".join(letters[index : index + _EVENTS_A_LINE]) for index in range(0, len(letters), _EVENTS_A_LINE)]
-    return [f"  {'events' if not index else '':<8} {line}" for index, line in enumerate(lines)]
+    return [f"  {'events' if not index else '':<9} {line}" for index, line in enumerate(lines)]
 
 
 def _by_group(in_unicode: bool) -> list[list[Row]]:

@@ -12,6 +12,7 @@ from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.table import Column, Table
 from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, fit_text, text_width
 from noisewatch.surfaces.tui.draw.levels import level_pieces, style_of
+from noisewatch.surfaces.tui.draw.waiting import no_rates_reason
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import is_covered, listed_cpus, listed_filter, unreadable_cpus
 from noisewatch.surfaces.tui.state.folding import cpus_of, is_least
@@ -44,7 +45,7 @@ def culprit_rows(
 def _empty_reason(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
     """Return why no culprit is listed, with a style: none was observed, or CPUs could not be read."""
     if frame.seconds <= 0:
-        return "no rates; `noisewatch show` prints what is known", "faint"
+        return no_rates_reason(model), "faint"
     covered = [line for line in frame.cpus if is_covered(model, line)]
     if model.screen == Screen.OVERVIEW and not covered:
         return ("no target CPU is online" if frame.target else "there is no target CPU"), "doubt"

@@ -28,6 +28,7 @@ from noisewatch.surfaces.drawing.text_row import (
 )
 from noisewatch.surfaces.tui.draw.clock_facts import helpful_findings
 from noisewatch.surfaces.tui.draw.levels import style_of
+from noisewatch.surfaces.tui.draw.waiting import no_rates_reason, waiting_text
 from noisewatch.surfaces.tui.state.folding import cpus_of, culprit_identity, fold_culprits, noise_of
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import culprit_of
@@ -61,8 +62,8 @@ _HELPFUL_KEYS_BY_SCREEN = {
 }
 
 # The ranks of parts: the core is always shown, lower ranks precede higher ones, and a part needs the rank in _NEEDS.
-_CORE, _FIGURES, _OWN, _NAMES, _LIMIT, _OWN_DETAIL, _OWN_NAME = range(7)
-_NEEDS = {_NAMES: _FIGURES, _LIMIT: _NAMES, _OWN_DETAIL: _OWN, _OWN_NAME: _OWN_DETAIL}
+_CORE, _SHARE, _FIGURES, _OWN, _NAMES, _LIMIT, _OWN_DETAIL, _OWN_NAME = range(8)
+_NEEDS = {_FIGURES: _SHARE, _NAMES: _FIGURES, _LIMIT: _NAMES, _OWN_DETAIL: _OWN, _OWN_NAME: _OWN_DETAIL}
 Parts = list[tuple[int, Piece]]
 
 
@@ -73,7 +74,7 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     """
     frame = model.frame
     if frame is None:
-        return cut([(f" {model.trouble or 'looking …'}", "doubt")], width)
+        return cut([(f" {model.trouble or waiting_text(model)}", "doubt")], width)
     parts = _headline(model, frame, glyphs)
     return _fitting(parts, width, _keys(model, frame)) or _cut_behind_verdict(parts, width)
 
@@ -92,11 +93,11 @@ def head_rows(model: ScreenModel, tabs: Row, status: Row, width: int, height: in
     return [tabs, row, status][:height] if height > 1 else [row]
 
 
-def _fitting(parts: Parts, width: int, right: Row | None = None) -> Row | None:
+def _fitting(parts: Parts, width: int, keys: Sequence[Row] = ()) -> Row | None:
     """Return the parts that fit, low ranks first, or None if the core does not fit.
 
-    Parts with the same rank are shown together. `right` takes its columns, at the right, before all ranks except the
-    core.
+    Parts with the same rank are shown together. The `keys` that fit take their columns, at the right,
+    before all ranks except the core and the share.
     """
     widths: dict[int, int] = {}
     for rank, (text, _) in parts:
@@ -104,17 +105,19 @@ def _fitting(parts: Parts, width: int, right: Row | None = None) -> Row | None:
     left = width - widths.pop(_CORE, 0)
     if left < 0:
         return None
-    needed = length(right) + 2 if right else 0
-    has_right = 0 < needed <= left
-    left -= needed if has_right else 0
-    omitted = set[int]()
+    share = widths.pop(_SHARE, 0)
+    omitted = {_SHARE} if share > left else set[int]()
+    left -= 0 if omitted else share
+    fitting = (keys[:count] for count in range(len(keys), 0, -1) if sum(map(length, keys[:count])) + 2 <= left)
+    right = [piece for key in next(fitting, ()) for piece in key]
+    left -= length(right) + 2 if right else 0
     for rank in sorted(widths):
         if widths[rank] <= left and _NEEDS.get(rank) not in omitted:
             left -= widths[rank]
         else:
             omitted.add(rank)
     row = join_styles(piece for rank, piece in parts if rank not in omitted)
-    return justify(row, right, width) if right and has_right else row
+    return justify(row, right, width) if right else row
 
 
 def _core(parts: Parts) -> Row:
@@ -152,7 +155,7 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     return [*sentence, (_OWN, ("  ", "plain")), *((rank or _OWN, piece) for rank, piece in own)]
 
 
-def _keys(model: ScreenModel, frame: Frame) -> Row:
+def _keys(model: ScreenModel, frame: Frame) -> list[Row]:
     """Return the keys to offer: no key for a good verdict, and `f` only if the headline's culprit is selected."""
     if verdict_of(model)[1] == "good":
         return []
@@ -161,7 +164,7 @@ def _keys(model: ScreenModel, frame: Frame) -> Row:
         offered = [key for key in _HELPFUL_KEYS_BY_SCREEN[model.screen] if key not in idle]
     else:
         offered = [_FIX, _PREFLIGHT] if _selects_culprit(model, frame) else [_PREFLIGHT]
-    return [piece for key, action in offered for piece in key_pieces(key, action)]
+    return [key_pieces(key, action) for key, action in offered]
 
 
 def key_pieces(key: str, action: str) -> Row:
@@ -196,7 +199,7 @@ def verdict_of(model: ScreenModel) -> Piece:
     if model.is_past:
         return (" UNKNOWN ", "doubt")  # the last frame is not the current state
     if verdict is None:
-        return (" no rates yet ", "faint")
+        return (" no verdict yet ", "faint")
     word, style = _VERDICTS[verdict]
     if over_now(model):
         judged_s = model.frame.judged_s if model.frame is not None else None
@@ -241,7 +244,7 @@ def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     until = "until then " if model.is_past else ""
     if frame.seconds <= 0:
-        return _with_rank(_CORE, *checks_row(model, frame))
+        return _with_rank(_CORE, *(checks_row(model, frame) or [(no_rates_reason(model), "plain")]))
     if not targets:
         text = "no target CPU is online" if frame.target else "there is no target CPU"
         return [(_CORE, (f"{until}{text}", "doubt"))]
@@ -267,10 +270,12 @@ def _noise(line: CpuLine, glyphs: Glyphs, *, is_worst: bool) -> Parts:
     figure = f"{glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)}"
     cpu: Piece = (f"{'worst ' if is_worst else ''}CPU {line.cpu}: ", "strong")
     noise = _with_rank(_CORE, cpu, (figure, style_of(line.stolen_ns_per_s)))
-    if noise_ns < GRAVE_NS:
+    if noise_ns < NOTABLE_NS:
         return noise
-    share, limit = f" ({short_share(noise_ns / 1e9)}", f", limit {_LIMIT_TEXT}"
-    return [*noise, (_FIGURES, (share, "plain")), (_LIMIT, (limit, "plain")), (_FIGURES, (")", "plain"))]
+    share: Piece = (f" ({short_share(noise_ns / 1e9)}", "plain")
+    if noise_ns < GRAVE_NS:
+        return [*noise, *_with_rank(_LIMIT, share, (")", "plain"))]
+    return [*noise, (_SHARE, share), (_LIMIT, (f", limit {_LIMIT_TEXT}", "plain")), (_SHARE, (")", "plain"))]
 
 
 def culprit_of_headline(frame: Frame) -> CulpritLine | None:

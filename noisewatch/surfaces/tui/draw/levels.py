@@ -54,6 +54,12 @@ def level_legend(glyphs: Glyphs) -> str:
     return "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
 
 
+def height_keys(glyphs: Glyphs) -> list[str]:
+    """Return keys of the bars' heights, from long to short, then an empty text."""
+    shortest = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (4, 8))
+    return [f"noise/s as bars: {level_legend(glyphs)}", level_legend(glyphs), shortest, ""]
+
+
 def scale_label(row: int, height: int) -> str:
     """Return the label of this row of `tall_rows`, counted from below: the highest level that ends in it, or empty."""
     level = row * len(LEVELS_NS) // height

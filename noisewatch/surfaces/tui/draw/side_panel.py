@@ -47,7 +47,7 @@ def _cut(rows: list[Row], room: int) -> list[Row]:
     if len(rows) <= room:
         return rows
     kept = rows[: max(room - 1, 0)]
-    return [*kept, [(f"{len(rows) - len(kept)} more: {Screen.PREFLIGHT.number}", "faint")]]
+    return [*kept, [(f"{len(rows) - len(kept)} more · {Screen.PREFLIGHT.number} shows all", "faint")]]
 
 
 def _parts(model: ScreenModel, width: int, glyphs: Glyphs) -> tuple[tuple[str, list[Row]], ...]:

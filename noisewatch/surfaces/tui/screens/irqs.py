@@ -25,6 +25,7 @@ from noisewatch.surfaces.tui.draw.irq_matrix import (
     number_cells,
     rate_cells,
 )
+from noisewatch.surfaces.tui.draw.waiting import no_rates_reason
 from noisewatch.surfaces.tui.screens.culprits import filter_rows, fix_keys, fix_rows
 from noisewatch.surfaces.tui.screens.event_list import latest_section
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title, rates_of
@@ -142,13 +143,8 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
     """Return notes on unknown rates, names and affinities, with the reasons."""
     notes = []
     if frame.irqs is None:
-        single = (
-            "a copied tree is a single snapshot of /proc and /sys"
-            if frame.is_last and frame.origin is not None
-            else "no rates yet"
-        )
-        reason = frame.no_irqs_reason or (single if frame.seconds <= 0 else "/proc/interrupts was not read")
-        notes.append(f"rates unknown: {reason}")
+        unread = f"rates unknown: {frame.no_irqs_reason or '/proc/interrupts was not read'}"
+        notes.append(no_rates_reason(model) if frame.seconds <= 0 and frame.no_irqs_reason is None else unread)
     numbered = [setting for setting in model.irq_settings.values() if setting.irq is not None]
     if not model.irq_settings:
         notes.append("names and affinities unknown: neither /proc/interrupts nor /proc/irq has them")

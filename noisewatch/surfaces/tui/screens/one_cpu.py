@@ -12,7 +12,7 @@ from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.panel import Section, Space
 from noisewatch.surfaces.drawing.text_row import Row, cut, first_that_fits, length
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
-from noisewatch.surfaces.tui.draw.levels import level_legend, style_of, tall_rows
+from noisewatch.surfaces.tui.draw.levels import height_keys, style_of, tall_rows
 from noisewatch.surfaces.tui.draw.places import place_title, shared_words
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.screens.culprits import culprit_list
@@ -65,7 +65,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     title = place_title(model, [line], glyphs)
     titles = [f"{title} {glyphs.bullet} {words}" if words else title for words in shared_words(model, line.cpu)]
     title = first_that_fits(titles, space.width - 6)
-    keys = f"tab next CPU · w zoom · {level_legend(glyphs)}"
+    keys = f"tab next CPU · w zoom · {height_keys(glyphs)[0]}"
     upper = space.draw([Section(title, [*figure_rows, *rows], keys, has_heading=True)])
     return [*upper, *culprit_list(model, replace(space, height=space.height - len(upper)))]
 

@@ -17,9 +17,9 @@ from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.drawing.glyphs import OFFLINE_MARK, Glyphs
 from noisewatch.surfaces.drawing.panel import Space, panel, side_by_side
 from noisewatch.surfaces.drawing.table import Column, Table, first_row
-from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, fit_text
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, fit_text, text_width
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_cell
-from noisewatch.surfaces.tui.draw.levels import level_legend, level_of, level_pieces, mark_of, style_of
+from noisewatch.surfaces.tui.draw.levels import height_keys, level_of, level_pieces, mark_of, style_of
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order, place_title
 from noisewatch.surfaces.tui.screens.culprits import culprit_list
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
@@ -32,6 +32,7 @@ _CPU_PANEL_SHARE = 0.5
 _LOWEST_WITH_CELL_HEADING = 6
 _NARROW = 60
 _NARROWEST_PANEL = 58  # columns: with frame, figures and a history of a few intervals
+_AROUND_TITLES = 9  # columns of the edge around a panel's title and its key
 _AROUND = 3  # further rows of a panel: two edges and a heading
 COLUMN_WIDTH = 27  # mark, number, noise, and some history
 LABEL_WIDTH = 5  # the number of the first CPU of the row
@@ -54,27 +55,35 @@ def framed_cpus(model: ScreenModel, width: int, max_rows: int, glyphs: Glyphs) -
     lines = in_topology_order(model, model.cpus)
     across = panels_across(len(lines), width, max_rows)
     if across is None or not lines:
-        rows = cpu_rows(model, width - 4, max_rows - 2, glyphs)
-        return panel("CPUs", rows, width, min(max_rows, len(rows) + 2), glyphs)
+        rows = cpu_rows(model, width - 4, max_rows - 2, glyphs, has_key=False)
+        return panel("CPUs", rows, width, min(max_rows, len(rows) + 2), glyphs, _key_of("CPUs", width, glyphs))
     cpus_per_panel = -(-len(lines) // across)
     parts = [lines[first : first + cpus_per_panel] for first in range(0, len(lines), cpus_per_panel)]
     wide, more = divmod(width, len(parts))
     drawn = [
         panel(
-            place_title(model, part, glyphs),
+            title := place_title(model, part, glyphs),
             _part_rows(model, part, wide + (index < more) - 4, glyphs),
             wide + (index < more),
             cpus_per_panel + _AROUND,
             glyphs,
-            level_legend(glyphs) if part is parts[-1] else "",
+            _key_of(title, wide, glyphs) if part is parts[-1] else "",
         )
         for index, part in enumerate(parts)
     ]
     return reduce(side_by_side, drawn)
 
 
-def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return all CPUs, as densely as needed: a heading and a row for each, or cells and rows for the worst CPUs."""
+def _key_of(title: str, width: int, glyphs: Glyphs) -> str:
+    """Return the key of the bars' heights that fits next to the title in the upper edge of a panel."""
+    return first_that_fits(height_keys(glyphs), width - text_width(title) - _AROUND_TITLES)
+
+
+def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs, has_key: bool = True) -> list[Row]:
+    """Return all CPUs, as densely as needed: a heading and a row for each, or cells and rows for the worst CPUs.
+
+    With `has_key` the heading has a key of the bars' heights, if it fits.
+    """
     if height < 1:
         return []
     lines = model.cpus
@@ -84,11 +93,13 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
         rows = [
             [piece for line in lines[index :: layout.rows] for piece in table.row(line)] for index in range(layout.rows)
         ]
-        return [[(table.heading * (-(-len(lines) // layout.rows)), "heading")], *rows]
+        keyed = _narrow_table(model, width // layout.across, glyphs, has_key=has_key)
+        across = -(-len(lines) // layout.rows)
+        return [[(table.heading * (across - 1) + keyed.heading, "heading")], *rows]
     cells = cell_rows(lines, layout, glyphs) if layout.form != Form.ROWS else []
     if _has_cell_heading(layout, height):
         cells.insert(0, cell_heading(layout, width, glyphs))
-    return [*cells, *_single_rows(model, width, height - len(cells), glyphs)]
+    return [*cells, *_single_rows(model, width, height - len(cells), glyphs, has_key)]
 
 
 def row_room(cpu_count: int, width: int, height: int) -> int:
@@ -104,18 +115,23 @@ def _has_cell_heading(layout: Density, height: int) -> bool:
     return layout.form not in (Form.ROWS, Form.COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
 
 
-def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs, has_key: bool) -> list[Row]:
     """Return a heading and one row for each CPU: in order if all fit, or else the worst target CPUs first."""
     room = height - 1
     lines = cpus_in_order(model.cpus, model.sort, room)
     offset = first_row(model.offset, len(lines), room)
     shown = lines[offset : offset + room]
     position = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}" if len(shown) < len(lines) else None
-    return _part_rows(model, shown, width, glyphs, position)
+    return _part_rows(model, shown, width, glyphs, position, has_key)
 
 
 def _part_rows(
-    model: ScreenModel, shown: Sequence[CpuLine], width: int, glyphs: Glyphs, position: str | None = None
+    model: ScreenModel,
+    shown: Sequence[CpuLine],
+    width: int,
+    glyphs: Glyphs,
+    position: str | None = None,
+    has_key: bool = False,
 ) -> list[Row]:
     """Return a heading and a row for each shown CPU; `position` describes their position within all CPUs, if given."""
     signs = brackets(model, shown, glyphs)
@@ -125,6 +141,7 @@ def _part_rows(
     described = (
         [f"{position}, pgdn scrolls", position, ""] if position is not None else _history_descriptions(model, left)
     )
+    described = _with_keys(described, glyphs) if has_key else described
     heading = f"{number.heading:>{number.width}}{table.heading}{first_that_fits(described, max(left, 0))}"
     rows: list[Row] = [[(heading, "heading")]]
     offline: Piece = (fit_text("  offline", table.width), "faint")
@@ -132,6 +149,11 @@ def _part_rows(
         figures = [offline] if line.role == Role.OFFLINE else table.row(line)
         rows.append([*Table([number]).row(line), *figures, *history_pieces(model, line.cpu, left, glyphs)])
     return rows
+
+
+def _with_keys(texts: Sequence[str], glyphs: Glyphs) -> list[str]:
+    """Return the texts with a key of the bars' heights, the longest text first, then the texts alone."""
+    return [*(f"{text}  {key}" for text in texts if text for key in height_keys(glyphs) if key), *texts]
 
 
 def _number_text(line: CpuLine) -> str:
@@ -147,12 +169,17 @@ def _noise(line: CpuLine, glyphs: Glyphs) -> Piece:
     return mark + short_duration(line.stolen_ns_per_s), style_of(line.stolen_ns_per_s)
 
 
+def _share_text(line: CpuLine) -> str:
+    return short_share(None if line.stolen_ns_per_s is None else line.stolen_ns_per_s / 1e9)
+
+
 def _clock(line: CpuLine) -> Piece:
     return "?" if line.current_khz is None else f"{line.current_khz / 1e6:.2f}", _role_style(line)
 
 
 # The columns between the noise and its history; they are dropped before the history.
 _CPU_FIGURES = (
+    Column[CpuLine]("share ", 7, lambda line: (_share_text(line), style_of(line.stolen_ns_per_s)), 5, 20),
     Column[CpuLine]("irq/s ", 8, lambda line: (short_rate(line.interrupts_per_s), _role_style(line)), 1, 16),
     Column[CpuLine]("sirq/s ", 8, lambda line: (short_rate(line.softirqs_per_s), _role_style(line)), 4, 24),
     Column[CpuLine]("load ", 7, lambda line: (short_share(line.busy_share), _role_style(line)), 3, 16),
@@ -175,8 +202,8 @@ def _figures(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Column[CpuL
     return [*columns, _GAP, *_CPU_FIGURES, *([_CLOCK] if has_clock else []), _GAP]
 
 
-def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs) -> Table[CpuLine]:
-    """Return the table for one of several columns of CPUs."""
+def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs, has_key: bool = False) -> Table[CpuLine]:
+    """Return the table for one of several columns of CPUs; with `has_key` its heading is a key of the bars' heights."""
 
     def number(line: CpuLine) -> Piece:
         return f"{_number_text(line)} ", "strong" if line.role == Role.TARGET else "faint"
@@ -188,7 +215,9 @@ def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs) -> Table[CpuLi
         return f"{text} ", style
 
     room = width - 16
-    last = fit_text(first_that_fits(_history_descriptions(model, room), room), room) + " "
+    described = _history_descriptions(model, room)
+    keys = [key for key in height_keys(glyphs) if key] if has_key else []
+    last = fit_text(first_that_fits([*keys, *described], room), room) + " "
     return Table(
         [
             Column("CPU ", 6, number),

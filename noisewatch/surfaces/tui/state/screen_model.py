@@ -115,6 +115,7 @@ class ScreenModel(Struct):
     cpu_places: CpuPlaces = field(default_factory=CpuPlaces)
     runs: RunHistory = field(default_factory=RunHistory)
     pace_s: float = 1.0  # requested time between frames
+    opened: str | None = None  # the recording or the copied tree as the user named it; None: this host
     trouble: str | None = None
     silence: str | None = None  # why the picture is old, if frames stopped
     cursor: int | None = None  # number of the shown interval; None follows the newest

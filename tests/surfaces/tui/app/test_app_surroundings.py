@@ -158,11 +158,23 @@ def test_the_help_has_sections_and_scrolls_to_its_last_row() -> None:
     heads = ("  look", "  move in time", "  act", "  copy, export, leave")
     help_text = "\n".join(text_of(row) for row in help_rows(120, 60))
     assert [head for head in heads if head not in help_text] == []
-    last = "outside  hypervisor or firmware"
+    last = "outside   hypervisor or firmware"
     for size in ((80, 24), (60, 20), (120, 34), (300, 80)):
         pages = [help_rows(*size, offset) for offset in (0, 100)]
         assert any(last in text_of(row) for row in pages[-1])
         assert [action for action in _ACTIONS if action not in _all_pages(size)] == []
+
+
+def test_the_first_rows_of_the_help_explain_the_first_screen() -> None:
+    """The verdict, the marks of CPUs, noise, its estimates and bars, and the lists below, before any key."""
+    for width, height in ((80, 24), (120, 34), (200, 60)):
+        rows = [text_of(row) for row in help_rows(width, height)]
+        first = rows[1 : next(at for at, row in enumerate(rows) if row.startswith("  look"))]
+        words = [row[2:12].rstrip() for row in first if row[2:12].strip()]
+        assert words == ["UNSTABLE", "T s x", "noise/s", "~", "▂▅█", "_ ? .", "culprits", "target"]
+        assert len(first) < height // 2
+        assert max(map(len, first)) <= width
+        assert not any("…" in row for row in first)
 
 
 _ACTIONS = sorted({action for command in IN_HELP for action in command.name.split("; ")})

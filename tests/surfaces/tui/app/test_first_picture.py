@@ -163,6 +163,18 @@ def test_the_first_picture_equals_that_of_textual(size: tuple[int, int], glyphs:
     assert {sum(cell_len(text) for text, _, _ in row) for row in first} == {size[0]}
 
 
+@pytest.mark.parametrize(
+    ("pace_s", "opened", "text"),
+    [
+        (1.0, None, "measuring: the first second is not over"),
+        (0.5, None, "measuring: the first 0.5 s are not over"),
+        (1.0, "noise.nw", "reading noise.nw …"),
+    ],
+)
+def test_the_first_picture_shows_what_it_waits_for(pace_s: float, opened: str | None, text: str) -> None:
+    assert text in FirstPicture(UNICODE, pace_s, opened)._render(80, 24)
+
+
 def test_the_first_picture_respects_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[1;7;33m" in FirstPicture(UNICODE, 1.0)._render(80, 24)
     monkeypatch.setenv("NO_COLOR", "1")

@@ -52,6 +52,17 @@ def test_the_keys_that_help_are_at_the_right_unless_all_is_well() -> None:
     assert "fix" not in _headline(model_of(frame(4)))
 
 
+def test_the_share_of_the_noise_comes_before_the_keys_and_single_keys_fit_where_both_do_not() -> None:
+    hog = (cpu_line(2, "target", 997_000_000.0),)
+    model = model_of(frame(hog, (culprit("updatedb", 2, 9e8, pid=334, tid=334),), verdict="unstable"))
+    noise = " UNSTABLE  worst CPU 2: 997 ms/s (100%)  ◂ thread updatedb [334]"
+    assert _headline(model, 90).startswith(noise)
+    assert _headline(model, 90).endswith(" f fix  p preflight ")
+    assert _headline(model, 80).startswith(noise)
+    assert _headline(model, 80).endswith("  f fix ")
+    assert _headline(model, 70).rstrip() == noise
+
+
 def test_of_a_quiet_machine_the_failing_check_comes_first() -> None:
     headline = _headline(model_of(frame(4, verdict="unstable", failed=("cpu-quota",))))
     assert headline.startswith(" UNSTABLE  failing (5 s): cpu-quota  worst CPU 3: 20 µs/s")

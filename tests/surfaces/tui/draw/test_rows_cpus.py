@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.state.filters import SortOrder
@@ -18,6 +20,30 @@ _MANY = tuple(
 def _row_of(cpu: int, lines: list[str]) -> str:
     panel = [line for line in lines if line[3:6].strip() == str(cpu) and line[0] == " " and line[2] == " "]
     return panel[0]
+
+
+@pytest.mark.parametrize(
+    ("cpu_count", "width", "height", "key"),
+    [
+        (2, 80, 24, "▄ 1.0 ms  █ 200 ms"),
+        (8, 80, 24, "noise/s ▄ 1.0 ms  █ 200 ms"),
+        (2, 120, 24, "▂ 50 µs  ▄ 1.0 ms  ▆ 10 ms  █ 200 ms"),
+        (8, 120, 34, "noise/s as bars: ▂ 50 µs  ▄ 1.0 ms  ▆ 10 ms  █ 200 ms"),
+        (8, 200, 60, "noise/s as bars: ▂ 50 µs  ▄ 1.0 ms  ▆ 10 ms  █ 200 ms"),
+        (512, 200, 60, "noise/s as bars: ▂ 50 µs  ▄ 1.0 ms  ▆ 10 ms  █ 200 ms"),
+    ],
+)
+def test_the_heights_of_bars_have_a_key(cpu_count: int, width: int, height: int, key: str) -> None:
+    model = model_of(*(frame(cpu_count, second=second) for second in range(1, 100)))
+    assert [key in line for line in screen(model, width, height)].count(True) == 1
+
+
+def test_the_noise_has_its_share_next_to_it() -> None:
+    model = model_of(frame((cpu_line(3, Role.TARGET, 45_000_000.0), cpu_line(4, Role.TARGET, None))))
+    for width in (80, 120, 200):
+        lines = screen(model, width, 24)
+        assert next(line for line in lines if " T   3" in line).split()[2:5] == ["45", "ms", "4.5%"]
+        assert next(line for line in lines if " T   4" in line).split()[2:4] == ["?", "?"]
 
 
 def test_all_cpus_are_sorted_by_number_where_they_fit() -> None:

@@ -160,7 +160,7 @@ def test_keys_are_shown_whole_or_not_at_all() -> None:
 def test_on_eighty_columns_no_column_of_a_cpu_is_lost() -> None:
     interval: Frame = frame((cpu_line(3, "target", 4_000_000.0),))
     line = next(line for line in screen(model_of(interval), 80, 24) if line.startswith(" T   3"))
-    assert line.split()[:7] == ["T", "3", "4.0", "ms", "12", "3.0", "2.0%"]
+    assert line.split()[:8] == ["T", "3", "4.0", "ms", "0.4%", "12", "3.0", "2.0%"]
 
 
 def test_plain_rows_hold_no_line_breaks_or_escapes() -> None:

@@ -50,4 +50,4 @@ def test_checks_that_do_not_fit_are_counted_and_the_gravest_come_first() -> None
     lines = _panel_text(interval).splitlines()
     marks = [line.strip("│ ") for line in lines if "failed-" in line]
     assert marks == [f"✗ failed-{at}" for at in range(len(marks))]
-    assert f"{31 - len(marks)} more: 7" in lines[-2]
+    assert f"{31 - len(marks)} more · 7 shows all" in lines[-2]

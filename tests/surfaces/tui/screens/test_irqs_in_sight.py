@@ -204,7 +204,7 @@ def test_a_copied_tree_has_neither_rates_nor_moves() -> None:
     model = model_of(first)
     model.go_to(Screen.IRQS)
     text = " ".join(framed_lines(model))
-    assert "rates unknown: a copied tree is a single snapshot" in text
+    assert "no rates: a copied tree is a single snapshot" in text
     assert "moved     unknown: a single snapshot shows no move" in text
     assert "in 0 intervals" not in text
 

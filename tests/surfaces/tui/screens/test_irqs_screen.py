@@ -216,7 +216,7 @@ def test_enter_shows_the_cpu_that_the_irq_interrupts_most_or_goes_to(irqs: tuple
             {"irqs": None, "no_irqs_reason": "/proc/interrupts: not permitted"},
             "rates unknown: /proc/interrupts: not per",
         ),
-        ({"irqs": None, "seconds": 0.0}, "rates unknown: no rates yet"),
+        ({"irqs": None, "seconds": 0.0}, "measuring: the first second is not over"),
         ({"irq_settings": None}, "names and affinities unknown"),
         (
             {"irq_settings": (_setting(205, "eth0-TxRx-5", None, None, movable=None, is_managed=None),)},

@@ -101,7 +101,7 @@ def test_a_row_has_the_details_of_its_process_if_they_fit() -> None:
 def test_each_row_shows_its_last_intervals() -> None:
     model = _model(_IRQ, _SOFTIRQ)
     lines = screen_of(model, Screen.OVERVIEW, 300, 80)
-    heading = next(line for line in lines if "last 4" in line and "share" in line)
+    heading = next(line for line in lines if "last 4" in line and "who" in line)
     row = next(line for line in lines if "eth0-TxRx" in line and " irq " in line)
     at = heading.index("last 4")
     assert row[at : at + 5] == "__▇▇ "
