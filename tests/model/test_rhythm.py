@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from noisewatch.model.rhythm import Rhythm, rhythm_of
+from noisewatch.model.rhythm import Rhythm, rhythm_of, rhythm_of_intervals, steady_rate
 
 _MS = 1_000_000
 _TRACE_NS = 5_000 * _MS
@@ -142,3 +142,85 @@ def test_random_times_are_no_rhythm(seconds: Callable[[random.Random], float]) -
     chance = random.Random(7)
     regular = [runs for _ in range(1_000) if _rhythm(runs := list(_random_runs(seconds, chance))) is not None]
     assert not regular
+
+
+def _noise_every(period: int, count: int = 120) -> list[float | None]:
+    return [120e6 if number % period == 3 else 20_000.0 for number in range(count)]
+
+
+def test_noise_in_every_tenth_interval_is_a_rhythm() -> None:
+    rhythm = rhythm_of_intervals(_noise_every(10), 1.0)
+    assert rhythm is not None
+    assert rhythm.text == "every 10 s, 120 ms each"
+
+
+def test_period_between_two_numbers_of_intervals_is_their_mean() -> None:
+    starts = {round(number * 7.5) for number in range(16)}
+    rhythm = rhythm_of_intervals([30e6 if number in starts else 0.0 for number in range(120)], 2.0)
+    assert rhythm is not None
+    assert rhythm.text == "every 15 s, 60 ms each"
+
+
+def test_disturbance_in_two_intervals_is_counted_once() -> None:
+    noise = [200e6 if number % 10 in (3, 4) else 0.0 for number in range(120)]
+    rhythm = rhythm_of_intervals(noise, 1.0)
+    assert rhythm is not None
+    assert rhythm.text == "every 10 s, 400 ms each"
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        [],
+        [0.0] * 120,
+        [5e6] * 120,
+        [None, *_noise_every(10)],
+        [*_noise_every(10, 60), *[0.0] * 60],
+        [80e6 if number in (3, 9, 30, 41, 44, 70, 71, 99, 119) else 0.0 for number in range(120)],
+    ],
+    ids=["empty", "none", "always", "unknown", "ended", "irregular"],
+)
+def test_irregular_or_unknown_noise_of_intervals_is_no_rhythm(noise: list[float | None]) -> None:
+    assert rhythm_of_intervals(noise, 1.0) is None
+
+
+def test_like_counts_of_intervals_are_a_rate_whose_length_is_a_mean() -> None:
+    rates = [10.0, 9.0, 11.0, 10.0, 10.0, 10.0, 9.0, 10.0, 11.0, 10.0, 10.0, 20.0]
+    rate = steady_rate(rates, [5e6 * rate for rate in rates], 1.0)
+    assert rate is not None
+    assert (rate.count, rate.alike) == (12, 11)
+    assert rate.text == "11 times a second, 5 ms each on average"
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        [10.0] * 9,
+        [1.0] * 30,
+        [10.0, 30.0] * 10,
+        [10.0] * 8 + [20.0] * 4,
+        [0.0] * 12,
+    ],
+    ids=["too few intervals", "too few runs", "in turn", "a new rate", "none"],
+)
+def test_unlike_counts_are_no_rate(rates: list[float]) -> None:
+    assert steady_rate(rates, [5e6 * rate for rate in rates], 1.0) is None
+
+
+def test_unlike_lengths_are_no_rate() -> None:
+    assert steady_rate([10.0] * 20, [20e6, 80e6] * 10, 1.0) is None
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.2, 0.3])
+def test_noise_in_random_intervals_is_no_rhythm(share: float) -> None:
+    chance = random.Random(7)
+    intervals = [[100e6 if chance.random() < share else 0.0 for _ in range(120)] for _ in range(500)]
+    assert [noise for noise in intervals if rhythm_of_intervals(noise, 1.0) is not None] == []
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1])
+def test_counts_of_random_times_are_no_steady_rate(share: float) -> None:
+    """Between 5 and 10 runs are expected in each interval: chance seldom makes them alike."""
+    chance = random.Random(7)
+    counts = [[sum(chance.random() < share for _ in range(100)) for _ in range(30)] for _ in range(300)]
+    assert [rates for rates in counts if steady_rate([*map(float, rates)], [5e6 * rate for rate in rates], 1.0)] == []

@@ -157,6 +157,12 @@ def thread_times(schedstat: bytes | None, stat: ThreadStat, folder: str) -> tupl
     return ran_ns, waited_ns
 
 
+def slice_count(schedstat: bytes | None) -> int | None:
+    """Return how often the thread was put on a CPU, or None without a valid schedstat."""
+    fields = (schedstat or b"").split()
+    return int(fields[2]) if len(fields) == 3 and are_counts([fields[2].decode("ascii", "replace")]) else None
+
+
 def read_allowed(read: Read, folder: str) -> CpuSet | None:
     """Return the thread's affinity, or None if it cannot be read."""
     try:

@@ -18,6 +18,7 @@ from noisewatch.kernel.tasks.files import (
     read_program,
     read_schedstat,
     read_stat,
+    slice_count,
     thread_times,
 )
 from noisewatch.kernel.tasks.task import Task, is_confined_by, is_cut_from, may_be_cut
@@ -130,6 +131,7 @@ class ThreadReader(Struct, frozen=True):
             else idle.migrations
             if idle is not None
             else None,
+            slices=slice_count(schedstat),
         )
         if runs_on_target and not is_named and may_be_cut(task.name) and not task.is_kernel:
             task = replace(task, name=_whole_name(self.reader, task))

@@ -51,6 +51,7 @@ class Task(Struct, frozen=True):
     process_ns: int | None = None  # main thread: time of the whole process with ended threads, in steps of 10 ms
     has_deadline: bool = False  # SCHED_DEADLINE: the kernel refuses to pin it
     migrations: int | None = None  # moves between CPUs; None if not read, or unknown
+    slices: int | None = None  # how often it was put on a CPU; None if unknown
 
     @property
     def is_confined(self) -> bool:

@@ -89,6 +89,7 @@ class Disturbance(Struct, frozen=True):
     is_inferred: bool = False
     program: str | None = None  # the process's name, if the source is a thread with another name
     identity: ProcessIdentity | None = None  # None if the process was not read
+    slices_per_s: float | None = None  # how often a thread was put on the CPU, as the scheduler counts it
     rhythm: Rhythm | None = None  # None if the source was not traced, or is not regular
 
     @property
@@ -211,6 +212,7 @@ def _threads(interval: Interval, cpu: int) -> Iterator[Disturbance]:
             "program": program,
             "identity": identity,
             "is_inferred": run.is_inferred,
+            "slices_per_s": run.slices / interval.seconds if run.slices else None,
         }
         yield _disturbance(interval, cpu, kind, name_of_run(run), run.ran_ns, **more)
 

@@ -46,6 +46,7 @@ class TaskRun(Struct, frozen=True):
     are_ended_threads: bool = False
     are_unread_threads: bool = False  # the threads may still run: not all of the process's threads were read
     is_inferred: bool = False  # the thread may have moved: part of this time may belong to another CPU
+    slices: int | None = None  # how often the thread was put on this CPU; None if unknown
     is_command: bool = False  # a run of a command measured by `noisewatch run`, on the command's own CPUs
 
 
@@ -105,7 +106,7 @@ def run_tasks(
         if ran_ns <= 0:
             continue
         moves = _moves(task, earlier)
-        run = run_of(task, ran_ns, own_pids, has_stayed=moves == 0)
+        run = replace(run_of(task, ran_ns, own_pids, has_stayed=moves == 0), slices=_slices(task, earlier))
         path = _path(task, by_tids)
         observed = frozenset(path)
         has_hidden_moves = moves is not None and moves > 0 and moves > sum(map(ne, path, path[1:]))
@@ -143,6 +144,16 @@ def _moves(task: Task, earlier: Task | None) -> int | None:
     if task.migrations is None or (earlier is not None and earlier.migrations is None):
         return None
     return task.migrations - (earlier.migrations or 0 if earlier is not None else 0)
+
+
+def _slices(task: Task, earlier: Task | None) -> int | None:
+    """Return how often the thread was put on a CPU since `earlier`, or since its start if that is None.
+
+    None means unknown; a thread that has never left the CPU was not put on it.
+    """
+    if task.slices is None or (earlier is not None and earlier.slices is None):
+        return None
+    return task.slices - (earlier.slices or 0 if earlier is not None else 0)
 
 
 def is_newborn(task: Task, before: Tasks) -> bool:
@@ -203,7 +214,7 @@ def _divide_run(run: TaskRun, ran_ns: int, shares: Mapping[int, int]) -> list[Ta
         part_ns = left_ns * share // whole if whole else 0
         whole, left_ns = whole - share, left_ns - part_ns  # the last CPU gets the rest, so rounding loses nothing
         if part_ns > 0:
-            parts.append(replace(run, cpu=cpu, ran_ns=part_ns, is_inferred=True))
+            parts.append(replace(run, cpu=cpu, ran_ns=part_ns, is_inferred=True, slices=None))
     return parts
 
 
@@ -239,7 +250,7 @@ def _fit_to_load(
         if elsewhere_ns < _MOSTLY * excess_ns - DOUBT_NS:
             excess_ns = elsewhere_ns
         ran_ns = round(run.ran_ns * max(1 - excess_ns / inferred[run.cpu], 0))
-        fitted.append(replace(run, ran_ns=ran_ns))
+        fitted.append(replace(run, ran_ns=ran_ns, slices=None) if ran_ns < run.ran_ns else run)
         cut.append((run, run.ran_ns - ran_ns))
     return merge_runs(run for run in [*fitted, *_move_to_other_cpus(cut, rooms)] if run.ran_ns)
 
@@ -262,7 +273,7 @@ def merge_runs(runs: Iterable[TaskRun]) -> list[TaskRun]:
     for run in runs:
         key = run.cpu, run.tid, run.name, run.are_children, run.are_ended_threads  # two threads may have had one number
         previous = together.get(key)
-        together[key] = run if previous is None else replace(previous, ran_ns=previous.ran_ns + run.ran_ns)
+        together[key] = run if previous is None else replace(previous, ran_ns=previous.ran_ns + run.ran_ns, slices=None)
     return list(together.values())
 
 

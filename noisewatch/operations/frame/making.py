@@ -312,7 +312,7 @@ def _culprit_line(culprit: Disturbance, role: Role, seconds: float) -> CulpritLi
         name=culprit.name,
         pid=culprit.pid,
         tid=culprit.tid,
-        rate_per_s=culprit.rate_per_s,
+        rate_per_s=culprit.rate_per_s if culprit.slices_per_s is None else culprit.slices_per_s,
         stolen_ns_per_s=(culprit.stolen_ns or 0) / seconds,
         is_estimate=culprit.is_inferred,
         irq=culprit.irq,

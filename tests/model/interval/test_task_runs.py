@@ -506,3 +506,34 @@ def test_children_and_threads_are_not_listed_where_their_process_is_not_allowed(
     ):
         interval = interval_of(before, after | {"/proc/stat": stat_file({2: 200}, 300)})
         assert _seconds_by_name(interval, 2) == {"unattributed time": 2.0}
+
+
+def _with_slices(files: dict[str, str], count: int) -> dict[str, str]:
+    """Return the files of process 900 with this number of time slices in its schedstat."""
+    ran, waited, _ = files["/proc/900/schedstat"].split()
+    return files | {"/proc/900/schedstat": f"{ran} {waited} {count}\n"}
+
+
+def _slices_per_s(interval: Interval, cpu: int) -> list[float | None]:
+    return [culprit.slices_per_s for culprit in disturbances_of(interval, cpu) if culprit.pid == 900]
+
+
+def test_thread_has_the_rate_of_its_time_slices() -> None:
+    before = _with_slices(process(900, "hog", 2, 0), 366)
+    after = _with_slices(process(900, "hog", 2, 150_000_000), 396)
+    assert _slices_per_s(interval_of(before, after), 2) == [10.0]
+
+
+def test_thread_that_never_left_its_cpu_or_has_no_schedstat_has_no_rate() -> None:
+    before = _with_slices(process(900, "hog", 2, 0), 366)
+    after = _with_slices(process(900, "hog", 2, 2_900_000_000), 366)
+    assert _slices_per_s(interval_of(before, after), 2) == [None]
+    without_schedstat = [without(process(900, "hog", 2, ns), "/proc/900/schedstat") for ns in (0, 2_900_000_000)]
+    assert _slices_per_s(interval_of(*without_schedstat), 2) == [None]
+
+
+def test_slices_of_a_thread_on_two_cpus_are_not_divided() -> None:
+    before = _with_slices(process(900, "wanderer", 2, 0), 366)
+    after = _with_slices(process(900, "wanderer", 3, 1_200_000_000), 396)
+    interval = interval_of(before, after | {"/proc/stat": stat_file({2: 90, 3: 30}, 300)})
+    assert [_slices_per_s(interval, cpu) for cpu in (2, 3)] == [[None], [None]]

@@ -128,6 +128,15 @@ def test_without_a_trace_counters_are_used_and_the_reason_is_shown(run: Run, tmp
     assert answer["cpus"][0]["culprits"][0]["name"] == "hog"
 
 
+def test_without_a_trace_a_thread_has_the_rate_of_its_time_slices(run: Run, tmp_path: Path) -> None:
+    before = quiet_files() | process(901, "hog", 2, 0, allowed="0-3")
+    after = quiet_files(3.0) | process(901, "hog", 2, 150_000_000, allowed="0-3")
+    after |= {"/proc/901/schedstat": "150000000 1000 40\n", "/proc/stat": stat_file({2: 15}, 300)}
+    text = run("trace", "--cpus", "2", "--replay", record(tmp_path / "counted.nw", before, after)).out
+    row = next(line for line in text.splitlines() if "hog (pid 901)" in line)
+    assert row.split()[-4:] == ["10.0", "150", "ms", "~5.00%"]
+
+
 def test_without_a_trace_the_busiest_thread_counts_as_the_benchmark(run: Run, tmp_path: Path) -> None:
     before = quiet_files() | process(901, "bench", 2, 0, allowed="0-3") | process(902, "hog", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(901, "bench", 2, 2_000_000_000, allowed="0-3")

@@ -80,8 +80,9 @@ def _bars(culprit: MeasuredCulprit) -> str:
 
 
 def rate_of(disturbance: Disturbance) -> str:
-    """Return the rate per second, or an empty text if it was not counted."""
-    return "" if disturbance.rate_per_s is None else f"{disturbance.rate_per_s:.1f}"
+    """Return the rate per second, for a thread that of its time slices, or an empty text if it was not counted."""
+    rate = disturbance.rate_per_s if disturbance.slices_per_s is None else disturbance.slices_per_s
+    return "" if rate is None else f"{rate:.1f}"
 
 
 def share_of(disturbance: Disturbance) -> str:

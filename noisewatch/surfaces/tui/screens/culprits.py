@@ -12,7 +12,8 @@ from statistics import median
 from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_strides, name_cpus
-from noisewatch.kinds import INTERRUPT_KINDS, Kind
+from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind
+from noisewatch.model.rhythm import rhythm_of_intervals, steady_rate
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
 from noisewatch.surfaces.drawing.glyphs import Glyphs
@@ -33,7 +34,7 @@ from noisewatch.surfaces.tui.state.filters import (
     mistakes,
     order_in_words,
 )
-from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, culprit_identity, is_least
+from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, culprit_identity, is_least, parts_of
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
 from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
@@ -41,11 +42,12 @@ from noisewatch.units import describe_count, describe_rate, short_noise, short_s
 
 _LEAST_TABLE = 3  # rows left next to a fix: a heading, the selected row and one more
 
-_FACTS, _LEAST_FACTS = 7, 3  # rows for the selected culprit: if the table does not fit, and the minimum
+_FACTS, _LEAST_FACTS = 8, 3  # rows for the selected culprit: if the table does not fit, and the minimum
 _LEAST_WIDTH = 60  # columns
 _MOST_CPUS = 4
 _SHORTEST, _TALLEST = 4, 24  # rows of the chart: reserved above the events, and the maximum
 _MOST_INTERVALS = 240
+_MOST_RATES = 30  # intervals in which a rate has to be steady, if the thread ran in that many
 _BELOW = f"not among the {MOST_CULPRITS} costliest here"
 _LONGEST_FILTER = 60  # characters
 _KEYS = (
@@ -178,6 +180,7 @@ def _facts_and_noise(
         *_where(model, line),
         *_costs(model, line, width - NAME, glyphs),
         *_recent_noise(model, noise, width - NAME, is_least(line)),
+        *_rhythm(model, line, noise, width - NAME),
         *_gaps(noise, width - NAME, glyphs),
     ], noise
 
@@ -263,6 +266,22 @@ def _recent_noise(model: ScreenModel, noise: Sequence[float | None], width: int,
             "history", first_that_fits([f"{history}, present {since}", f"{usual}, present {since}", history], width)
         )
     ]
+
+
+def _rhythm(model: ScreenModel, line: CulpritLine, noise: Sequence[float | None], width: int) -> list[Row]:
+    """Return the thread's steady rate in the last intervals, or its rhythm of several intervals; empty without both."""
+    seconds = model.frame.seconds if model.frame is not None else 0.0
+    parts = parts_of(line)
+    if line.kind not in THREADS or seconds <= 0 or len(parts) != 1:
+        return []
+    numbers = range(max(model.number + 1 - _MOST_RATES, model.history.first), model.number + 1)
+    rates = model.culprit_noise.rates(parts[0], numbers)
+    steady = steady_rate([rate for rate, _ in rates], [noise_ns for _, noise_ns in rates], seconds)
+    if steady is not None:
+        texts = [f"{steady.text}, alike in {steady.alike} of {steady.count} intervals", steady.text]
+        return [fact_row("rate", first_that_fits(texts, width))]
+    rhythm = rhythm_of_intervals(noise, seconds)
+    return [fact_row("rhythm", rhythm.text)] if rhythm is not None else []
 
 
 def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The noise of each culprit by interval, over the last hour."""
+"""The noise and the rate of each culprit by interval, over the last hour."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from noisewatch.surfaces.tui.state.folding import FoldedLine, cpus_of, culprit_i
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.ring import CAPACITY
 
-_ENTRY = struct.Struct("<qiif")  # hash of the culprit, CPU, thread, ns/s
+_ENTRY = struct.Struct("<qiiff")  # hash of the culprit, CPU, thread, ns/s, times/s
 _NO_THREAD = 0
 _MOST_UNPACKED = 256  # intervals
 
-_Entry = tuple[int, int, float]  # CPU, thread, ns/s
+_Entry = tuple[int, int, float, float]  # CPU, thread, ns/s, times/s (0: unknown)
 _Entries = Mapping[int, list[_Entry]]
 
 
@@ -48,14 +48,14 @@ class _Interval(Struct, frozen=True):
 def _by_cpu(entries: Iterable[_Entry], tid: int | None, cpus: CpuSet | None) -> Mapping[int, float]:
     """Return the noise by CPU of thread `tid` (None: all threads together), on the given CPUs (None: all CPUs)."""
     noise_by_cpu: dict[int, float] = {}
-    for cpu, thread, noise in entries:
+    for cpu, thread, noise, _ in entries:
         if (cpus is None or cpu in cpus) and (tid is None or tid == thread):
             noise_by_cpu[cpu] = noise_by_cpu.get(cpu, 0.0) + noise
     return noise_by_cpu
 
 
 class CulpritHistory:
-    """The noise of each culprit by interval, numbered as in History; about 5 MB per hour."""
+    """The noise of each culprit by interval, numbered as in History; about 6 MB per hour."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.count = 0
@@ -66,7 +66,13 @@ class CulpritHistory:
         """Append the culprits of the next interval."""
         self.count += 1
         packed = b"".join(
-            _ENTRY.pack(hash(culprit_identity(line)), line.cpu, line.tid or _NO_THREAD, line.stolen_ns_per_s)
+            _ENTRY.pack(
+                hash(culprit_identity(line)),
+                line.cpu,
+                line.tid or _NO_THREAD,
+                line.stolen_ns_per_s,
+                line.rate_per_s or 0.0,
+            )
             for line in frame.culprits
         )
         unknown = frozenset(
@@ -95,6 +101,21 @@ class CulpritHistory:
             for number, cpus in zip(numbers, cpus_by_interval, strict=True)
         ]
 
+    def rates(self, line: CulpritLine, numbers: Sequence[int]) -> list[tuple[float, float]]:
+        """Return the rate and the noise (ns/s) of the line's thread on its CPU in the last of the intervals.
+
+        The list begins behind the last interval in which the thread did not run there, or its rate is unknown.
+        """
+        what, first = hash(culprit_identity(line)), self.count - len(self._intervals)
+        rates: list[tuple[float, float]] = []
+        for number in reversed(numbers):
+            entries = self._entries(number, first).get(what, ()) if first <= number < self.count else ()
+            mine = [entry for entry in entries if entry[0] == line.cpu and entry[1] == (line.tid or _NO_THREAD)]
+            if len(mine) != 1 or mine[0][3] <= 0:
+                break
+            rates.append((mine[0][3], mine[0][2]))
+        return rates[::-1]
+
     def _entries(self, number: int, first: int) -> _Entries:
         """Return an interval's culprits by hash; the intervals read last are cached.
 
@@ -102,8 +123,8 @@ class CulpritHistory:
         """
         if number not in self._unpacked:
             entries: dict[int, list[_Entry]] = defaultdict(list)
-            for what, cpu, tid, noise in _ENTRY.iter_unpack(self._intervals[number - first].packed):
-                entries[what].append((cpu, tid, noise))
+            for what, cpu, tid, noise, rate in _ENTRY.iter_unpack(self._intervals[number - first].packed):
+                entries[what].append((cpu, tid, noise, rate))
             self._unpacked[number] = dict(entries)
             if len(self._unpacked) > _MOST_UNPACKED:
                 del self._unpacked[next(iter(self._unpacked))]

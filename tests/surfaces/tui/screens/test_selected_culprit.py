@@ -229,3 +229,36 @@ def test_threads_beyond_the_costliest_make_the_noise_of_a_process_a_minimum(glyp
         assert (f" {sign}25" in text) == is_cut
         assert ("at least 256 ms/s of CPU 3" in text) == is_cut
         assert ("max 256 ms/s or more in 1 interval" in text) == is_cut
+
+
+def _model_of_hog(*rates_and_noise: tuple[float | None, float]) -> ScreenModel:
+    """Return a model with one interval for each rate and noise (ns/s) of a hog on CPU 2; no noise: no hog."""
+    cpus = (cpu_line(2, Role.TARGET),)
+    return model_of(
+        *(
+            frame(cpus, (culprit("hog", 2, noise_ns, rate_per_s=rate),) if noise_ns else (), second)
+            for second, (rate, noise_ns) in enumerate(rates_and_noise, start=1)
+        )
+    )
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 34), (200, 60)])
+def test_a_thread_with_a_steady_rate_shows_it_with_the_mean_length(size: tuple[int, int]) -> None:
+    steady = _model_of_hog(*[(10.0, 50e6), (9.0, 45e6), (10.0, 50e6), (10.0, 50e6)] * 5)
+    text = screen_text(steady, *size)
+    assert "rate      9.8 times a second, 5 ms each on average" in text
+    assert ("alike in 20 of 20 intervals" in text) == (size != (120, 34))  # there the side panel takes the room
+    assert "times a second" not in screen_text(_model_of_hog(*[(10.0, 50e6), (40.0, 50e6)] * 10), *size)
+    assert "times a second" not in screen_text(_model_of_hog(*[(None, 50e6)] * 20), *size)
+
+
+def test_a_thread_with_a_period_of_several_intervals_shows_its_rhythm() -> None:
+    model = _model_of_hog(*([(None, 0.0)] * 4 + [(2.0, 100e6)]) * 10)
+    assert "rhythm    every 5 s, 100 ms each" in screen_text(model, 120, 34)
+    irregular = [(2.0, 100e6 if number in (3, 9, 30, 41, 44, 49) else 0.0) for number in range(50)]
+    assert "rhythm" not in screen_text(_model_of_hog(*irregular), 120, 34)
+
+
+def test_the_cost_of_an_interrupt_is_typical_so_it_has_no_length() -> None:
+    frames = [frame((cpu_line(3, Role.TARGET),), (replace(_IRQ, rate_per_s=10.0),), second) for second in range(1, 30)]
+    assert "times a second" not in screen_text(model_of(*frames), 120, 34)

@@ -100,3 +100,16 @@ def test_dropped_intervals_are_unknown() -> None:
 def test_the_culprit_history_has_the_same_intervals_as_the_history() -> None:
     model = model_of(frame(4, seconds=0.0), frame(4, (_TICK,)), frame(4, (_TICK,), 2))
     assert model.culprit_noise.count == model.history.count == 2
+
+
+def test_the_rates_of_a_thread_begin_behind_an_interval_without_it() -> None:
+    def hog(rate: float | None, lost_ns: float = 5e6) -> tuple[CulpritLine, ...]:
+        return (culprit("hog", tid=5, rate_per_s=rate, lost_ns=lost_ns), culprit("hog", tid=6, rate_per_s=90.0))
+
+    (line, other) = hog(10.0)
+    history = _history(hog(10.0), hog(None), hog(11.0, 6e6), hog(9.0))
+    assert history.rates(line, range(4)) == [(11.0, 6e6), (9.0, 5e6)]
+    assert history.rates(line, range(3)) == [(11.0, 6e6)]
+    assert history.rates(other, range(4)) == [(90.0, 4e6)] * 4
+    assert history.rates(replace(line, cpu=3), range(4)) == []
+    assert _history(hog(10.0), (), hog(10.0)).rates(line, range(3)) == [(10.0, 5e6)]
