@@ -222,24 +222,28 @@ def decisive_causes(causes: Iterable[Cause]) -> list[Cause]:
     return [cause for cause in causes if cause.gravity in (Gravity.FAILED, Gravity.UNANSWERED)]
 
 
-def effect_title(cause: Cause, case: Case) -> Title | None:
-    """Return a title with the costliest culprit's cost or, for the noise floor, the chance; None if unknown."""
+def effect_title(cause: Cause, case: Case, has_rhythm: bool = True) -> Title | None:
+    """Return a title with the costliest culprit's cost or, for the noise floor, the chance; None if unknown.
+
+    With `has_rhythm` the rhythm of a regular culprit follows its cost.
+    """
     finding = cause.findings[0]
     if is_of_floor(cause) and (chance := chance_of(case)) is not None:
         return Title(chance, f"needs {case.budget.least_chance:.0%}")
     lead = _costliest_culprit(finding, case) if cause.way is None else None
     if lead is None:
         return None
+    rhythm = _rhythm_text(lead, case) if has_rhythm else ""
     if explain(culprits_of(finding, case), finding):
-        text = f"{name_of(lead, case)} {_taken_text(lead, finding)}{_rhythm_text(lead, case)}"
+        text = f"{name_of(lead, case)} {_taken_text(lead, finding)}{rhythm}"
         return Title(text, _limits_text(finding, case))
-    culprit = f"{finding.answer.said}: {name_of(lead, case)} {_share_text(lead.share or 0.0)}{_rhythm_text(lead, case)}"
+    culprit = f"{finding.answer.said}: {name_of(lead, case)} {_share_text(lead.share or 0.0)}{rhythm}"
     return Title(printable("; ".join([culprit, *finding.answer.items])), _limits_text(finding, case))
 
 
-def short_title(cause: Cause, case: Case) -> Title:
+def short_title(cause: Cause, case: Case, has_rhythm: bool = True) -> Title:
     """Return the cause's title for one line: its effect if known, else the text of its first findings."""
-    by_effect = effect_title(cause, case)
+    by_effect = effect_title(cause, case, has_rhythm)
     if by_effect is not None:
         return by_effect
     finding = cause.findings[0]
@@ -417,7 +421,7 @@ def summary_of_verdict(verdict: Verdict, exit_status: int, causes: Sequence[Caus
 def _outcome_text(cause: Cause, case: Case) -> str:
     """Return the cause's short title or, for open questions, the ids of their checks."""
     if cause.way is None or (is_of_floor(cause) and chance_of(case) is not None):
-        return short_title(cause, case).text
+        return short_title(cause, case, has_rhythm=False).text
     return f"no answer to {', '.join(finding.check.id for finding in cause.findings)}"
 
 

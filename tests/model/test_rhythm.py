@@ -20,13 +20,13 @@ def _rhythm(runs: list[tuple[int, int]], length_ns: int = _TRACE_NS) -> Rhythm |
     return rhythm_of([start for start, _ in runs], [start + length for start, length in runs], length_ns)
 
 
-def _each(period_ms: float, ms: float, length_ns: int = _TRACE_NS) -> list[tuple[int, int]]:
+def _regular_runs(period_ms: float, ms: float, length_ns: int = _TRACE_NS) -> list[tuple[int, int]]:
     count = int(length_ns / _MS / period_ms)
     return [(round((number + 0.3) * period_ms * _MS), round(ms * _MS)) for number in range(count)]
 
 
 def test_sleeping_hog_is_described_by_its_rate_and_length() -> None:
-    rhythm = _rhythm(_each(100, 5))
+    rhythm = _rhythm(_regular_runs(100, 5))
     assert rhythm == Rhythm(100 * _MS, 50, 5 * _MS, 5 * _MS, 5 * _MS)
     assert rhythm is not None
     assert rhythm.text == "10 times a second, 5 ms each"
@@ -36,7 +36,7 @@ def test_ticks_within_a_disturbance_do_not_divide_it() -> None:
     tick_ns = 5_000
     runs = [
         (start + part * _MS + (tick_ns if part else 0), _MS - (tick_ns if part else 0))
-        for start, _ in _each(100, 5)
+        for start, _ in _regular_runs(100, 5)
         for part in range(5)
     ]
     rhythm = _rhythm(runs)
@@ -46,7 +46,7 @@ def test_ticks_within_a_disturbance_do_not_divide_it() -> None:
 
 def test_delayed_starts_are_still_regular() -> None:
     chance = random.Random(1)
-    rhythm = _rhythm([(start + chance.randrange(8 * _MS), length) for start, length in _each(100, 5)])
+    rhythm = _rhythm([(start + chance.randrange(8 * _MS), length) for start, length in _regular_runs(100, 5)])
     assert rhythm is not None
     assert rhythm.text == "10 times a second, 5 ms each"
 
@@ -65,24 +65,24 @@ def test_delayed_starts_are_still_regular() -> None:
 def test_frequent_rhythm_has_a_rate_and_a_rare_one_a_period(
     period_ms: float, ms: float, length_s: int, text: str
 ) -> None:
-    rhythm = _rhythm(_each(period_ms, ms, length_s * 1000 * _MS), length_s * 1000 * _MS)
+    rhythm = _rhythm(_regular_runs(period_ms, ms, length_s * 1000 * _MS), length_s * 1000 * _MS)
     assert rhythm is not None
     assert rhythm.text == text
 
 
 def test_different_lengths_are_a_range() -> None:
-    runs = [(start, (1 + number % 10) * _MS) for number, (start, _) in enumerate(_each(100, 5))]
+    runs = [(start, (1 + number % 10) * _MS) for number, (start, _) in enumerate(_regular_runs(100, 5))]
     rhythm = _rhythm(runs)
     assert rhythm is not None
     assert rhythm.text == "10 times a second, mostly 2 to 9 ms each"
-    short = [(start, 50_000 if number % 2 else 2 * _MS) for number, (start, _) in enumerate(_each(100, 5))]
+    short = [(start, 50_000 if number % 2 else 2 * _MS) for number, (start, _) in enumerate(_regular_runs(100, 5))]
     rhythm = _rhythm(short)
     assert rhythm is not None
     assert rhythm.text == "10 times a second, mostly 50 µs to 2 ms each"
 
 
 def test_single_long_disturbance_does_not_change_the_usual_length() -> None:
-    runs = _each(100, 5)
+    runs = _regular_runs(100, 5)
     runs[20] = (runs[20][0], 70 * _MS)
     rhythm = _rhythm(runs)
     assert rhythm is not None
@@ -91,30 +91,30 @@ def test_single_long_disturbance_does_not_change_the_usual_length() -> None:
 
 @pytest.mark.parametrize("count", range(5))
 def test_few_disturbances_are_no_rhythm(count: int) -> None:
-    assert _rhythm(_each(1_000, 5, count * 1_000 * _MS), count * 1_000 * _MS) is None
+    assert _rhythm(_regular_runs(1_000, 5, count * 1_000 * _MS), count * 1_000 * _MS) is None
 
 
 def test_five_disturbances_need_the_regularity_of_a_timer() -> None:
-    five = _each(1_000, 5)
+    five = _regular_runs(1_000, 5)
     assert len(five) == 5
     assert _rhythm(five) is not None
     assert _rhythm([*five[:2], (five[2][0] + 60 * _MS, 5 * _MS), *five[3:]]) is None
 
 
 def test_burst_in_a_part_of_the_time_is_no_rhythm() -> None:
-    """Also if all but one of the times between its disturbances are alike."""
-    burst = [(start + 100 * _MS, length) for start, length in _each(1, 0.01, 500 * _MS)]
+    """A burst is rejected although all but one of the times between its disturbances are alike."""
+    burst = [(start + 100 * _MS, length) for start, length in _regular_runs(1, 0.01, 500 * _MS)]
     assert _rhythm(burst) is None
     later = [(start + 4_000 * _MS, length) for start, length in burst]
     assert _rhythm([*burst, *later]) is None
 
 
 def test_rhythm_that_ended_before_the_trace_is_none() -> None:
-    assert _rhythm(_each(100, 5, 3_000 * _MS)) is None
+    assert _rhythm(_regular_runs(100, 5, 3_000 * _MS)) is None
 
 
 def test_missing_disturbances_are_irregular() -> None:
-    assert _rhythm([run for number, run in enumerate(_each(100, 5)) if number % 4]) is None
+    assert _rhythm([run for number, run in enumerate(_regular_runs(100, 5)) if number % 4]) is None
 
 
 def _random_runs(seconds: Callable[[random.Random], float], chance: random.Random) -> Iterator[tuple[int, int]]:
@@ -220,7 +220,7 @@ def test_noise_in_random_intervals_is_no_rhythm(share: float) -> None:
 
 @pytest.mark.parametrize("share", [0.05, 0.1])
 def test_counts_of_random_times_are_no_steady_rate(share: float) -> None:
-    """Between 5 and 10 runs are expected in each interval: chance seldom makes them alike."""
+    """Random counts with a mean of 5 or 10 runs in each interval are seldom alike."""
     chance = random.Random(7)
     counts = [[sum(chance.random() < share for _ in range(100)) for _ in range(30)] for _ in range(300)]
     assert [rates for rates in counts if steady_rate([*map(float, rates)], [5e6 * rate for rate in rates], 1.0)] == []

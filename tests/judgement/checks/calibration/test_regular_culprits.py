@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.cause_words import short_title
+from noisewatch.judgement.cause_words import short_title, summary_of_verdict
 from noisewatch.judgement.causes import causes_of
 from noisewatch.judgement.finding_words import culprit_line
 from noisewatch.judgement.verdict import judge
@@ -53,6 +53,11 @@ def test_culprit_of_the_gaps_has_the_rhythm_of_the_trace() -> None:
 
 def test_title_describes_the_culprit_of_the_sample_with_the_rhythm_of_the_trace() -> None:
     assert _title(_case(_TRACE), "tasks-on-target") == f"hog [901] takes ~5% of CPU 2, {_TEXT}"
+
+
+def test_last_line_of_a_report_has_no_room_for_the_rhythm() -> None:
+    verdict = judge(_case(_TRACE), deciding_checks("tasks-on-target"))
+    assert summary_of_verdict(verdict, 1) == "UNSTABLE: hog [901] takes ~5% of CPU 2 (exit 1)"
 
 
 def test_title_without_a_trace_has_no_rhythm() -> None:
