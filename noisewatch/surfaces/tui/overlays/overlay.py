@@ -1,6 +1,7 @@
 """Overlays above the monitor, and the host of at most one overlay.
 
-An overlay has a title, lines to scroll, and keys. The host announces it, runs it in a thread, and closes it.
+An overlay has a title, lines to scroll, and keys. The host announces it, counts down to its start, runs it in a thread,
+and closes it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from noisewatch.faults import Boundary, contain_faults
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.drawing.text_row import Row, cut, with_notice
 from noisewatch.surfaces.drawing.wraps import wrap_all, wrap_hanging
+from noisewatch.surfaces.tui.state.run_history import describe_run
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -60,7 +62,7 @@ class MachineAccess:
 
 @dataclass(slots=True)
 class Overlay(ABC, Generic[Result]):
-    """An overlay that one key opens with an announcement of its cost, a second key starts, and a third key closes."""
+    """An overlay that a key opens with an announcement of its cost, a countdown starts, and a key closes."""
 
     title: ClassVar[str] = ""
     no_result: ClassVar[str] = ""  # text before the reason of a failure
@@ -69,6 +71,8 @@ class Overlay(ABC, Generic[Result]):
     target: tuple[int, ...]
     refusal: str | None = None
     origin: str | None = None  # origin of the frames; None means this host
+    runs: str = ""  # runs of `noisewatch run` on this host, which a start would disturb
+    left_s: int = 0  # seconds until the announced overlay starts by itself; 0 if it waits for a key
     state: OverlayState = OverlayState.ANNOUNCED
     failure: str | None = None
     result: Result | None = None
@@ -80,7 +84,8 @@ class Overlay(ABC, Generic[Result]):
         """Return the overlay for the frame's target CPUs."""
         if frame is None or not frame.target:
             return cls((), _NO_TARGET)
-        return cls(frame.target, origin=frame.origin)
+        runs = (describe_run(run, frame.target) for run in frame.runs)
+        return cls(frame.target, origin=frame.origin, runs=", ".join(filter(None, runs)))
 
     @property
     def costs_nothing(self) -> bool:
@@ -118,8 +123,17 @@ class Overlay(ABC, Generic[Result]):
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """Return the rows of the screen."""
-        lines = self.lines(width, max(height - 2, 1), in_unicode)
+        lines = [*self._start_lines(width), *self.lines(width, max(height - 2, 1), in_unicode)]
         return self.frame_lines(self.title, lines, width, height, self.doing, in_unicode)
+
+    def _start_lines(self, width: int) -> list[str | Row]:
+        """Return lines on when the announced overlay starts; empty if it is not announced or cannot start."""
+        if self.state != OverlayState.ANNOUNCED or not self.can_start:
+            return []
+        if self.left_s:
+            return [[(f"Starts in {self.left_s} s", "strong"), (": enter starts now, esc stops", "plain")], ""]
+        why = [f"{self.runs}: a start would disturb it, so only enter starts.", ""] if self.runs else []
+        return list(wrap_lines(why, width))
 
     @abstractmethod
     def announcement(self) -> list[str]:
@@ -162,7 +176,7 @@ class Overlay(ABC, Generic[Result]):
     @property
     def start_verb(self) -> str:
         """The effect of the enter key, while the overlay can start."""
-        return "starts"
+        return "starts now" if self.left_s else "starts"
 
     @property
     def has_next_step(self) -> bool:
@@ -206,7 +220,7 @@ class Overlay(ABC, Generic[Result]):
         is_over = self.state == OverlayState.OVER and self.failure is None
         if self.can_start:
             yield "enter", self.start_verb
-        yield "esc", "stops" if self.state == OverlayState.RUNNING else "goes back"
+        yield "esc", "stops" if self.state == OverlayState.RUNNING or self.left_s else "goes back"
         if count > room:
             yield arrows, f"scroll: {self.offset + 1} to {min(self.offset + room, count)} of {count}"
         if is_over:
@@ -258,6 +272,7 @@ def overlay_named(name: str, frame: Frame | None) -> Overlay[Any]:
 
 
 DISTURBS = "This disturbs any benchmark that runs there now. Other CPUs are not affected; the monitor pauses."
+_COUNTDOWN, _COUNT_S = 3, 1.0  # counts before an overlay starts by itself, and seconds between them
 _DRAW_EVERY_S = 0.25  # a calibration reports progress more often, and its chart takes milliseconds to draw
 
 
@@ -284,16 +299,31 @@ class OverlayHost:
         self._next_draw_s = 0.0
 
     def announce(self, overlay: Overlay[Any]) -> None:
-        """Show the overlay with its cost; nothing is started yet."""
-        if self.shown is None:
-            self.shown = overlay
+        """Show the overlay with its cost, and start it after a countdown; while a run is measured, only a key does."""
+        if self.shown is not None:
+            return
+        self.shown = overlay
+        if overlay.can_start and not overlay.costs_nothing and not overlay.runs:
+            overlay.left_s = _COUNTDOWN
+            self._app.set_timer(_COUNT_S, lambda: self._count(overlay))
+
+    def _count(self, overlay: Overlay[Any]) -> None:
+        """Count down, and then start the overlay, unless a key has started or closed it."""
+        if self.shown is not overlay or not overlay.left_s:
+            return
+        overlay.left_s -= 1
+        if overlay.left_s:
+            self._app.set_timer(_COUNT_S, lambda: self._count(overlay))
+        else:
+            self.start()
+        self._draw()
 
     def start(self) -> None:
         """Start the announced overlay."""
         overlay = self.shown
         if overlay is None or not overlay.can_start:
             return
-        overlay.state = OverlayState.RUNNING
+        overlay.state, overlay.left_s = OverlayState.RUNNING, 0
         if overlay.pauses_sampler:
             self._pause()
         self._app.run_worker(lambda: self._run(overlay), thread=True)

@@ -49,10 +49,6 @@ class PreflightOverlay(Overlay[Verdict]):
     live: LiveGaps = field(default_factory=LiveGaps)
     remarks: list[str] = field(default_factory=list)
 
-    @property
-    def costs_nothing(self) -> bool:
-        return False
-
     def measure_once(self, access: MachineAccess, show: Show) -> Verdict | str:
         """Run preflight on the announced target CPUs, or judge the recording."""
         if access.preflight_options is None:

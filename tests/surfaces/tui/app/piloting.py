@@ -49,12 +49,9 @@ def replay_access(recording: Path) -> MachineAccess:
 
 
 async def run_preflight(app: MonitorApp, pilot: Pilot[None]) -> None:
-    """Run a whole preflight of the replay, and wait for its verdict; assert that `F` writes nothing before it."""
+    """Run a whole preflight of the replay, which starts at once, and wait for its verdict."""
     app.show_frame(frame(4, target=(2, 3), origin="replay of machine.nw"))
-    await pilot.press("p", "F")
-    assert "Judges the whole replay of machine.nw" in "".join(lines_of(app))
-    assert not list(Path().iterdir())
-    await pilot.press("enter")
+    await pilot.press("p")
     await until(pilot, lambda: "CHECKS" in "".join(lines_of(app)))
 
 

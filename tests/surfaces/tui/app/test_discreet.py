@@ -156,7 +156,7 @@ def test_a_trace_interrupts_no_target_cpu(release: str) -> None:
 
 
 _VIEW_KEYS = (*map(key_of, Screen), *"mwHyegz", "enter", "left", "right", "left_square_bracket", "space")
-_OVERLAY_KEYS = ("t", "c", "p")  # they announce their disturbance, and start only on enter
+_OVERLAY_KEYS = ("t", "c", "p")  # they announce their disturbance, and escape closes them before they start
 
 
 def test_only_the_key_f_reads_the_host(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,7 +162,7 @@ def test_without_findings_there_is_nothing_to_select(verdict: str | None) -> Non
     assert model.selected_finding() is None
 
 
-def test_p_announces_a_preflight_enter_runs_it_and_e_exports_its_verdict(
+def test_p_runs_the_preflight_of_a_recording_and_e_exports_its_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moments = (quiet_files(), quiet_files(3.0), loaded_files())
