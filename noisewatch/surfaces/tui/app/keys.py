@@ -16,14 +16,14 @@ from noisewatch.surfaces.drawing.text_row import Row, cut, length
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.tui.draw.levels import level_legend
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, EventKind
-from noisewatch.surfaces.tui.screens.table import SCREEN_ENTRIES
+from noisewatch.surfaces.tui.screens.table import ALL_ROWS, SCREEN_ENTRIES
 from noisewatch.surfaces.tui.state.screen_model import Screen
 
 LOOK, MOVE, ACT, LEAVE = "look", "move in time", "act", "copy, export, leave"  # groups of the help, in order
 
 
 class Command(Struct, frozen=True):
-    """A command and its key, or several keys separated by commas; keys have Textual's names.
+    """A command and its key, or several keys separated by commas; keys have Textual's names. F keys are as in htop.
 
     An effect that differs on some screens follows in `name` behind `; `, with the screen's name. `words` are further
     search words for the palette.
@@ -60,19 +60,19 @@ COMMANDS = (
     Command("right", "step forward", MOVE, _STEP, "do('step', 1)"),
     Command("shift+left", "10 back", MOVE, _STEP, "do('step', -10)"),
     Command("shift+right", "10 forward", MOVE, _STEP, "do('step', 10)"),
-    Command("home", "oldest", MOVE, _STEP, "do('step', -1_000_000)"),
-    Command("end", "newest", MOVE, _STEP, "do('step_to_newest')"),
+    Command("left_parenthesis", "oldest", MOVE, _STEP, "do('step', -1_000_000)"),
+    Command("right_parenthesis", "newest", MOVE, _STEP, "do('step_to_newest')"),
     Command("left_square_bracket", "previous spike, clock drop", MOVE, _SPIKE, "do('step_to_spike', -1)"),
     Command("right_square_bracket", "next spike, clock drop", MOVE, _SPIKE, "do('step_to_spike', 1)"),
     Command("left_curly_bracket", "previous event", MOVE, _EVENT, "do('step_to_event', -1)"),
     Command("right_curly_bracket", "next event", MOVE, _EVENT, "do('step_to_event', 1)"),
     Command("H", "pause on spike", MOVE, "freeze, stop at the next disturbance", "do('toggle_pause_on_spike')"),
     Command("w", "zoom time", MOVE, "time axis, scale, minutes, hour", "do('next_zoom')"),
-    Command("s", "sort", LOOK, "order by cost, rate, change", "do('next_sort')"),
+    Command("s,f6", "sort", LOOK, "order by cost, rate, change", "do('next_sort')"),
     Command("m", "mark baseline", MOVE, "compare, before, after, difference", "do('mark_baseline')"),
     Command("M", "clear baseline", MOVE, "forget baseline, compare no longer", "do('forget_baseline')"),
     Command("a", "all CPUs", LOOK, "housekeeping CPUs, too", "do('toggle_all_cpus')"),
-    Command("g", "group rows; clock: next graph", LOOK, "fold, unfold, by device", "do('toggle_folding')"),
+    Command("g,f5", "group rows; clock: next graph", LOOK, "fold, unfold, by device", "do('toggle_folding')"),
     Command(
         "z",
         "irqs: show silent IRQs; map: one cache, or all",
@@ -99,8 +99,8 @@ COMMANDS = (
     ),
     Command("tab", "next CPU or screen", LOOK, _NEXT, "do('next', 1)", comes_first=True),
     Command("shift+tab", "previous CPU or screen", LOOK, _NEXT, "do('next', -1)", comes_first=True),
-    Command("slash", "filter", LOOK, "find, search, name, kind", "filter"),
-    Command("f", "fix", ACT, "advice, help, what to do, undo", "advise"),
+    Command("slash,f3,f4", "filter", LOOK, "find, search, name, kind", "filter"),
+    Command("f,f9", "fix", ACT, "advice, help, what to do, undo", "advise"),
     Command("y", "copy fix", LEAVE, "command, clipboard", "copy"),
     Command(
         "F",
@@ -114,6 +114,7 @@ COMMANDS = (
     Command("enter", "open CPU, start", LOOK, "open, enter, why, begin", "start", is_in_overlay=True),
     Command("escape", "back", LOOK, "close, cancel, return", "leave", is_in_overlay=True),
     Command("question_mark,h,f1", "help", LEAVE, "keys, words, legend", "help"),
+    Command("colon,ctrl+p", "command palette", LEAVE, "", "command_palette"),
     Command("down,j", "scroll", LOOK, "", "scroll(1)", is_in_overlay=True),
     Command("up", "scroll", LOOK, "", "scroll(-1)", is_in_overlay=True),
     Command(
@@ -126,14 +127,15 @@ COMMANDS = (
     ),
     Command("pagedown", "scroll", LOOK, "", "scroll(10)", is_in_overlay=True),
     Command("pageup", "scroll", LOOK, "", "scroll(-10)", is_in_overlay=True),
+    Command("home", "first, last row", LOOK, "", f"scroll({-ALL_ROWS})", is_in_overlay=True),
+    Command("end", "first, last row", LOOK, "", f"scroll({ALL_ROWS})", is_in_overlay=True),
     # last in the palette: Enter runs its first row
-    Command("q", "quit, close", LEAVE, "exit, leave", "quit", comes_first=True, is_in_overlay=True),
+    Command("q,f10", "quit, close", LEAVE, "exit, leave", "quit", comes_first=True, is_in_overlay=True),
 )
 SCROLLING = frozenset(key for command in COMMANDS if command.is_scrolling for key in command.key.split(","))
 WHILE_TYPING = frozenset({"leave_at_once"})
 IN_OVERLAY = frozenset(command.action_name for command in COMMANDS if command.is_in_overlay)
-_PALETTE = Command("ctrl+p", "command palette", LEAVE, "", "command_palette")  # Textual itself binds the key
-IN_HELP = (*(command for command in COMMANDS if not command.is_hidden), _PALETTE)
+IN_HELP = tuple(command for command in COMMANDS if not command.is_hidden)
 KEY_NAMES = tuple(key.value for key in Keys)  # of keys that are not characters
 
 
@@ -150,7 +152,10 @@ _NAMES = {
     "left_curly_bracket": "{",
     "right_curly_bracket": "}",
     "question_mark": "?",
+    "left_parenthesis": "(",
+    "right_parenthesis": ")",
     "slash": "/",
+    "colon": ":",
     "escape": "esc",
     "pagedown": "pgdn",
     "pageup": "pgup",
@@ -242,6 +247,12 @@ def _first_screen(width: int, in_unicode: bool) -> list[Row]:
             for index, line in enumerate(lines)
         ]
     return rows
+
+
+def help_offset(offset: int, width: int, height: int) -> int:
+    """Return the offset of the help, limited to the rows that do not fit."""
+    body = len(help_rows(width, ALL_ROWS)) - 1
+    return max(min(offset, body - max(height - 2, 0)), 0)
 
 
 def _events() -> list[str]:

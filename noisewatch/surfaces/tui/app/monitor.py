@@ -32,7 +32,7 @@ from noisewatch.surfaces.tui.app.export import (
     pictures_of,
     window_reports,
 )
-from noisewatch.surfaces.tui.app.keys import COMMANDS, IN_OVERLAY, SCROLLING, WHILE_TYPING, help_rows
+from noisewatch.surfaces.tui.app.keys import COMMANDS, IN_OVERLAY, SCROLLING, WHILE_TYPING, help_offset, help_rows
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess, toggle_idle_probe
 from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView
@@ -40,7 +40,7 @@ from noisewatch.surfaces.tui.events.kinds import Event, EventKind, kind_of_devic
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayHost, overlay_named, wrap_lines
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.page import number_at
-from noisewatch.surfaces.tui.screens.table import SCREEN_ENTRIES, rows_of_screen
+from noisewatch.surfaces.tui.screens.table import ALL_ROWS, SCREEN_ENTRIES, rows_of_screen
 from noisewatch.surfaces.tui.state.own_cost import OwnCostMeter
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Quantity, Screen, ScreenModel
 
@@ -510,12 +510,12 @@ class MonitorApp(App[None]):
 
     def action_scroll(self, lines: int) -> None:
         if self._shows_help:
-            self._help_offset = max(self._help_offset + lines, 0)
+            self._help_offset = help_offset(self._help_offset + lines, *self.size)
             self.draw()
         elif self._overlays.shown is not None:
             self._overlays.shown.offset += lines
             self.draw()
-        elif self.model.shows_fix and abs(lines) > 1:
+        elif self.model.shows_fix and 1 < abs(lines) < ALL_ROWS:
             self._change_model(lambda: self.model.scroll_fix(lines))
         else:
             entry = SCREEN_ENTRIES[self.model.screen]

@@ -20,7 +20,7 @@ _KEY, _NAME = 12, 28
 def _score(command: Command, query: str) -> float:
     """Return how well the query matches the command: from 0 (no match) to 1 (its name or key)."""
     name, asked = command.name.lower(), query.lower()
-    if name == asked or command.key == query:
+    if name == asked or query in command.key.split():
         return 1.0
     if name.startswith(asked):
         return 0.9
@@ -42,7 +42,7 @@ def _row(command: Command) -> Content:
 def _key_commands(in_unicode: bool) -> Iterator[Command]:
     """Yield the commands that have a key, with the names printed on the keys."""
     for command in COMMANDS:
-        if command.is_hidden or command.action_name == "scroll":
+        if command.is_hidden or command.action_name in ("scroll", "command_palette"):
             continue
         keys = " ".join(name_of_key(key, in_unicode) for key in command.key.split(","))
         name, *more = command.name.split("; ")

@@ -34,7 +34,7 @@ _KEYS = (
     ("enter", "CPU"),
     ("up down", "point at a CPU"),
     ("left right", "step"),
-    ("end", "newest"),
+    (")", "newest"),
     ("[ ]", "spikes"),
     ("w", "zoom"),
     ("z", "cache alone"),

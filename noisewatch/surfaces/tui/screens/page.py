@@ -147,7 +147,7 @@ _SNAPSHOT_KEYS = (  # while the newest interval is not followed
     ("enter", "CPU"),
     ("[ ]", "spikes"),
     ("left right", "step"),
-    ("end", "newest"),
+    (")", "newest"),
 )
 _MEASURING = ("c", "t")  # for a recording these keys can only show its contents, if any
 _ARROWS = {"left right": "← →", "up down": "↑ ↓"}

@@ -18,6 +18,8 @@ from noisewatch.surfaces.tui.screens.overview import cpu_room, overview_rows
 from noisewatch.surfaces.tui.screens.preflight import preflight_rows
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
+ALL_ROWS = 1_000_000  # a move by this many rows goes to the first or last row of the list
+
 Rows = Callable[[ScreenModel, int, int, Glyphs], list[Row]]
 Room = Callable[[ScreenModel, int, int], int]  # rows of CPUs that are visible in a width and height
 
@@ -26,7 +28,7 @@ class ScreenEntry(Struct, frozen=True):
     """The rows of a screen, and its search words in the palette.
 
     The arrow keys move the selection or, if `scrolls` is set, scroll the CPUs; `scrolls` returns the number of visible
-    CPUs. With `selects_by_row`, the selection still moves by single steps.
+    CPUs. With `selects_by_row`, only pages scroll the CPUs.
     """
 
     rows: Rows
@@ -37,7 +39,7 @@ class ScreenEntry(Struct, frozen=True):
 
     def move(self, model: ScreenModel, rows: int, size: tuple[int, int]) -> None:
         """Move the selection, or scroll the CPUs, by this many rows; `size` is the screen's width and height."""
-        if self.scrolls is None or (self.selects_by_row and abs(rows) == 1):
+        if self.scrolls is None or (self.selects_by_row and abs(rows) in (1, ALL_ROWS)):
             model.select(rows)
         else:
             model.scroll(rows, self.scrolls(model, *size))

@@ -12,6 +12,7 @@ from noisewatch.surfaces.tui.overlays.overlay import Overlay, OverlayState
 from noisewatch.surfaces.tui.overlays.preflight import PreflightOverlay
 from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from noisewatch.surfaces.tui.overlays.tune import TuneOverlay
+from noisewatch.surfaces.tui.screens.table import ALL_ROWS
 from noisewatch.surfaces.tui.state.screen_model import Screen
 
 HELP, TYPING, RECORDED = "help", "typing", "a recording"
@@ -23,11 +24,14 @@ OVERLAYS: Mapping[str, type[Overlay[Any]]] = {
     "T": TuneOverlay,
 }
 CLOSING = "q"  # it quits if nothing is open
-QUITTING = (CLOSING, "ctrl+c")
+QUITTING = (CLOSING, "f10", "ctrl+c")
 KEYS = [key for command in COMMANDS for key in command.key.split(",") if key not in QUITTING]
 Change = dict[str, object]
 CHARACTERS = {
     "space": " ",
+    "left_parenthesis": "(",
+    "right_parenthesis": ")",
+    "colon": ":",
     "slash": "/",
     "less_than_sign": "<",
     "greater_than_sign": ">",
@@ -55,6 +59,28 @@ def _step(by: int) -> Callable[[str], Change]:
         if screen == Screen.CLOCK or (screen == Screen.OVERVIEW and abs(by) > 1):
             return {"offset": row}
         return {"row": row, "chosen": f"hog {3 * row if screen == Screen.CPU else row}"}  # a CPU has every third one
+
+    return change
+
+
+def _to_end(direction: int) -> Callable[[str], Change]:
+    """Return the effect of a key that goes to the first or last row of the list."""
+
+    def change(screen: str) -> Change:
+        is_last = direction > 0
+        if screen == Screen.EVENTS:
+            return {"event": 0 if is_last else 29}
+        if screen == Screen.MAP:
+            return {"map": f"noise {63 if is_last else 0} False"}
+        if screen == Screen.CLOCK:
+            return {"offset": ALL_ROWS if is_last else 0}
+        row, name = {
+            Screen.PREFLIGHT: (19, "check-19"),
+            Screen.IRQS: (19, "Local timer interrupts"),
+            Screen.CPU: (19, "hog 57"),
+        }.get(Screen(screen), (59, "hog 59"))
+        first = {Screen.PREFLIGHT: "check-0", Screen.IRQS: "queue 0"}.get(Screen(screen), "hog 0")
+        return {"row": row, "chosen": name} if is_last else {"row": 0, "chosen": first}
 
     return change
 
@@ -96,8 +122,10 @@ _ON_SCREEN: dict[str, Callable[[str], Change]] = {
     "right": _always(cursor=16),
     "shift+left": _always(cursor=5),
     "shift+right": _always(cursor=25),
-    "home": _always(cursor=0),
-    "end": _always(cursor=None),
+    "left_parenthesis": _always(cursor=0),
+    "right_parenthesis": _always(cursor=None),
+    "home": _to_end(-1),
+    "end": _to_end(1),
     "left_square_bracket": lambda screen: {"cursor": 12 if screen == Screen.CLOCK else 10},
     "right_square_bracket": lambda screen: {"cursor": 22 if screen == Screen.CLOCK else 20},
     "left_curly_bracket": _always(cursor=14),
@@ -138,14 +166,18 @@ _ON_SCREEN: dict[str, Callable[[str], Change]] = {
     "escape": _always(screen=Screen.OVERVIEW),
     "question_mark": _always(shows_help=True),
     "h": _always(shows_help=True),
-    "f1": _always(shows_help=True),
     "down": _step(1),
     "j": _step(1),
     "up": _step(-1),
     "k": lambda screen: {"map": "interrupts None False"} if screen == Screen.MAP else _step(-1)(screen),
     "pagedown": _step(10),
     "pageup": _step(-10),
+    "colon": _always(has_palette=True),
+    "ctrl+p": _always(has_palette=True),
 }
+# F keys with the effect of another key, as in htop.
+_AS_IN_HTOP = {"f1": "h", "f3": "slash", "f4": "slash", "f5": "g", "f6": "s", "f9": "f"}
+_ON_SCREEN |= {key: _ON_SCREEN[same] for key, same in _AS_IN_HTOP.items()}
 # Keys with another effect on the overview of a recording that does not play.
 _ON_RECORDING: dict[str, Change] = {
     "space": {"plays": True},
@@ -154,6 +186,7 @@ _ON_RECORDING: dict[str, Change] = {
     "H": {"pauses_on_spike": True},
     "c": {"above": "CalibrationOverlay over"},
     "t": {"above": "TraceOverlay over"},
+    "p": {"above": "PreflightOverlay over"},
 }
 _WHILE_TYPING: dict[str, Change] = {
     "enter": {"is_typing": False},
@@ -193,7 +226,7 @@ EFFECTS: dict[str, dict[str, Change]] = {
     **{place: _in_overlay(kind) for place, kind in OVERLAYS.items()},
 }
 # Keys whose effect is visible only on other screens: the picture may be unchanged.
-INVISIBLE: dict[str, tuple[str, ...]] = {
+_INVISIBLE: dict[str, tuple[str, ...]] = {
     Screen.OVERVIEW: ("g", "z", "v"),
     Screen.MAP: ("2", "s", "a", "g", "z", "v"),
     Screen.IRQS: ("a", "v"),
@@ -203,4 +236,7 @@ INVISIBLE: dict[str, tuple[str, ...]] = {
     Screen.PREFLIGHT: ("s", "a", "g", "z"),
     Screen.CULPRITS: ("a", "g", "z", "v"),
     RECORDED: ("g", "z", "v"),
+}
+INVISIBLE = {
+    place: (*keys, *(key for key, same in _AS_IN_HTOP.items() if same in keys)) for place, keys in _INVISIBLE.items()
 }

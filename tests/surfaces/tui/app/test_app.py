@@ -153,6 +153,15 @@ def test_arrows_scroll_the_help() -> None:
     assert "* several" in "".join(screen_after("question_mark", *["pagedown"] * 12, frames=_FRAMES, size=(80, 16)))
 
 
+def test_end_scrolls_the_help_to_its_last_row_and_one_press_scrolls_back() -> None:
+    last, back, first = (
+        screen_after("question_mark", "end", *keys, frames=_FRAMES, size=(80, 16)) for keys in ([], ["up"], ["home"])
+    )
+    assert last[2:15] != back[2:15]
+    assert last[1:14] == back[2:15]
+    assert first == screen_after("question_mark", frames=_FRAMES, size=(80, 16))
+
+
 def test_escape_closes_advice_before_it_leaves_the_screen_of_a_cpu() -> None:
     screens: list[str] = []
 

@@ -18,17 +18,20 @@ from tests.surfaces.tui.app.piloting import key_of, lines_of, until, with_monito
 from tests.surfaces.tui.framing import culprit, frame, model_of, text_of
 
 
-async def _search_palette(app: MonitorApp, pilot: Pilot[None], words: str) -> None:
+async def _search_palette(app: MonitorApp, pilot: Pilot[None], words: str, key: str = "ctrl+p") -> None:
     """Open the palette, type the words, and wait for results."""
     app.show_frame(frame())
-    await pilot.press("ctrl+p", *("space" if letter == " " else letter for letter in words))
+    await pilot.press(key, *("space" if letter == " " else letter for letter in words))
     await until(pilot, lambda: bool(app.screen.query(CommandList)) and app.screen.query_one(CommandList).display)
 
 
-@pytest.mark.parametrize(("words", "screen", "cpu"), [("map", "map", None), ("CPU 2", "cpu", 2)])
-def test_the_palette_finds_the_action_of_a_key_and_a_cpu(words: str, screen: str, cpu: int | None) -> None:
+@pytest.mark.parametrize(
+    ("words", "screen", "cpu", "key"),
+    [("map", "map", None, "ctrl+p"), ("CPU 2", "cpu", 2, "ctrl+p"), ("CPU 2", "cpu", 2, "colon")],
+)
+def test_the_palette_finds_the_action_of_a_key_and_a_cpu(words: str, screen: str, cpu: int | None, key: str) -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await _search_palette(app, pilot, words)
+        await _search_palette(app, pilot, words, key)
         await pilot.press("enter")
         await until(pilot, lambda: len(app.screen_stack) == 1 and app.model.screen == screen)
 
@@ -100,6 +103,8 @@ def test_the_palette_opens_the_map_with_the_requested_quantity(quantity: str) ->
         ("gate", "preflight"),
         ("stop", "freeze, play"),
         ("[", "previous spike"),
+        ("f6", "sort"),
+        (")", "newest"),
         ("exit", "quit"),
     ],
 )
@@ -146,7 +151,7 @@ def test_keys_have_their_keyboard_names_in_the_palette_and_in_the_help(in_unicod
         hints.extend([str(hit.prompt).split("  ")[0] async for hit in KeyCommands(app.screen).discover()])
 
     with_monitor(steps)
-    assert {"[", "/", "? h f1", "<", "{", arrow, f"shift-{arrow}"} <= set(hints)
+    assert {"[", "? h f1", "/ f3 f4", "<", "{", arrow, f"shift-{arrow}"} <= set(hints)
     help_text = "\n".join(text_of(row) for row in help_rows(120, 60, in_unicode=in_unicode))
     for text in ("\n".join(hints), help_text):
         assert [word for word in ("bracket", "_sign", "shift+", "ctrl+") if word in text] == []
