@@ -91,3 +91,8 @@ def first_row(requested: int, count: int, room: int) -> int:
 def first_row_around(index: int, count: int, room: int) -> int:
     """Return the index of a window's first row such that row `index` is in the middle of the window, if possible."""
     return first_row(index - room // 2, count, room)
+
+
+def first_row_with(index: int, count: int, room: int) -> int:
+    """Return the index of a window's first row: the smallest index such that the window contains row `index`."""
+    return first_row(index - room + 1, count, room)

@@ -41,8 +41,9 @@ from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, Ove
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.page import number_at
 from noisewatch.surfaces.tui.screens.table import ALL_ROWS, SCREEN_ENTRIES, rows_of_screen
+from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.own_cost import OwnCostMeter
-from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Quantity, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
 
 if TYPE_CHECKING:
     from noisewatch.surfaces.picture import Line

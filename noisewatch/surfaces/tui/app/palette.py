@@ -12,7 +12,8 @@ from textual.content import Content
 
 from noisewatch.surfaces.tui.app.keys import COMMANDS, LOOK, Command, name_of_key
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.state.screen_model import Quantity, Screen
+from noisewatch.surfaces.tui.state.map_view import Quantity
+from noisewatch.surfaces.tui.state.screen_model import Screen
 
 _KEY, _NAME = 12, 28
 

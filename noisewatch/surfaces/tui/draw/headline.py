@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.terms import Gravity
-from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind, Role
+from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.text_row import (
@@ -29,11 +29,13 @@ from noisewatch.surfaces.drawing.text_row import (
 from noisewatch.surfaces.tui.draw.clock_facts import helpful_findings
 from noisewatch.surfaces.tui.draw.levels import style_of
 from noisewatch.surfaces.tui.draw.waiting import no_rates_reason, waiting_text
-from noisewatch.surfaces.tui.state.folding import cpus_of, culprit_identity, fold_culprits, noise_of
+from noisewatch.surfaces.tui.state.folding import cpus_of, culprit_identity
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import culprit_of
+from noisewatch.surfaces.tui.state.leading import likely_irq
+from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, NOTABLE_NS
-from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Quantity, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.units import (
     describe_clock,
     describe_clocks,
@@ -149,7 +151,7 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     own = describe(model, frame, glyphs) if describe is not None and frame.seconds > 0 and not model.is_past else []
     if not own:
         return sentence
-    has_culprit = culprit_of_headline(frame) is not None and (frame.verdict != "stable" or bool(over_now(model)))
+    has_culprit = model.lead is not None and (frame.verdict != "stable" or bool(over_now(model)))
     if not has_culprit and (frame.verdict != "unstable" or model.screen == Screen.PREFLIGHT):
         return own
     return [*sentence, (_OWN, ("  ", "plain")), *((rank or _OWN, piece) for rank, piece in own)]
@@ -181,7 +183,7 @@ def has_command(model: ScreenModel, frame: Frame) -> bool:
 
 def _selects_culprit(model: ScreenModel, frame: Frame) -> bool:
     """Return whether the selected row is the headline's culprit, or the IRQ that likely raises the culprit."""
-    selected, culprit = None, culprit_of_headline(frame)
+    selected, culprit = None, model.lead
     if model.screen == Screen.IRQS:
         row = model.irq_listing().selected
         selected = culprit_of(model, row) if row is not None else None
@@ -250,15 +252,17 @@ def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         return [(_CORE, (f"{until}{text}", "doubt"))]
     unknown_cpus = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
     doubt: Row = [(f"noise unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else []
+    culprit = model.lead
     worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0)
-    noise_ns = worst.stolen_ns_per_s or 0
+    named = worst if culprit is None else next(line for line in targets if line.cpu == culprit.cpu)
+    noise_ns = named.stolen_ns_per_s or 0
     is_notable, is_grave = noise_ns >= NOTABLE_NS, noise_ns >= GRAVE_NS
     if doubt and not is_notable:
         return _with_rank(_CORE, (until, "plain"), *doubt)
     checks = [] if is_notable else checks_row(model, frame)
     before: Row = [*checks, ("  ", "plain"), (until, "plain")] if checks else [(until, "plain")]
-    culprit = culprit_of_headline(frame)
-    noise = _noise(worst, glyphs, is_worst=is_grave or not unknown_cpus)
+    is_worst = named.stolen_ns_per_s == worst.stolen_ns_per_s and (is_grave or not unknown_cpus)
+    noise = _noise(named, glyphs, is_worst=is_worst)
     noise += _culprit(frame, culprit, glyphs) if culprit is not None else []
     if is_grave and doubt:
         return [*_with_rank(_CORE, *before), *noise, (_CORE, (f"  CPU {unknown_cpus} unknown", "unknown"))]
@@ -276,23 +280,6 @@ def _noise(line: CpuLine, glyphs: Glyphs, *, is_worst: bool) -> Parts:
     if noise_ns < GRAVE_NS:
         return [*noise, *_with_rank(_LIMIT, share, (")", "plain"))]
     return [*noise, (_SHARE, share), (_LIMIT, (f", limit {_LIMIT_TEXT}", "plain")), (_SHARE, (")", "plain"))]
-
-
-def culprit_of_headline(frame: Frame) -> CulpritLine | None:
-    """Return the costliest culprit (all its threads) on the worst target CPU, or None without notable noise."""
-    targets = [line for line in frame.cpus if line.role == Role.TARGET and (line.stolen_ns_per_s or 0) >= NOTABLE_NS]
-    if not targets:
-        return None
-    worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0).cpu
-    return max(fold_culprits(line for line in frame.culprits if line.cpu == worst), key=noise_of, default=None)
-
-
-def likely_irq(line: CulpritLine, culprits: Sequence[CulpritLine]) -> CulpritLine | None:
-    """Return the IRQ that likely raises the softirq: the most frequent one on its CPU. Return None for other lines."""
-    if line.kind != Kind.SOFTIRQ or line.name not in AFTER_AN_INTERRUPT:
-        return None
-    irqs = [culprit for culprit in culprits if culprit.cpu == line.cpu and culprit.kind == Kind.IRQ]
-    return max(irqs, key=lambda culprit: culprit.rate_per_s or 0, default=None)
 
 
 def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> Parts:
@@ -339,7 +326,7 @@ def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height
     """
     if model.is_past:
         return _trouble_rows(model, tabs, width, height)
-    first, culprit = _with_rank(_CORE, verdict_of(model)), culprit_of_headline(frame)
+    first, culprit = _with_rank(_CORE, verdict_of(model)), model.lead
     if culprit is not None:
         line = next(line for line in frame.cpus if line.cpu == culprit.cpu)
         figure = f": {glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)}"

@@ -77,7 +77,7 @@ def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tup
 
 def _cpu_in_question(model: ScreenModel, frame: Frame) -> CpuLine | None:
     selected = model.selected()
-    cpu = model.cpu if model.screen == Screen.CPU else selected.cpu if selected is not None else None
+    cpu = model.cpu if model.screen == Screen.CPU else model.cpu_of(selected) if selected is not None else None
     if cpu is not None:
         return next((line for line in frame.cpus if line.cpu == cpu), None)
     targets = [line for line in frame.cpus if line.role == Role.TARGET]

@@ -21,7 +21,6 @@ from noisewatch.surfaces.drawing.panel import Section, Space, count_rows, side_b
 from noisewatch.surfaces.drawing.text_row import Row, first_that_fits
 from noisewatch.surfaces.drawing.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
-from noisewatch.surfaces.tui.draw.headline import likely_irq
 from noisewatch.surfaces.tui.draw.levels import scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.screens.event_list import latest_section
@@ -36,6 +35,7 @@ from noisewatch.surfaces.tui.state.filters import (
 )
 from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, culprit_identity, is_least, parts_of
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
+from noisewatch.surfaces.tui.state.leading import likely_irq
 from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_count, describe_rate, short_noise, short_share

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.panel import Section, Space, count_rows, side_by_side
-from noisewatch.surfaces.drawing.table import first_row_around
+from noisewatch.surfaces.drawing.table import first_row_with
 from noisewatch.surfaces.drawing.text_row import Row, cut, first_that_fits, fit_text, text_of
 from noisewatch.surfaces.drawing.wraps import wrap_after
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
@@ -139,7 +139,7 @@ def _culprits(model: ScreenModel, event: Event | None, width: int, height: int, 
     culprits = frame.culprits[: height - 1] if frame is not None else ()
     if not culprits:
         return []
-    listing = Listing(culprits, len(culprits), is_chosen=False)
+    listing = Listing(culprits, len(culprits))
     return culprit_table(listing, "culprits then", width, height, glyphs, frame=frame)
 
 
@@ -165,7 +165,7 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
         return [*rows, [(f"             {note}", "faint")]]
     whole = _wrapped_row(table.row(listed[at]), table.width, width)[:room]
     room -= len(whole) - 1
-    first = first_row_around(at, len(listed), room)
+    first = first_row_with(at, len(listed), room)
     for number, event in enumerate(listed[first : first + room], start=first):
         rows += whole if number == at else [cut(table.row(event), width)]
     return rows

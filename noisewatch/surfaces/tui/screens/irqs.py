@@ -12,7 +12,7 @@ from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.panel import Section, Space, count_rows
-from noisewatch.surfaces.drawing.table import Column, Table, first_row_around
+from noisewatch.surfaces.drawing.table import Column, Table, first_row_with
 from noisewatch.surfaces.drawing.text_row import Row, Style, cut, first_that_fits, fit_text, text_of, text_width
 from noisewatch.surfaces.tui.draw.irq_matrix import (
     Columns,
@@ -194,8 +194,7 @@ class _Table(Struct, frozen=True):
         has_note = self.least_with_note and (self.silent > 0 or len(self.entries) > room)
         room = max(room - has_note, 0)
         at = self.listing.at + (1 if None in self.entries[: self.listing.at + 1] else 0)
-        is_at_top = not self.listing.is_chosen and at < room
-        first = 0 if is_at_top else first_row_around(at, len(self.entries), room)
+        first = first_row_with(at, len(self.entries), room)
         rows: tuple[list[Row], list[Row]] = [*self.top], []
         part = rows[0]
         shown = self.entries[first : first + room]

@@ -10,8 +10,9 @@ from msgspec import Struct
 from noisewatch.surfaces.drawing.text_row import Style
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, no_clock_reason, no_figures_reason
 from noisewatch.surfaces.tui.draw.irq_matrix import round_rate
+from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS, worst_of
-from noisewatch.surfaces.tui.state.screen_model import Quantity, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_share
 
 _RATES = (0.5, 10, 30, 100, 1_000, 10_000, 30_000, 100_000)  # interrupts per second

@@ -447,7 +447,7 @@ def selected_cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyph
     if not culprits:
         return [*rows, [(f" {_empty_reason(line)}", "faint")]]
     shown = tuple(culprits[: height - 1 - has_heading])
-    listing = Listing(shown, len(shown), is_chosen=False)
+    listing = Listing(shown, len(shown))
     table = culprit_table(listing, "who", width, len(shown) + 1, glyphs, frame=model.frame)
     return [*rows, *(table if has_heading else table[1:])]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,9 +18,12 @@ from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph, ClockHistory
 from noisewatch.surfaces.tui.state.culprit_history import CulpritHistory
 from noisewatch.surfaces.tui.state.filters import SORT_ORDERS, SortOrder, listed_culprits, weight_of, worst_cpu
+from noisewatch.surfaces.tui.state.folding import cpus_of
 from noisewatch.surfaces.tui.state.history import CpuPlaces, CpuReadings, History, WallTimes, wall_clock_of
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory, IrqRow, describe_moves
 from noisewatch.surfaces.tui.state.irq_table import culprit_of, listed_rows
+from noisewatch.surfaces.tui.state.leading import leading_culprit, row_of_culprit, row_of_interrupt
+from noisewatch.surfaces.tui.state.map_view import MapView, Quantity, next_of
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.run_history import RunHistory
 from noisewatch.surfaces.tui.state.selection import Line, Listing, Selection, is_same
@@ -28,49 +31,6 @@ from noisewatch.surfaces.tui.state.selection import Line, Listing, Selection, is
 if TYPE_CHECKING:
     from noisewatch.model.calibration.figures import Calibration
     from noisewatch.operations.advise import Advice
-
-T = TypeVar("T")
-
-
-def _next_of(values: Sequence[T], value: T, direction: int = 1) -> T:
-    """Return the value after or before `value`, by `direction`; after the last value comes the first."""
-    return values[(values.index(value) + direction) % len(values)]
-
-
-class Quantity(StrEnum):
-    """A quantity that the map can show for each CPU; a key steps through them in this order."""
-
-    NOISE = "noise"
-    INTERRUPTS = "interrupts"
-    CLOCK = "clock"
-    HEAT = "heat"
-
-
-class MapView(Struct, frozen=True):
-    """The state of the map; a `cpu` of None selects the worst target CPU of the shown interval."""
-
-    quantity: Quantity = Quantity.NOISE
-    cpu: int | None = None
-    opens_part: bool = False  # whether only that CPU's cache or node is shown
-
-    def with_next_quantity(self) -> MapView:
-        return replace(self, quantity=_next_of(tuple(Quantity), self.quantity))
-
-    def with_part_toggled(self) -> MapView:
-        return replace(self, opens_part=not self.opens_part)
-
-    def moved(self, model: ScreenModel, rows: int) -> MapView:
-        """Return the view with the selection moved down by this many CPUs of the map."""
-        cpus = model.in_order(line.cpu for line in model.cpus)
-        at = self.pointed(model)
-        if at is None or at not in cpus:
-            return self
-        return replace(self, cpu=cpus[max(min(cpus.index(at) + rows, len(cpus) - 1), 0)])
-
-    def pointed(self, model: ScreenModel) -> int | None:
-        """Return the selected CPU or, if none is selected or it is gone, the worst CPU."""
-        is_there = any(line.cpu == self.cpu for line in model.cpus)
-        return self.cpu if is_there else worst_cpu(model.cpus)
 
 
 ZOOMS = (1, 2, 10, 60)  # intervals per column
@@ -127,6 +87,7 @@ class ScreenModel(Struct):
     screen: Screen = Screen.OVERVIEW
     cpu: int | None = None  # the CPU on the screen of one CPU
     selection: Selection = Selection()
+    last_lead: tuple[Frame, CulpritLine | None] | None = None  # a frame and its leading culprit
     baseline: Baseline | None = None
     calibration: Calibration | None = None  # the last calibration
     calibrated_at_ns: int | None = None
@@ -171,6 +132,23 @@ class ScreenModel(Struct):
     def culprits(self) -> tuple[CulpritLine, ...]:
         """The culprits of the shown frame; none before the first frame."""
         return self.frame.culprits if self.frame is not None else ()
+
+    @property
+    def lead(self) -> CulpritLine | None:
+        """The culprit that the headline of the shown frame names, or None."""
+        if self.frame is None:
+            return None
+        frame, lead = self.last_lead or (None, None)
+        if frame is not self.frame:
+            lead = leading_culprit(self.frame, lead)
+            self.last_lead = (self.frame, lead)
+        return lead
+
+    def cpu_of(self, culprit: CulpritLine) -> int:
+        """Return the CPU that a culprit's row is about: the headline's CPU, if the headline names the culprit."""
+        lead = self.lead
+        is_lead = lead is not None and is_same(lead, culprit) and lead.cpu in cpus_of(culprit)
+        return lead.cpu if lead is not None and is_lead else culprit.cpu
 
     @property
     def target(self) -> tuple[int, ...]:
@@ -240,7 +218,8 @@ class ScreenModel(Struct):
 
     def go_to_number(self, number: int) -> None:
         """Show the interval, or the nearest kept interval; select the first row unless a key chose another."""
-        self.selection = self.selection if self.selection.chosen is not None else Selection()
+        self.selection = self.selection.sorted_again() if self.selection.chosen is not None else Selection()
+        self.last_lead = None
         self.cursor, self.plays = max(min(number, self.history.count - 1), self.history.first), False
 
     def step_to_newest(self) -> None:
@@ -289,7 +268,7 @@ class ScreenModel(Struct):
             self.notice = f"no {'later' if direction > 0 else 'earlier'} {what}"
 
     def next_zoom(self) -> None:
-        self.zoom = _next_of(ZOOMS, self.zoom)
+        self.zoom = next_of(ZOOMS, self.zoom)
 
     def go_to(self, screen: str) -> None:
         """Show a screen, with its first row selected; the screen of one CPU starts with the worst target CPU."""
@@ -318,7 +297,7 @@ class ScreenModel(Struct):
         if self.screen == Screen.CPU:
             self.next_cpu(direction)
         else:
-            self.go_to(_next_of(tuple(Screen), self.screen, direction))
+            self.go_to(next_of(tuple(Screen), self.screen, direction))
 
     def go_back(self) -> None:
         """Close the open fix or check, or else show the overview."""
@@ -343,7 +322,7 @@ class ScreenModel(Struct):
         if self.screen == Screen.IRQS:
             self._move_selection(0)
         else:
-            self.selection = Selection(selected)
+            self.selection = replace(self.selection, chosen=selected)
         self.awaits_fix, self.fix_number = True, self.fix_number + 1
 
     def close_fix(self) -> None:
@@ -359,7 +338,7 @@ class ScreenModel(Struct):
         """Show the next CPU in that direction on the screen of one CPU."""
         cpus = [line.cpu for line in self.cpus]
         if cpus:
-            self.cpu = _next_of(cpus, self.cpu if self.cpu in cpus else cpus[0], direction)
+            self.cpu = next_of(cpus, self.cpu if self.cpu in cpus else cpus[0], direction)
             self.selection = Selection()
             self._renew_fix()
 
@@ -369,7 +348,7 @@ class ScreenModel(Struct):
             return
         selected = self.selected()
         if selected is not None:
-            self.cpu = selected.cpu
+            self.cpu = self.cpu_of(selected)
         is_shown = selected is not None and self.frame is not None and selected in self.frame.culprits
         is_irq = self.screen == Screen.IRQS
         self.go_to(Screen.CPU)
@@ -405,6 +384,8 @@ class ScreenModel(Struct):
             self._renew_fix()
 
     def _move_selection(self, rows: int) -> None:
+        if self.frame is not None:
+            self.selection = self.selection.holding(self.frame.taken_at_ns)
         if self.screen == Screen.PREFLIGHT:
             self._select_check(rows)
         elif self.screen == Screen.IRQS:
@@ -439,7 +420,11 @@ class ScreenModel(Struct):
 
     def listing(self) -> Listing[CulpritLine]:
         """Return the culprits in their order, with the selected culprit at its current row."""
-        return self._listing(self.listed(), CulpritLine, lambda line: weight_of(line, self.sort, self.baseline))
+        folds = self.folds and self.screen != Screen.CPU
+        lines = self._held(self.listed(), folds)
+        is_elsewhere = self.lead is None or (self.screen == Screen.CPU and self.cpu != self.lead.cpu)
+        leading = row_of_culprit(self.lead, lines) if self.lead is not None and not is_elsewhere else None
+        return self._listing(lines, CulpritLine, lambda line: weight_of(line, self.sort, self.baseline), leading, folds)
 
     def findings(self) -> Listing[FindingLine]:
         """Return the checks that did not pass (one per cause, then checks without a cause), and the selected check."""
@@ -450,13 +435,23 @@ class ScreenModel(Struct):
     def irq_listing(self) -> Listing[IrqRow]:
         """Return the rows of the IRQ screen in their order, with the selected row at its current place."""
         rows, self.silent_irqs = listed_rows(self)
-        return self._listing(rows, IrqRow, lambda row: row.total or 0.0)
+        rows = self._held(rows, False)
+        leading = row_of_interrupt(self.lead, rows, self.culprits) if self.lead is not None else None
+        return self._listing(rows, IrqRow, lambda row: row.total or 0.0, leading)
+
+    def _held(self, lines: list[Line], folds: bool) -> list[Line]:
+        return self.selection.in_held_order(lines, self.frame.taken_at_ns, folds) if self.frame is not None else lines
 
     def _listing(
-        self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None = None
+        self,
+        lines: list[Line],
+        of: type[Line],
+        weight: Callable[[Line], float] | None = None,
+        leading: int | None = None,
+        folds: bool = False,
     ) -> Listing[Line]:
         """Return the lines, including the selected line, and update the selection from them."""
-        listing = self.selection.listing(lines, of, weight)
+        listing = self.selection.listing(lines, of, weight, leading, folds)
         self.selection = self.selection.after(listing)
         return listing
 
@@ -476,11 +471,11 @@ class ScreenModel(Struct):
             listed = self.log.listed()
             self.log.drawn = listed[self.log.row()] if listed else None
         elif self.screen in WITH_CULPRITS:
-            self.selection = self.selection.with_drawn(self.listing().selected)
+            self.selection = self.selection.with_drawn(self.listing())
         elif self.screen == Screen.IRQS:
-            self.selection = self.selection.with_drawn(self.irq_listing().selected)
+            self.selection = self.selection.with_drawn(self.irq_listing())
         elif self.screen == Screen.PREFLIGHT:
-            self.selection = self.selection.with_drawn(self.findings().selected)
+            self.selection = self.selection.with_drawn(self.findings())
 
     def selected_finding(self) -> FindingLine | None:
         """Return the finding that the user sees selected."""
@@ -496,11 +491,12 @@ class ScreenModel(Struct):
         if self.screen == Screen.IRQS:
             self.groups_irqs = not self.groups_irqs
         elif self.screen == Screen.CLOCK:
-            self.clock_graph = _next_of(tuple(ClockGraph), self.clock_graph)
+            self.clock_graph = next_of(tuple(ClockGraph), self.clock_graph)
         elif self.screen == Screen.EVENTS:
             self.log.folds = not self.log.folds
         else:
             self.folds = not self.folds
+        self.selection = self.selection.sorted_again()
 
     def toggle_hidden(self) -> None:
         """Toggle the map between all CPUs and the selected CPU's cache or node; on other screens, silent IRQs."""
@@ -515,7 +511,7 @@ class ScreenModel(Struct):
 
     def next_sort(self) -> None:
         sorts = tuple(SortOrder) if self.baseline is not None else SORT_ORDERS
-        self.sort = _next_of(sorts, self.sort)
+        self.sort, self.selection = next_of(sorts, self.sort), self.selection.sorted_again()
 
     def mark_baseline(self) -> None:
         """Set the baseline, for later comparison, to the intervals up to the shown interval."""

@@ -20,7 +20,8 @@ from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.baseline import baseline_of
-from noisewatch.surfaces.tui.state.screen_model import MapView, Quantity, Screen
+from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
+from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.goldens import Draw, Goldens
 from tests.surfaces.tui.crowd import crowded
 

@@ -336,9 +336,10 @@ def test_the_irqs_screen_offers_a_fix_only_for_the_irq_that_is_the_culprit() -> 
     card = culprit("205 eth0-TxRx-3", 3, 3e8, kind=Kind.IRQ, pid=None, tid=None, irq=205, rate_per_s=41_235.0)
     harmless = IrqSetting("206", Kind.IRQ, "eth1", allowed="0", effective="0")
     model = model_of(replace(_frame(irqs=irqs, irq_settings=(_CARD, harmless)), cpus=cpus, culprits=(card,)))
-    assert "f fix" not in _headline_on(model, Screen.IRQS, 200)
-    model.select(1)
-    assert text_of(rows_of_screen(model, 200, 30, UNICODE)[1]).endswith(" f fix  p preflight ")
+    assert _headline_on(model, Screen.IRQS, 200).endswith(" f fix  p preflight ")
+    assert model.irq_listing().at == 1
+    model.select(-1)
+    assert "f fix" not in text_of(rows_of_screen(model, 200, 30, UNICODE)[1])
 
 
 _CPUS = (cpu_line(2, "target"), cpu_line(3, "target", 9.97e8))

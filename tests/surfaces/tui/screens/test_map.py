@@ -28,8 +28,9 @@ from noisewatch.surfaces.tui.screens.map_scales import scale_of
 from noisewatch.surfaces.tui.screens.map_screen import lane_rows, pair_legend, pair_row
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.history import CpuReadings
+from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
 from noisewatch.surfaces.tui.state.noise import OFFLINE_NS
-from noisewatch.surfaces.tui.state.screen_model import MapView, Quantity, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of, text_of_rows
 
 _QUIET, _NOISY = 1e3, 300e6

@@ -105,7 +105,7 @@ def test_each_row_shows_its_last_intervals() -> None:
     row = next(line for line in lines if "eth0-TxRx" in line and " irq " in line)
     at = heading.index("last 4")
     assert row[at : at + 5] == "__▇▇ "
-    listing = Listing((_IRQ,), 0, is_chosen=True, is_gone=True)
+    listing = Listing((_IRQ,), 0, is_gone=True)
     heading, row = map(text_of, culprit_table(listing, "who", 200, 2, UNICODE, None, lambda _, __: [3e8, 0.0]))
     assert heading.index("last 2") == row.index("█")
 

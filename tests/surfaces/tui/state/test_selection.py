@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 
 import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from noisewatch.judgement.terms import Gravity
-from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
+from noisewatch.kinds import Kind
+from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame, IrqLine, IrqSetting
 from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
@@ -19,7 +21,7 @@ from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.app.piloting import key_of, until, with_monitor
-from tests.surfaces.tui.framing import culprit, frame, model_of
+from tests.surfaces.tui.framing import culprit, frame, model_of, screen_text
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import quiet_files
 
@@ -84,9 +86,13 @@ def test_arrows_go_from_a_gone_source_to_the_nearest_row(rows: int, name: str) -
     assert name in _selected_text(model)
 
 
-def test_a_thread_is_followed_to_another_cpu_and_under_another_name_and_an_interrupt_is_not() -> None:
+@pytest.mark.parametrize("folds", [True, False])
+def test_a_thread_is_followed_to_another_cpu_and_under_another_name_and_an_interrupt_if_rows_are_grouped(
+    folds: bool,
+) -> None:
     model = model_of(_frame(1, _NOISIEST, _MIDDLE, _QUIETEST))
     model.go_to(Screen.CULPRITS)
+    model.folds = folds
     model.select(0)
     model.add(_frame(2, replace(_NOISIEST, cpu=2, name="renamed", stolen_ns_per_s=0.5e6), _MIDDLE, _QUIETEST))
     assert "renamed" in _selected_text(model)
@@ -94,7 +100,9 @@ def test_a_thread_is_followed_to_another_cpu_and_under_another_name_and_an_inter
     assert "soft" in _selected_text(model)
     model.select(-1)
     model.add(_frame(3, _NOISIEST, replace(_MIDDLE, cpu=2), _QUIETEST))
-    assert "not seen" in _selected_text(model)
+    assert "24 eth0" in _selected_text(model)
+    assert ("not seen" in _selected_text(model)) == (not folds)
+    assert len(model.listing().lines) == (3 if folds else 4)
 
 
 def test_the_selection_of_a_thread_on_two_cpus_keeps_its_cpu() -> None:
@@ -105,6 +113,128 @@ def test_the_selection_of_a_thread_on_two_cpus_keeps_its_cpu() -> None:
     selected = model.selected()
     assert selected is not None
     assert selected.cpu == 2
+
+
+_PAIR = (replace(_NOISIEST, cpu=2, pid=7, tid=8), replace(_NOISIEST, cpu=3, pid=7, tid=9))
+
+
+@pytest.mark.parametrize("before", [_PAIR, _PAIR[:1], _PAIR[1:]])
+@pytest.mark.parametrize("after", [_PAIR, _PAIR[:1], _PAIR[1:]])
+@pytest.mark.parametrize("kind", ["thread", "tick"])
+def test_a_grouped_row_is_followed_to_fewer_and_more_cpus(
+    before: tuple[CulpritLine, ...], after: tuple[CulpritLine, ...], kind: str
+) -> None:
+    if kind == "tick":
+        before, after = (
+            tuple(replace(line, kind=Kind.TICK, pid=None, tid=None) for line in lines) for lines in (before, after)
+        )
+    model = model_of(_frame(1, *before, _QUIETEST))
+    model.select(0)
+    model.add(_frame(2, *after, _QUIETEST))
+    assert "loud" in _selected_text(model)
+    assert "not seen" not in _selected_text(model)
+    assert len(model.listing().lines) == 2
+
+
+@pytest.mark.parametrize("screen", _WITH_SOURCES)
+def test_a_gone_source_that_no_key_has_chosen_leaves_at_once(screen: str) -> None:
+    model = _drawn_model(screen, _frame(1, _NOISIEST, _MIDDLE, _QUIETEST), _frame(2, _NOISIEST, _QUIETEST))
+    assert "24 eth0" not in screen_text(model)
+    model.add(_frame(3, _QUIETEST))
+    model.note_drawn()
+    assert "loud" not in screen_text(model)
+    assert "soft" in _selected_text(model)
+
+
+def _swapping(model: ScreenModel, second: int) -> None:
+    """Add an interval in which the two noisiest sources have swapped their costs."""
+    loud, eth = (9e6, 8e6) if second % 2 else (8e6, 9e6)
+    sources = (replace(_NOISIEST, stolen_ns_per_s=loud), replace(_MIDDLE, stolen_ns_per_s=eth), _QUIETEST)
+    model.add(_frame(second, *sources))
+
+
+@pytest.mark.parametrize("screen", _WITH_SOURCES)
+def test_down_goes_on_to_the_next_row_although_rows_swap(screen: str) -> None:
+    model = _drawn_model(screen)
+    names: list[str] = []
+    for second in range(1, 5):
+        _swapping(model, second)
+        if second > 1:
+            model.select(1)
+        model.note_drawn()
+        selected = model.selected()
+        names.append(selected.name if selected is not None else "")
+    assert names == ["loud", "24 eth0", "soft", "soft"]
+
+
+def test_a_key_moves_from_the_drawn_row_before_a_new_frame_is_drawn() -> None:
+    model = _drawn_model(Screen.CULPRITS, _frame(1, _NOISIEST, _MIDDLE, _QUIETEST))
+    model.add(_frame(2, replace(_NOISIEST, stolen_ns_per_s=0.1e6), _MIDDLE, _QUIETEST))
+    model.select(1)
+    assert "24 eth0" in _selected_text(model)
+
+
+def test_rows_are_sorted_again_some_seconds_after_the_last_key() -> None:
+    model = _drawn_model(Screen.CULPRITS)
+    for second in (1, 2):
+        _swapping(model, second)
+        model.select(1)
+        model.note_drawn()
+    orders = []
+    for second in (3, 4, 5, 6, 8):
+        _swapping(model, second)
+        model.note_drawn()
+        orders.append([line.name for line in model.listing().lines])
+    assert orders == [["loud", "24 eth0", "soft"]] * 4 + [["24 eth0", "loud", "soft"]]
+
+
+@pytest.mark.parametrize("change", [ScreenModel.next_sort, ScreenModel.toggle_folding, lambda model: model.step(0)])
+def test_another_order_or_moment_sorts_at_once(change: Callable[[ScreenModel], None]) -> None:
+    model = _drawn_model(Screen.CULPRITS)
+    _swapping(model, 1)
+    model.note_drawn()
+    model.select(1)
+    _swapping(model, 2)
+    assert model.listing().lines[0].name == "loud"
+    change(model)
+    assert model.listing().lines[0].name == "24 eth0"
+
+
+@pytest.mark.parametrize(("lost_ns", "at"), [(9e9, 0), (2.5e6, 1), (1e3, 3)])
+def test_a_new_source_gets_its_place_among_rows_that_keep_their_order(lost_ns: float, at: int) -> None:
+    model = _drawn_model(Screen.CULPRITS, _frame(1, _NOISIEST, _MIDDLE, _QUIETEST))
+    model.select(1)
+    model.add(_frame(2, _NOISIEST, _MIDDLE, _QUIETEST, _source("new", lost_ns, tid=9)))
+    assert [line.name for line in model.listing().lines].index("new") == at
+    assert "24 eth0" in _selected_text(model)
+
+
+@pytest.mark.parametrize("screen", [Screen.CULPRITS, Screen.EVENTS, Screen.IRQS, Screen.PREFLIGHT])
+def test_the_top_stays_in_sight_while_the_selected_row_fits(screen: Screen) -> None:
+    sources = [_source(f"thread {number:02}", 10e6 - number * 1e5, tid=number) for number in range(1, 40)]
+    checks = tuple(
+        FindingLine(id=f"thread {at:02}", status="fail", weight="blocking", gravity=Gravity.FAILED, said="said")
+        for at in range(1, 40)
+    )
+    settings = tuple(IrqSetting(f"{at}", Kind.IRQ, f"thread {at:02}", "card", "0", "0") for at in range(1, 40))
+    lines = tuple(IrqLine(f"{at}", (0,), (50.0,)) for at in range(1, 40))
+    model = model_of(replace(_frame(1, *sources), findings=checks, irqs=lines, irq_settings=settings))
+    for at in range(39, 0, -1):
+        model.log.add(Event(-at, EventKind.DEVICE, f"thread {at:02}", 0))
+    model.go_to(screen)
+    room = len(set(re.findall(r"thread (\d\d)", "".join(screen_text(model, 100, 24).splitlines()[3:]))))
+    assert room > 4
+    has_top: list[bool] = []
+    for _ in range(39):
+        body = screen_text(model, 100, 24).splitlines()[3:]
+        has_top.append(any("thread 01" in row for row in body))
+        model.select(1)
+    visible = has_top.index(False)
+    assert visible == room
+    assert not any(has_top[visible:])
+    for _ in range(39 - visible):
+        model.select(-1)
+    assert "thread 01" in "".join(screen_text(model, 100, 24).splitlines()[3:])
 
 
 def _drawn_model(screen: str, *frames: Frame) -> ScreenModel:
