@@ -13,7 +13,8 @@ from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, join_st
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, no_clock_reason, style_of_share
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, intervals_in_sight, time_row
-from noisewatch.surfaces.tui.state.clock_history import DROP, HOT, ClockGraph, available_figures
+from noisewatch.surfaces.tui.state.clock_falls import DROP
+from noisewatch.surfaces.tui.state.clock_history import HOT, ClockGraph, available_figures
 from noisewatch.surfaces.tui.state.noise import highest_if_certain, merge_by_zoom
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 

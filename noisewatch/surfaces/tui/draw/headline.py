@@ -27,6 +27,7 @@ from noisewatch.surfaces.drawing.text_row import (
     text_width,
 )
 from noisewatch.surfaces.tui.draw.clock_facts import helpful_findings
+from noisewatch.surfaces.tui.draw.clock_headline import describe_clock_history, has_fallen
 from noisewatch.surfaces.tui.draw.levels import style_of
 from noisewatch.surfaces.tui.draw.waiting import no_rates_reason, waiting_text
 from noisewatch.surfaces.tui.state.folding import cpus_of, culprit_identity
@@ -37,8 +38,6 @@ from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, NOTABLE_NS
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.units import (
-    describe_clock,
-    describe_clocks,
     describe_count,
     describe_rate,
     short_noise,
@@ -154,6 +153,8 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     has_culprit = model.lead is not None and (frame.verdict != "stable" or bool(over_now(model)))
     if not has_culprit and (frame.verdict != "unstable" or model.screen == Screen.PREFLIGHT):
         return own
+    if model.screen == Screen.CLOCK and has_fallen(model, frame):
+        return [*own, (_OWN, ("  ", "plain")), *((_OWN_DETAIL if rank else _OWN, piece) for rank, piece in sentence)]
     return [*sentence, (_OWN, ("  ", "plain")), *((rank or _OWN, piece) for rank, piece in own)]
 
 
@@ -373,11 +374,6 @@ def _state_row(model: ScreenModel, width: int) -> Row | None:
     return cut([(" over its limit now", "grave")], width) if over_now(model) else None
 
 
-_RANGE_INTERVALS = 120
-_STEADY = 0.01  # share of the clock; with a smaller spread the clock is steady
-_FRESH_S = 5.0
-
-
 def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     """Return the IRQ with the highest rate on a target CPU; empty if rates are unknown or no target is online."""
     if frame.irqs is None or not any(line.role == Role.TARGET for line in frame.cpus):
@@ -407,31 +403,9 @@ def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the range of the target CPUs' recent clocks; empty if no CPU's current clock is known."""
-    numbers = range(max(model.number + 1 - _RANGE_INTERVALS, model.history.first), model.number + 1)
-    range_by_cpu = {
-        cpu: clock_range
-        for cpu in frame.target
-        if (clock_range := model.clocks.range_of(cpu, numbers)) is not None
-        and None not in model.clocks.clocks(cpu, [model.number])
-        # without a recent tick, a CPU's clock may have changed
-        and clock_range.age_s is not None
-        and clock_range.age_s < _FRESH_S
-    }
-    if not range_by_cpu:
-        return []
-    low = min(clock_range.lowest_khz for clock_range in range_by_cpu.values())
-    high = max(clock_range.highest_khz for clock_range in range_by_cpu.values())
-    spread = (high - low) / high
-    text: Row = [
-        (f"target {format_cpu_list(frame.target)}: ", "plain"),
-        (f"{describe_clock(high)}, steady", "strong")
-        if spread < _STEADY
-        else (f"{describe_clocks(low, high)}, spread {spread:.0%}", "notable"),
-    ]
-    unknown_cpus = format_cpu_list(cpu for cpu in frame.target if cpu not in range_by_cpu)
-    doubt: Row = [(f"  unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else []
-    return _with_rank(_CORE, *text, *doubt)
+    """Return the last fall of the target CPUs' clocks, or else their range; empty if no current clock is known."""
+    ranks = (_CORE, _FIGURES, _NAMES)
+    return [(ranks[importance], piece) for importance, piece in describe_clock_history(model, frame)]
 
 
 def _preflight_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:

@@ -34,7 +34,8 @@ from noisewatch.surfaces.tui.draw.clock_facts import (
 from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, rows_for, tables_across
 from noisewatch.surfaces.tui.draw.timeline import intervals_in_sight
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
-from noisewatch.surfaces.tui.state.clock_history import DROP, ClockGraph
+from noisewatch.surfaces.tui.state.clock_falls import DROP
+from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, describe_count
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 from noisewatch.cpus import parse_cpu_list
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import ClockPackage, Frame
+from noisewatch.surfaces.tui.state.clock_falls import DROP, ClockFalls
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 from noisewatch.surfaces.tui.state.noise import highest_if_certain
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Ring, Rings
@@ -69,8 +70,6 @@ def _highest(values: Iterable[tuple[float | None, float | None]]) -> float:
     return math.nan if highest is None else highest
 
 
-DROP = 0.05  # share of the clock: a larger fall within _DROP_INTERVALS intervals is a drop
-_DROP_INTERVALS = 10
 _TENS = 4  # digits of kHz that `distinct_clocks` leaves out
 _UNKNOWN = 0
 _KNOWS_TICKS, _BY_HEAT, _BY_POWER, _UNCOUNTED = 1, 2, 4, 8
@@ -149,6 +148,7 @@ class ClockHistory:
         self._power = Ring("f", math.nan, capacity)  # share of the power limit
         self._limited: Mapping[str, int] = {}  # times that each power limit was reached, since boot
         self.reported = ReportedFigures()
+        self.falls = ClockFalls(capacity)
 
     def add(self, frame: Frame, irqs: IrqHistory) -> None:
         """Append the next interval; the settings of `irqs` identify the interrupts that are ticks."""
@@ -173,6 +173,8 @@ class ClockHistory:
         targets = [khz_by_cpu.get(line.cpu, _UNKNOWN) for line in frame.cpus if line.role == Role.TARGET]
         self._slowest.add(self._slowest_of(targets))
         self._means.add(math.nan if _UNKNOWN in targets else _mean(targets))
+        fresh = {cpu: khz for cpu in frame.target if (khz := khz_by_cpu.get(cpu, _UNKNOWN)) > 0}
+        self.falls.add(frame, self._at_s.count, fresh)
         self._at_s.add(frame.taken_at_ns / 1e9)
 
     def _slowest_of(self, targets: Sequence[int]) -> int:
@@ -211,19 +213,11 @@ class ClockHistory:
         ]
 
     def drops(self) -> list[int]:
-        """Return the kept intervals in which the slowest target CPU's clock fell by more than DROP.
+        """Return the kept intervals in which a target CPU's clock fell by more than DROP.
 
-        The fall is from the highest of the ten such clocks before; unknown and stale clocks are skipped.
+        The fall is from the highest of its ten clocks before; unknown and stale clocks are skipped.
         """
-        drops: list[int] = []
-        kept, lately, was_low = self._slowest.kept, list[int](), False
-        for number, khz in zip(kept, self._slowest.read(kept), strict=True):
-            if khz <= 0:
-                continue
-            is_low = bool(lately) and khz < (1 - DROP) * max(lately)
-            drops += [number] if is_low and not was_low else []
-            lately, was_low = [*lately[1 - _DROP_INTERVALS :], khz], is_low
-        return drops
+        return self.falls.numbers
 
     def heat(self, numbers: Iterable[int]) -> list[float | None]:
         """Return the highest temperature, as a share of the critical temperature, by interval; None means unknown."""

@@ -182,8 +182,8 @@ def test_the_irqs_screen_names_the_irq_that_interrupts_a_target_cpu_most() -> No
 
 
 def test_the_clock_screen_shows_the_range_of_the_target_clocks() -> None:
-    model = model_of(_frame(), _frame(2, 2_400_000))
-    assert "target 2-3: 2.4 to 3 GHz, spread 20%" in _headline_on(model, Screen.CLOCK)
+    model = model_of(_frame(1, 2_400_000), _frame(2, 2_400_000))
+    assert "target 2-3: 2.4 to 3 GHz, spread 20%, lowest on CPU 3" in _headline_on(model, Screen.CLOCK)
     assert "target 2-3: 3 GHz, steady" in _headline_on(model_of(_frame()), Screen.CLOCK)
     assert _headline_on(model, Screen.CLOCK).endswith("   c measure ")
 
