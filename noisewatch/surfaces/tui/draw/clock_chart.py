@@ -12,7 +12,7 @@ from noisewatch.surfaces.drawing.glyphs import Glyphs, tall_bars
 from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, join_styles
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, no_clock_reason, style_of_share
-from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, intervals_in_sight, time_row
+from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, intervals_in_sight, mark_cursor, time_row
 from noisewatch.surfaces.tui.state.clock_falls import DROP
 from noisewatch.surfaces.tui.state.clock_history import HOT, ClockGraph, available_figures
 from noisewatch.surfaces.tui.state.noise import highest_if_certain, merge_by_zoom
@@ -79,11 +79,11 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
     rows: list[Row] = [
         [
             (f"{labels.get(at, ''):>5} {tick if at in labels else edge}", "faint"),
-            *_pieces(line, is_stale, references.get(at, blank), axis.cursor),
+            *_pieces(line, is_stale, references.get(at, blank)),
         ]
         for at, line in enumerate(drawn)
     ]
-    return [*rows, *lanes, time_row(model, axis, glyphs, _slowdown_marks(model, axis))]
+    return [*mark_cursor([*rows, *lanes], axis, glyphs), time_row(model, axis, glyphs, _slowdown_marks(model, axis))]
 
 
 def _graph_rows(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs) -> list[str]:
@@ -167,13 +167,11 @@ def _references(model: ScreenModel, span: _Span, tall: int, axis: TimeAxis, glyp
     }
 
 
-def _pieces(line: str, is_stale: Sequence[bool], reference: str, cursor: int | None) -> Row:
-    """Return the row of a line; the column of the shown interval is highlighted."""
+def _pieces(line: str, is_stale: Sequence[bool], reference: str) -> Row:
+    """Return the row of a line, with the reference where the line leaves blanks."""
     row: Row = []
     for index, drawn in enumerate(line):
-        style: Style = (
-            "faint" if drawn == " " else "strong" if index == cursor else "faint" if is_stale[index] else "calm"
-        )
+        style: Style = "faint" if drawn == " " or is_stale[index] else "calm"
         row.append((reference[index] if drawn == " " else drawn, style))
     return join_styles(row)
 

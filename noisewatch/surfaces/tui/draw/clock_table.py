@@ -1,8 +1,12 @@
-"""The CPUs of the clock screen, one row each: the current clock and its range, idle states, heat, slowing."""
+"""The CPUs of the clock screen, one row each: the current clock and its range, idle states, heat, slowing.
+
+If not all CPUs fit, target CPUs whose clock differs come first, the worst one at the top.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -16,6 +20,7 @@ from noisewatch.surfaces.tui.state.clock_history import ClockRange, ReportedFigu
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_mhz, short_duration, short_share
 
+_DIFFERS = 0.01  # share of the clock by which a target CPU differs from most target CPUs
 _SHARED = 0.005  # share of the clock; a smaller spread is not notable
 _LEAST_RANGE = 12
 _LEAST_WIDTH = 74  # columns of a table next to another
@@ -42,35 +47,20 @@ class _Figures(Struct, frozen=True):
     has_ranges: bool = False  # whether ranges are over intervals, not only the current clocks
 
 
-def clock_table(
-    model: ScreenModel, numbers: range, width: int, height: int, glyphs: Glyphs, shows_place: bool = True
-) -> list[Row]:
-    """Return a heading and the CPUs by topology; if not all fit, cores with target CPUs come first.
-
-    The heading shows the position within all CPUs, unless `shows_place` is false because a title shows it.
-    """
+def clock_table(model: ScreenModel, numbers: range, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Return a heading and the CPUs by topology; if not all fit, target CPUs whose clock differs come first."""
     frame = model.frame
     if frame is None or height < 2:
         return []
     across = tables_across(len(frame.cpus), width, height)
-    lines = _cpus_by_topology(model, frame, fits=len(frame.cpus) <= across * (height - 1))
-    room = across * (height - 1)
-    first = first_row(model.offset, len(lines), room)
-    shown = lines[first : first + room]
-    position = (
-        f"{first + 1} to {first + len(shown)} of {len(lines)}, pgdn scrolls"
-        if shows_place and len(shown) < len(lines)
-        else ""
-    )
+    _, shown = _window(model, frame, numbers, width, height)
     figures = _figures_of(model, frame, shown, numbers)
     rows_a_column = -(-len(shown) // across)
     wide = (width - 2 * (across - 1)) // across
     parts = [shown[begin : begin + rows_a_column] for begin in range(0, len(shown), max(rows_a_column, 1))]
     reported = model.clocks.reported if model.history.count else ReportedFigures.of(frame)
     columns = _columns(reported, figures, shown, glyphs)
-    tables = [
-        _table(model, part, columns, figures, wide, position if part is parts[-1] else "", glyphs) for part in parts
-    ]
+    tables = [_table(model, part, columns, figures, wide, glyphs) for part in parts]
     rows = [list(row) for row in tables[0]] if tables else []
     for index, table in enumerate(tables[1:], start=1):
         for row, more in zip(rows, table, strict=False):
@@ -92,9 +82,77 @@ def clock_room(count: int, width: int, height: int) -> int:
     return tables_across(count, width, height) * max(height - 1, 0)
 
 
-def _cpus_by_topology(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuLine]:
-    lines = in_topology_order(model, frame.cpus)
-    return lines if fits else sorted(lines, key=lambda line: line.role not in (Role.TARGET, Role.SIBLING))
+def describe_hidden(model: ScreenModel, numbers: range, width: int, height: int) -> str:
+    """Return a text on the CPUs that the table leaves out, or an empty text if it shows all."""
+    frame = model.frame
+    lines, shown = _window(model, frame, numbers, width, height) if frame is not None else ([], [])
+    count = len(lines) - len(shown)
+    if not count:
+        return ""
+    at = {line.cpu for line in shown}
+    hidden = [line.cpu for line in lines if line.role == Role.TARGET and line.cpu not in at]
+    deviations = _deviations(model, hidden, numbers)
+    differing = sum(deviation is not None and deviation > _DIFFERS for deviation in deviations.values())
+    unknown_count = sum(deviation is None for deviation in deviations.values())
+    parts = [f"{differing} differ" if differing > 1 else "1 differs"] if differing else []
+    parts += [f"{unknown_count} unknown"] if unknown_count else []
+    targets = f", {', '.join(parts)}" if parts else ", no target differs" if hidden else ""
+    return f"{count} more{targets}"
+
+
+def _window(
+    model: ScreenModel, frame: Frame, numbers: range, width: int, height: int
+) -> tuple[list[CpuLine], list[CpuLine]]:
+    """Return all CPUs in their order, and those that have a row in a table of this size."""
+    lines, room = in_topology_order(model, frame.cpus), clock_room(len(frame.cpus), width, height)
+    if len(lines) > room:
+        lines = _differing_first(model, lines, numbers)
+    first = first_row(model.offset, len(lines), room)
+    return lines, lines[first : first + room]
+
+
+def _differing_first(model: ScreenModel, lines: Sequence[CpuLine], numbers: range) -> list[CpuLine]:
+    """Return target CPUs that differ, the worst first, then those with an unknown clock, the others, and other CPUs."""
+    deviations = _deviations(model, (line.cpu for line in lines if line.role == Role.TARGET), numbers)
+
+    def rank(line: CpuLine) -> tuple[int, float]:
+        if line.role != Role.TARGET:
+            return (3 if line.role == Role.SIBLING else 4), 0.0
+        deviation = deviations[line.cpu]
+        if deviation is None:
+            return 1, 0.0
+        return (0, -round(deviation, 2)) if deviation > _DIFFERS else (2, 0.0)
+
+    return sorted(lines, key=rank)
+
+
+def _deviations(model: ScreenModel, cpus: Iterable[int], numbers: range) -> dict[int, float | None]:
+    """Return by how much each CPU's clock differs from that of most target CPUs, as a share of it; None if unknown.
+
+    It is the largest difference in the intervals, or before the first interval the current one. Clocks without a tick
+    are unknown.
+    """
+    until = range(numbers.start, min(numbers.stop, model.number + 1))
+    khz_by_cpu = {line.cpu: line.current_khz for line in model.cpus}
+
+    def extremes(cpu: int) -> tuple[int, int] | None:
+        if until:
+            return model.clocks.extremes(cpu, until)
+        khz = khz_by_cpu.get(cpu)
+        return None if khz is None else (khz, khz)
+
+    usual = _usual_khz(extremes(cpu) for cpu in model.target)
+    extremes_by_cpu = {cpu: extremes(cpu) for cpu in cpus}
+    return {
+        cpu: None if ends is None or usual is None else max(usual - ends[0], ends[1] - usual, 0) / usual
+        for cpu, ends in extremes_by_cpu.items()
+    }
+
+
+def _usual_khz(extremes: Iterable[tuple[int, int] | None]) -> float | None:
+    """Return the highest clock that most CPUs reach, or None if no clock is known."""
+    highest = [ends[1] for ends in extremes if ends is not None]
+    return statistics.median(highest) if highest else None
 
 
 def _figures_of(model: ScreenModel, frame: Frame, shown: Sequence[CpuLine], numbers: range) -> _Figures:
@@ -132,7 +190,6 @@ def _table(
     columns: Sequence[Column[CpuLine]],
     figures: _Figures,
     width: int,
-    position: str,
     glyphs: Glyphs,
 ) -> list[Row]:
     signs = brackets(model, lines, glyphs)
@@ -145,25 +202,22 @@ def _table(
     kept = Table.fitting([numbers, *columns], width - 1).columns
     room = width - 2 - Table(kept).width if figures.scale is not None else 0
     if room >= _LEAST_RANGE:
-        heading, position = f" {_scale_heading(figures.scale, room, position)}", ""
+        heading = f" {_scale_heading(figures.scale, room)}"
         kept = [*kept[:2], Column(heading, room + 1, lambda line: _bar(figures, line.cpu, room, glyphs)), *kept[2:]]
     table = Table(kept)
-    heading = table.heading
-    heading += f"  {position}" if position and len(heading) + len(position) + 2 <= width else ""
-    rows: list[Row] = [[(heading, "heading")]]
+    rows: list[Row] = [[(table.heading, "heading")]]
     for line in lines:
         is_offline = line.role == Role.OFFLINE
         rows.append([number(line), (" offline", "faint")] if is_offline else table.row(line))
     return [cut(row, width) for row in rows]
 
 
-def _scale_heading(scale: _Scale | None, room: int, note: str) -> str:
-    """Return the ends of the scale, with the note between them if it fits."""
+def _scale_heading(scale: _Scale | None, room: int) -> str:
+    """Return the ends of the scale."""
     if scale is None:
         return ""
     low, high = f"{scale.low / 1e6:.2f}", f"{scale.high / 1e6:.2f}"
-    between = room - len(low) - len(high)
-    return f"{low}{note if len(note) + 4 <= between else '':^{between}}{high}"
+    return f"{low}{high:>{room - len(low)}}"
 
 
 def _columns(

@@ -289,11 +289,40 @@ def time_row(
     is_free = set(line[max(axis.stop - len(end) - 1, 0) : axis.stop]) <= {across}
     if axis.stop >= len(end) and (is_newest or is_free) and not marks.keys() & range(axis.stop - len(end), axis.stop):
         line[axis.stop - len(end) : axis.stop] = end
+    cursor = axis.cursor
+    if cursor is not None and line[cursor] == across:
+        line[cursor] = glyphs.cursor
     drawn: Row = [(" " * (LABEL - 1) + corner, "faint")]
     for index, text in enumerate(line[:room]):
-        drawn.append((text, "notable" if index in marks and text == marks[index] else "faint"))
+        is_mark = index in marks and text == marks[index]
+        drawn.append((text, "notable" if is_mark else "strong" if text == glyphs.cursor else "faint"))
     row = join_styles(drawn)
     return row if length(row) <= room + LABEL else cut(row, room + LABEL)
+
+
+_BLANKS = frozenset(" ┄-_")  # signs of a chart that do not stand for a value in their column
+
+
+def mark_cursor(rows: Sequence[Row], axis: TimeAxis, glyphs: Glyphs) -> list[Row]:
+    """Return the rows of a chart with a vertical line in the column of the shown interval; values are highlighted."""
+    if axis.cursor is None:
+        return list(rows)
+    line = "│" if glyphs.has_braille else ":"
+    return [_mark_column(row, LABEL + axis.cursor, line) for row in rows]
+
+
+def _mark_column(row: Row, column: int, line: str) -> Row:
+    """Return the row with the sign in `column` highlighted, or replaced by `line` if it is blank."""
+    marked: Row = []
+    for text, style in row:
+        if 0 <= column < len(text):
+            sign = text[column]
+            own: Style = style if style == "unknown" else "strong"
+            marked += [(text[:column], style), (line if sign in _BLANKS else sign, own), (text[column + 1 :], style)]
+        else:
+            marked.append((text, style))
+        column -= len(text)
+    return [piece for piece in marked if piece[0]]
 
 
 def _cursor_text(model: ScreenModel, axis: TimeAxis) -> Row:

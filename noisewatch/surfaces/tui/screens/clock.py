@@ -31,7 +31,13 @@ from noisewatch.surfaces.tui.draw.clock_facts import (
     packages_in_order,
     reason_rows,
 )
-from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, rows_for, tables_across
+from noisewatch.surfaces.tui.draw.clock_table import (
+    clock_room,
+    clock_table,
+    describe_hidden,
+    rows_for,
+    tables_across,
+)
 from noisewatch.surfaces.tui.draw.timeline import intervals_in_sight
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.clock_falls import DROP
@@ -78,7 +84,9 @@ def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
     room = heights(width, height, model.runs.has_any).body
     count = len(model.frame.cpus) if model.frame is not None else 1
     if not has_frames(width, height):
-        return clock_room(count, width, room - len(_unframed_chart(model, width, room, UNICODE)))
+        return clock_room(
+            count, width, _unframed_height(model, width, room - len(_unframed_chart(model, width, room, UNICODE)))
+        )
     wide = width - _SIDE - 4
     return clock_room(count, wide, _table_height(model, wide, _parts(model, width, room)[1] - 2))
 
@@ -97,15 +105,26 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
 
 def _unframed_body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     chart = _unframed_chart(model, width, height, glyphs)
-    left = max(height - len(chart), 0)
-    table = clock_table(model, intervals_in_sight(model, width), width, min(left, len(model.cpus) + 1), glyphs)
+    left = _unframed_height(model, width, height - len(chart))
+    numbers = intervals_in_sight(model, width)
+    table = clock_table(model, numbers, width, left, glyphs)
+    hidden = describe_hidden(model, numbers, width, left)
+    note: list[Row] = [[(f"{hidden} · pgdn scrolls", "faint")]] if hidden else []
     rest = (
+        *note,
         *help_rows(model, width - 2, glyphs),
         *settings_rows(model, width - 2, glyphs),
         *package_rows(model, width - 2, glyphs),
         *reason_rows(model, width - 2),
     )
     return [*chart, *table, *([(" ", "plain"), *row] for row in rest)][:height]
+
+
+def _unframed_height(model: ScreenModel, width: int, height: int) -> int:
+    """Return the height of the table of CPUs; if not all of them fit, one row is left for a note on the others."""
+    count = len(model.cpus)
+    fits = clock_room(count, width, height) >= count
+    return max(min(height, count + 1) if fits else height - 1, 0)
 
 
 def _unframed_chart(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -145,17 +164,19 @@ def _cpu_heights(model: ScreenModel, width: int) -> list[int]:
 
 
 def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: Glyphs) -> list[Row]:
-    room = _table_height(model, width - 4, height - 2)
-    rows = clock_table(model, numbers, width - 4, room, glyphs, shows_place=False)
-    rows += [*([] if room < height - 2 else [[]]), *_remarks(model, width - 4)]
+    table_height = _table_height(model, width - 4, height - 2)
+    rows = clock_table(model, numbers, width - 4, table_height, glyphs)
+    rows += [*([] if table_height < height - 2 else [[]]), *_remarks(model, width - 4)]
     shown = f"range in {len(numbers)} intervals" if len(numbers) > 1 else "clock now"
     count = len(model.cpus)
-    room = clock_room(count, width - 4, room)
+    room = clock_room(count, width - 4, table_height)
     first = max(min(model.offset, count - room), 0)
+    hidden = describe_hidden(model, numbers, width - 4, table_height)
     title = f"CPUs {first + 1} to {first + room} of {count}, pgdn scrolls" if room < count else "CPUs"
     reported = model.clocks.reported.cpus
     since = f"slowed since boot{', P by power' * bool(reported['limited'])} · " if reported["slowed"] else ""
-    return panel(title, rows, width, height, glyphs, f"{since}T target · s sibling · {shown}")
+    hidden = f"{hidden} · " if hidden else ""
+    return panel(title, rows, width, height, glyphs, f"{hidden}{since}T target · s sibling · {shown}")
 
 
 def _table_height(model: ScreenModel, width: int, height: int) -> int:

@@ -14,7 +14,7 @@ from noisewatch.surfaces.drawing.glyphs import Glyphs, tall_bars
 from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, fact, length
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.levels import level_pieces
-from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
+from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, mark_cursor, time_row
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, IrqRow, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import busiest_first, culprits_of, movable_word, moves_of
 from noisewatch.surfaces.tui.state.noise import columns_of, highest_if_certain, merge_by_zoom
@@ -194,10 +194,7 @@ def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, he
     tall = max(height - 1, 1)
     steps = tall * (len(glyphs.ramp) - 1)
     heights = axis.spread([_steps(rate, steps) for rate in _by_column(rates, axis.zoom)])
-    marks: list[Piece] = [
-        (glyphs.unknown if filled is None else glyphs.quiet, "strong" if index == axis.cursor else "irq")
-        for index, filled in enumerate(heights, axis.before)
-    ]
+    marks: list[Piece] = [(glyphs.unknown if filled is None else glyphs.quiet, "irq") for filled in heights]
     bars = tall_bars([filled or None for filled in heights], marks, tall, glyphs)
     edge = "┤" if glyphs.has_braille else "|"
     rows: list[Row] = [
@@ -208,6 +205,7 @@ def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, he
         ]
         for index, row in enumerate(bars)
     ]
+    rows = mark_cursor(rows, axis, glyphs)
     return [*rows, time_row(model, axis, glyphs)] if height > 1 else rows
 
 

@@ -253,6 +253,15 @@ class ClockHistory:
         is_stale = max(measured_khz) < 0
         return ClockRange(min(fresh), max(fresh), abs(measured_khz[-1]), age_s, knows_ticks, is_stale)
 
+    def extremes(self, cpu: int, numbers: Iterable[int]) -> tuple[int, int] | None:
+        """Return the CPU's lowest and highest clock (kHz) in intervals with a tick, or None if there is none."""
+        values = self._khz.read(cpu, numbers)
+        highest = max(values, default=_UNKNOWN)
+        if highest <= 0:
+            return None
+        lowest = min(values)
+        return (lowest if lowest > 0 else min(khz for khz in values if khz > 0)), highest
+
     def end_time_s(self, number: int) -> float | None:
         """Return the end of the interval (CLOCK_MONOTONIC, seconds), or None if it is not kept."""
         return self._at_s.at(number) if number in self._at_s.kept else None

@@ -26,7 +26,7 @@ from noisewatch.operations.frame.frame import (
     Throttled,
 )
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
-from noisewatch.surfaces.drawing.text_row import length
+from noisewatch.surfaces.drawing.text_row import Piece, Row, length
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
@@ -36,7 +36,7 @@ from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.app.piloting import key_of, with_monitor
-from tests.surfaces.tui.framing import cpu_line, frame, framed_lines, model_of
+from tests.surfaces.tui.framing import cpu_line, frame, framed_lines, model_of, text_of
 
 _DOTS = frozenset(map(chr, range(0x2801, 0x2900)))
 _SIZES = [(1, 1), (20, 5), (40, 10), (60, 20), (80, 24), (100, 32), (120, 34), (140, 40), (300, 80)]
@@ -122,16 +122,29 @@ def test_clock_spread_and_reference_lines_are_shown() -> None:
     assert "┄ base 2.50 ┄" in text
 
 
-def test_the_shown_interval_is_highlighted_in_the_line() -> None:
+def test_the_shown_interval_is_a_vertical_line_through_the_chart() -> None:
     model = _model()
     model.cursor = 30
-    rows = rows_of_screen(model, 120, 34, UNICODE)
-    lines = [row for row in rows[4:20] if any(style == "calm" and set(text) & _DOTS for text, style in row)]
-    marks = [text for row in lines for text, style in row if style == "strong" and set(text) & _DOTS]
-    assert [len(text) for text in marks] == [1]
+    for glyphs, line, cursor in ((UNICODE, "│", "▲"), (ASCII, ":", "^")):
+        rows = rows_of_screen(model, 120, 34, glyphs)
+        axis_at = next(index for index, row in enumerate(rows) if cursor in text_of(row))
+        column = text_of(rows[axis_at]).index(cursor)
+        chart = [_cell(row, column) for row in rows[4:axis_at]]
+        assert {style for _, style in chart} == {"strong"}
+        signs = [sign for sign, _ in chart]
+        assert line in signs
+        assert set(signs) - {line, "-"}, "the value of the interval is not hidden"
+        assert all(_cell(row, column + 1)[1] != "strong" for row in rows[4:axis_at])
     assert "then 3.58" in _text(model)
     model.clock_graph = ClockGraph.MEAN
     assert "slowest then 3.58" in _text(model)
+    model.cursor = None
+    assert "▲" not in _text(model)
+
+
+def _cell(row: Row, column: int) -> Piece:
+    """Return the sign in a column and its style."""
+    return [(sign, style) for text, style in row for sign in text][column]
 
 
 def test_a_clock_without_a_tick_shows_its_age() -> None:
