@@ -407,6 +407,7 @@ class Frame(Struct, frozen=True):
     clock: ClockFigures | None = None  # None on this host while the clock screen is closed
     runs: tuple[RunLine, ...] = ()  # running and ended runs of `noisewatch run`
     processes: tuple[ProcessLine, ...] = ()  # processes of the culprits, as far as they were read
+    hypervisor: str | None = None  # the hypervisor's name, such as `kvm`; None on bare metal, or if unknown
     tuned: str | None = None  # what `noisewatch tune` has changed and since when, if any change is in effect
 
     @property
@@ -471,7 +472,7 @@ StableFields = Mapping[str, object]  # rarely changing fields of a frame, by nam
 _STABLE = (
     *("machine", "target", "target_chosen_by", "housekeeping", "online_count", "turbo", "origin", "remark", "tuned"),
     *("causes", "gravities", "answers", "has_idle_probe", "no_idle_probe_reason", "no_irqs_reason", "irq_balancer"),
-    "processes",
+    *("processes", "hypervisor"),
 )
 NO_FIELDS: StableFields = {}
 

@@ -27,6 +27,7 @@ from noisewatch.kernel.cpus.topology import CpuPlace, cache_names
 from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
 from noisewatch.kernel.interrupts.table import InterruptRow, kind_of
 from noisewatch.kernel.snapshot.snapshot import Settings, Snapshot
+from noisewatch.kernel.system.platform import NONE as BARE_METAL
 from noisewatch.kernel.tasks.run_status import ReportedRepetition, RunStatus
 from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind, Role
 from noisewatch.model.interval.disturbance import Disturbance, Taken, disturbances_of, taken_by_cpu
@@ -158,6 +159,7 @@ def frame_of(
         housekeeping=tuple(sorted(case.housekeeping)),
         online_count=len(case.online),
         turbo=snapshot.frequency.turbo,
+        hypervisor=snapshot.platform.virtual if snapshot.platform.virtual != BARE_METAL else None,
         verdict=verdict.verdict if verdict is not None else None,
         passed=len(verdict.passes) if verdict is not None else None,
         judged_s=verdict.case.interval.seconds if verdict is not None and verdict.case.interval is not None else None,

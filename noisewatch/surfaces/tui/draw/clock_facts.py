@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from noisewatch.cpus import name_cpus, parse_cpu_list
+from noisewatch.errors import NO_SUCH_FILE
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockGroup, ClockPackage, FindingLine, Frame
@@ -18,6 +19,8 @@ from noisewatch.surfaces.tui.state.clock_history import HOT, ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_duration
 
+OMITTED = ""  # the reason of an unknown figure that has no row of its own
+Reasons = Mapping[str, str]  # by figure, why it is unknown
 _LABEL = 11
 _HOTTEST = 0.97  # share of the critical temperature, or of the power limit
 _NAMES = {  # names for users of the figures that may be unknown
@@ -35,6 +38,18 @@ _NAMES = {  # names for users of the figures that may be unknown
     "limits": "power limits",
     "uncore_khz": "uncore clock",
     "uncore": "uncore",
+}
+
+_KINDS_OF_FIGURES = {  # names of the kinds of figures that a virtual machine may lack, besides the clock
+    "governor": "governor",
+    "window": "limits",
+    "turbo": "turbo",
+    "preference": "EPP",
+    "throttles": "throttling",
+    "celsius": "heat",
+    "watts": "power",
+    "uncore": "uncore",
+    "idle_shares": "C-states",
 }
 
 
@@ -88,12 +103,37 @@ def no_clock_reason(model: ScreenModel) -> str:
         )
     reason = frame.clock.reasons.get("current_khz") if frame.clock is not None else None
     because = f": {reason}" if reason is not None else ""
-    if any(finding.id == "virtual-machine" for finding in frame.findings):
+    others = _names_of_absent_figures(frame.clock.reasons) if frame.clock is not None and lacks_clocks(model) else ""
+    if frame.hypervisor is not None or any(finding.id == "virtual-machine" for finding in frame.findings):
+        hides = f", and hides {others}" if others else ""
         return (
-            f"The clock of a virtual CPU is unknown{because}. The hypervisor and the host control it. "
+            f"The clock of a virtual CPU is unknown{because}. The hypervisor and the host control it{hides}. "
             f"{_measured_clocks(model)}"
         )
-    return f"The clock of the target CPUs is unknown{because}. {_measured_clocks(model)}"
+    also = f". Also unknown: {others}" if others else ""
+    return f"The clock of the target CPUs is unknown{because}{also}. {_measured_clocks(model)}"
+
+
+def lacks_clocks(model: ScreenModel) -> bool:
+    """Return whether the kernel has neither a clock nor a governor of any target CPU, as in most virtual machines.
+
+    Then one sentence, `no_clock_reason`, replaces the rows of all figures that the kernel lacks.
+    """
+    frame = model.frame
+    if frame is None or frame.clock is None or not is_absent(frame.clock.reasons.get("current_khz")):
+        return False
+    targets = [line for line in frame.cpus if line.role == Role.TARGET]
+    return bool(targets) and all(line.current_khz is None and line.governor is None for line in targets)
+
+
+def is_absent(reason: str | None) -> bool:
+    """Return whether the reason of an unknown figure is that the kernel does not have it."""
+    return reason is not None and reason.startswith((NO_SUCH_FILE, "not reported"))
+
+
+def _names_of_absent_figures(reasons: Mapping[str, str]) -> str:
+    names = [name for figure, name in _KINDS_OF_FIGURES.items() if is_absent(reasons.get(figure))]
+    return " and ".join([*([", ".join(names[:-1])] if names[:-1] else []), *names[-1:]])
 
 
 def _measured_clocks(model: ScreenModel) -> str:
@@ -127,14 +167,14 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     if frame is None or frame.clock is None:
         names = ("heat", "power", "slowed")
         return [row for name in names for row in fact(name, None, width, reason=no_figures_reason(model))]
-    packages, reasons = packages_in_order(frame), frame.clock.reasons
+    packages, reasons = packages_in_order(frame), reasons_to_show(model)
     first = packages[0] if packages else ClockPackage(0, "")
     rows = _heat_and_power(first, reasons, width, glyphs)
     for package in packages[1:]:
         heat, power = _degrees(package.celsius, package.critical_celsius, glyphs), _watts(package)
         text = f"{heat or 'heat ?'}, {power or 'power ?'}" if heat or power else None
         rows += fact(f"package {package.package}", text, width, reason=reasons.get("celsius") or reasons.get("watts"))
-    rows += _slowing_rows(first, frame, width, glyphs)
+    rows += _slowing_rows(first, frame, reasons, width, glyphs)
     if packages and first.celsius is None:
         for sensor in frame.clock.sensors:
             heat = _degrees(sensor.celsius, sensor.critical_celsius, glyphs)
@@ -153,7 +193,7 @@ def packages_in_order(frame: Frame) -> list[ClockPackage]:
     return list({package.package: package for package in packages}.values())
 
 
-def _heat_and_power(package: ClockPackage, reasons: Mapping[str, str], width: int, glyphs: Glyphs) -> list[Row]:
+def _heat_and_power(package: ClockPackage, reasons: Reasons, width: int, glyphs: Glyphs) -> list[Row]:
     heat = _degrees(package.celsius, package.critical_celsius, glyphs)
     hot, used = _share(package.celsius, package.critical_celsius), _share(package.watts, _limit_w(package))
     return [
@@ -162,9 +202,8 @@ def _heat_and_power(package: ClockPackage, reasons: Mapping[str, str], width: in
     ]
 
 
-def _slowing_rows(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
+def _slowing_rows(package: ClockPackage, frame: Frame, reasons: Reasons, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows on what slowed or may slow the package, the most important first."""
-    reasons: Mapping[str, str] = frame.clock.reasons if frame.clock is not None else {}
     slowdown, limits, uncore = (
         mark_of(frame, glyphs, *checks)
         for checks in (("throttled", "cooling-active"), ("power-limit-lowered",), ("uncore-frequency-moves",))
@@ -242,6 +281,7 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
     """Return a row for each reason why figures of the first target CPU or its package are unknown."""
     frame = model.frame
     reasons: Mapping[str, str] = frame.clock.reasons if frame is not None and frame.clock is not None else {}
+    reasons = {name: reason for name, reason in reasons.items() if not (lacks_clocks(model) and is_absent(reason))}
     names_by_reason: dict[str, list[str]] = {}
     asked = [
         figures.cpu
@@ -269,11 +309,22 @@ def mark_of(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
     return ("?", "unknown") if gravities & {Gravity.UNANSWERED, Gravity.OPEN} else None
 
 
+def reasons_to_show(model: ScreenModel) -> Reasons:
+    """Return the reasons of unknown figures; OMITTED for figures that one sentence on the whole machine explains."""
+    frame = model.frame
+    reasons: Mapping[str, str] = frame.clock.reasons if frame is not None and frame.clock is not None else {}
+    lacks = lacks_clocks(model)
+    return {name: OMITTED if lacks and is_absent(reason) else reason for name, reason in reasons.items()}
+
+
 def fact(name: str, value: str | None, width: int, mark: Piece | None = None, reason: str | None = None) -> list[Row]:
     """Return the rows of a fact; a text that does not fit continues in further rows.
 
-    For an unknown fact the text is the reason, without its file names, which are listed below the CPUs.
+    For an unknown fact the text is the reason, without its file names, which are listed below the CPUs. There is no row
+    if the reason is OMITTED.
     """
+    if value is None and reason == OMITTED:
+        return []
     text = value or f"? {(reason or '').partition(' (')[0]}".rstrip()
     sign, style = (mark or (" ", "plain")) if value else (" ", "unknown")
     lines = wrap(text, width - _LABEL, "", "" if value else "  ", keep="hyphens")

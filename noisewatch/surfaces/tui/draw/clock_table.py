@@ -15,6 +15,7 @@ from noisewatch.operations.frame.frame import ClockCpu, CpuLine, Frame
 from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.table import Column, Table, first_row
 from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, length
+from noisewatch.surfaces.tui.draw.clock_facts import lacks_clocks
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order
 from noisewatch.surfaces.tui.state.clock_history import ClockRange, ReportedFigures
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -59,7 +60,7 @@ def clock_table(model: ScreenModel, numbers: range, width: int, height: int, gly
     wide = (width - 2 * (across - 1)) // across
     parts = [shown[begin : begin + rows_a_column] for begin in range(0, len(shown), max(rows_a_column, 1))]
     reported = model.clocks.reported if model.history.count else ReportedFigures.of(frame)
-    columns = _columns(reported, figures, shown, glyphs)
+    columns = _columns(model, reported, figures, shown, glyphs)
     tables = [_table(model, part, columns, figures, wide, glyphs) for part in parts]
     rows = [list(row) for row in tables[0]] if tables else []
     for index, table in enumerate(tables[1:], start=1):
@@ -221,7 +222,7 @@ def _scale_heading(scale: _Scale | None, room: int) -> str:
 
 
 def _columns(
-    reported: ReportedFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs
+    model: ScreenModel, reported: ReportedFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs
 ) -> list[Column[CpuLine]]:
     """Return the columns of figures reported for these CPUs; of the idle states, the deepest is dropped last."""
     names = reported.names({line.cpu for line in lines if line.role != Role.OFFLINE})
@@ -243,7 +244,8 @@ def _columns(
             wide = max(len(name[:8]) + 1, 7)
             columns[name] = Column(name[:8], wide, _idle_cell(figures, index), 5 + count - index, least)
     clock = Column[CpuLine]("GHz", 6, lambda line: _clock(line, figures))
-    return [clock, *(column for name, column in columns.items() if name == "spread" or name in names)]
+    clocks = [clock] if any(line.current_khz is not None for line in model.cpus) or not lacks_clocks(model) else []
+    return [*clocks, *(column for name, column in columns.items() if (name == "spread" and clocks) or name in names)]
 
 
 def _clock(line: CpuLine, figures: _Figures) -> Piece:

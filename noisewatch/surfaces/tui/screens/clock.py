@@ -25,11 +25,13 @@ from noisewatch.surfaces.tui.draw.clock_facts import (
     has_clock,
     help_rows,
     helpful_findings,
+    lacks_clocks,
     mark_of,
     no_figures_reason,
     package_rows,
     packages_in_order,
     reason_rows,
+    reasons_to_show,
 )
 from noisewatch.surfaces.tui.draw.clock_table import (
     clock_room,
@@ -87,7 +89,7 @@ def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
         return clock_room(
             count, width, _unframed_height(model, width, room - len(_unframed_chart(model, width, room, UNICODE)))
         )
-    wide = width - _SIDE - 4
+    wide = width - _side_width(model) - 4
     return clock_room(count, wide, _table_height(model, wide, _parts(model, width, room)[1] - 2))
 
 
@@ -98,9 +100,11 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     width, glyphs = space.width, space.glyphs
     above, middle, below = _parts(model, width, space.height)
     line = chart_rows(model, space.inside, above - 2, glyphs)
-    chart = panel(_TITLES[model.clock_graph], line, width, above, glyphs, _chart_notes(model, space.inside))
-    cpus = _cpus(model, width - _SIDE, middle, intervals_in_sight(model, space.inside), glyphs)
-    return [*chart, *side_by_side(cpus, _side(model, middle, glyphs)), *_help(model, width, below, glyphs)]
+    title = "clock" if lacks_clocks(model) else _TITLES[model.clock_graph]
+    chart = panel(title, line, width, above, glyphs, _chart_notes(model, space.inside))
+    cpus = _cpus(model, width - _side_width(model), middle, intervals_in_sight(model, space.inside), glyphs)
+    cpus = side_by_side(cpus, _side(model, middle, glyphs)) if _side_width(model) else cpus
+    return [*chart, *cpus, *_help(model, width, below, glyphs)]
 
 
 def _unframed_body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -134,7 +138,7 @@ def _unframed_chart(model: ScreenModel, width: int, height: int, glyphs: Glyphs)
 
 def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
     """Return the heights of chart, CPUs and fixes, edges included."""
-    inside = width - _SIDE - 4
+    inside = width - _side_width(model) - 4
     rows = len(help_rows(model, width - 4, UNICODE))
     helps = rows + 2 if rows > 1 else 1
     least_help = _LEAST_HELP if _fix_count(model) else 1
@@ -204,13 +208,19 @@ def _remarks(model: ScreenModel, width: int) -> list[Row]:
     return rows
 
 
+def _side_width(model: ScreenModel) -> int:
+    """Return the width of the panels of package and settings; 0 if the kernel lacks all their figures."""
+    has_rows = package_rows(model, _SIDE - 4, UNICODE) or settings_rows(model, _SIDE - 4, UNICODE)
+    return _SIDE if has_rows or not lacks_clocks(model) else 0
+
+
 def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the package's panel and, below it, the panel of settings, which gets its rows first."""
     frame = model.frame
     age = frame.clock.packages_age_s if frame is not None and frame.clock is not None else None
     age_text = f"{age:.0f} s ago" if age is not None and age >= 1 else ""
     packages, settings = package_rows(model, _SIDE - 4, glyphs), settings_rows(model, _SIDE - 4, glyphs)
-    above = min(len(packages) + 2, max(height - len(settings) - 1, 3))
+    above = min(len(packages) + 2, max(height - len(settings) - 1, 3)) if settings else height
     shown_packages = packages_in_order(frame) if frame is not None else []
     upper = panel(
         f"package {shown_packages[0].package}" if shown_packages else "package",
@@ -221,6 +231,8 @@ def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
         age_text,
     )
     title = f"settings of {name_cpus(frame.target[:1])}" if frame is not None and frame.target else "settings"
+    if not packages or not settings:
+        return upper if packages else panel(title, settings, _SIDE, height, glyphs)
     return join_frames(upper, panel(title, settings, _SIDE, height - above + 1, glyphs), glyphs)
 
 
@@ -295,7 +307,7 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     group = group_of_target(model)
     listed = frame.clock.groups if frame.clock is not None else ()
     groups = {cpu: other for other in listed for cpu in parse_cpu_list(other.cpus)}
-    reasons: Mapping[str, str | None] = frame.clock.reasons if frame.clock is not None else {}
+    reasons: Mapping[str, str] = reasons_to_show(model)
     missing = no_figures_reason(model)
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     governors: _ByCpu = {

@@ -142,13 +142,15 @@ def test_an_unknown_figure_has_its_whole_reason() -> None:
 
 
 def test_without_clocks_there_is_room_for_all_reasons() -> None:
-    reasons = {name: f"no such file (/sys/{name})" for name in ("current_khz", "window", "watts", "limits", "uncore")}
+    reasons = {
+        name: f"permission denied (/sys/{name})" for name in ("current_khz", "window", "watts", "limits", "uncore")
+    }
     cpus = tuple(replace(line, current_khz=None) for line in _frame(1, 64).cpus)
     model = model_of(replace(_frame(1, 64), cpus=cpus, clock=ClockFigures(reasons=reasons)))
     model.go_to(Screen.CLOCK)
     text = "\n".join(framed_lines(model, 120, 34))
     for name in reasons:
-        assert f"no such file (/sys/{name})" in text
+        assert f"permission denied (/sys/{name})" in text
     assert text.count("pgdn scrolls") == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -21,8 +22,8 @@ from noisewatch.operations.frame.frame import (
 )
 from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.clock import settings_rows
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, screen_text
 
 _TARGETS = (cpu_line(0), cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET))
 
@@ -154,3 +155,51 @@ def test_the_spread_of_a_cpu_without_a_tick_is_unknown() -> None:
     lines = screen_of(model_of(*(frame(_TARGETS, second=at, **ticks) for at in (1, 2))), "clock", 130, 34)
     rows = [line.partition("│")[0].split() for line in lines if re.match(r" ?T +[23] ", line)]
     assert [(row[1], row[-1]) for row in rows] == [("2", "0.0%"), ("3", "?")]
+
+
+_ABSENT = (
+    "governor",
+    "window",
+    "turbo",
+    "preference",
+    "throttles",
+    "slowed_ms",
+    "celsius",
+    "watts",
+    "limits",
+    "uncore",
+)
+
+
+def _without_clocks(reasons: Mapping[str, str], **rest: Any) -> ScreenModel:
+    lines = tuple(cpu_line(cpu, Role.TARGET, current_khz=None, governor=None) for cpu in range(8))
+    reasons = {"current_khz": "no such file (/sys/cpufreq)", **reasons}
+    clock = ClockFigures(
+        cpus=tuple(ClockCpu(cpu, 0.5, (0.5,)) for cpu in range(8)), idle_names=("C1",), reasons=reasons
+    )
+    model = model_of(*(frame(lines, second=second, turbo=None, clock=clock, **rest) for second in (1, 2)))
+    model.go_to(Screen.CLOCK)
+    return model
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 34), (200, 60)])
+@pytest.mark.parametrize("hypervisor", ["kvm", None])
+def test_a_machine_without_clocks_has_one_sentence_instead_of_unknown_figures(
+    size: tuple[int, int], hypervisor: str | None
+) -> None:
+    model = _without_clocks(dict.fromkeys(_ABSENT, "no such file (/sys/x)"), hypervisor=hypervisor)
+    text = " ".join(screen_text(model, *size).replace("│", " ").split())
+    assert "?" not in text.replace(" ? help", "").replace("? unknown:", "")
+    names = "governor, limits, turbo, EPP, throttling, heat, power and uncore"
+    said = f"The hypervisor and the host control it, and hides {names}." if hypervisor else f"Also unknown: {names}."
+    assert f"unknown: no such file (/sys/cpufreq). {said} Press c to measure it" in text
+    assert "50%" in text, "known figures stay"
+    assert "GHz " not in text
+
+
+def test_a_figure_that_exists_but_cannot_be_read_keeps_its_reason() -> None:
+    absent = dict.fromkeys(_ABSENT, "no such file (/sys/x)")
+    text = screen_text(_without_clocks({**absent, "watts": "permission denied (/sys/energy_uj)"}, hypervisor="kvm"))
+    assert "? power: permission denied (/sys/energy_uj)" in text
+    assert "? permission denied" in text
+    assert "heat and uncore" in " ".join(text.replace("│", " ").split())

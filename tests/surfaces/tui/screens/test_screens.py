@@ -261,7 +261,7 @@ def test_the_exported_json_keeps_its_keys() -> None:
         "schema taken_at_ns seconds machine target target_chosen_by housekeeping online_count turbo verdict findings "
         "passed judged_s cpus culprits sampler_cpu_s source sampler_wakeups is_last remark conditions has_idle_probe "
         "no_idle_probe_reason counts answers causes gravities wall_ns ahead_s irqs no_irqs_reason irq_balancer clock "
-        "processes runs tuned window"
+        "processes runs hypervisor tuned window"
     )
     assert sorted(exported) == sorted(expected.split(" "))
     assert exported["source"] == "replay of x.nw"
