@@ -48,7 +48,7 @@ class Command(Struct, frozen=True):
         return self.action.partition("(")[0]
 
 
-_STEP, _SPIKE, _EVENT = "time, seconds, history", "disturbance, noise", "change, log"
+_STEP, _SPIKE, _EVENT = "time, seconds, history", "disturbance, noise, clock, irq", "change, log"
 _SPEED, _NEXT = "recording, replay", "neighbour"
 
 COMMANDS = (
@@ -62,8 +62,8 @@ COMMANDS = (
     Command("shift+right", "10 forward", MOVE, _STEP, "do('step', 10)"),
     Command("left_parenthesis", "oldest", MOVE, _STEP, "do('step', -1_000_000)"),
     Command("right_parenthesis", "newest", MOVE, _STEP, "do('step_to_newest')"),
-    Command("left_square_bracket", "previous spike, clock drop", MOVE, _SPIKE, "do('step_to_spike', -1)"),
-    Command("right_square_bracket", "next spike, clock drop", MOVE, _SPIKE, "do('step_to_spike', 1)"),
+    Command("left_square_bracket", "previous spike, drop, rise", MOVE, _SPIKE, "do('step_to_spike', -1)"),
+    Command("right_square_bracket", "next spike, drop, rise", MOVE, _SPIKE, "do('step_to_spike', 1)"),
     Command("left_curly_bracket", "previous event", MOVE, _EVENT, "do('step_to_event', -1)"),
     Command("right_curly_bracket", "next event", MOVE, _EVENT, "do('step_to_event', 1)"),
     Command("H", "pause on spike", MOVE, "freeze, stop at the next disturbance", "do('toggle_pause_on_spike')"),

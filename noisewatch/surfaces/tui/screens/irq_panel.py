@@ -46,27 +46,17 @@ def irq_title(row: IrqRow) -> str:
 def rates_of(model: ScreenModel, row: IrqRow, columns: int) -> list[float | None]:
     """Return the row's interrupts/s by column, up to the shown interval: the highest rate in the column's intervals."""
     first = max(model.number + 1 - columns * model.zoom, model.history.first)
-    return _by_column(_rates_in(model, row, range(first, model.number + 1)), model.zoom)
-
-
-def _rates_in(model: ScreenModel, row: IrqRow, numbers: range) -> list[float | None]:
-    """Return the total rate of the row's IRQs, by interval; None if any of them is unknown."""
-    return [_sum(rates) for rates in zip(*(model.irqs.rates(label, numbers) for label in row.labels), strict=True)]
+    return _by_column(model.irqs.total_rates(row.labels, range(first, model.number + 1)), model.zoom)
 
 
 def _by_column(rates: Sequence[float | None], zoom: int) -> list[float | None]:
     return merge_by_zoom(rates, zoom, partial(highest_if_certain, limit=FREQUENT_PER_S))
 
 
-def _sum(rates: Sequence[float | None]) -> float | None:
-    measured = [rate for rate in rates if rate is not None]
-    return sum(measured) if len(measured) == len(rates) else None
-
-
 def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the facts that fit, and below them the IRQ's rate in the timeline's columns."""
     axis = axis_of(model, width)
-    rates = _rates_in(model, row, axis.numbers)
+    rates = model.irqs.total_rates(row.labels, axis.numbers)
     rows = [_affinity(row), *_rate_rows(model, row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
     left = height - len(rows)
     if axis.numbers and width - LABEL > 1:

@@ -47,6 +47,7 @@ _KEYS = (
     ("?", "help"),
     ("enter", "its CPU"),
     ("up down", "IRQ"),
+    ("[ ]", "rises"),
     ("/", "filter"),
     *_KEYS_OF_FIX,
     ("s", "sort"),

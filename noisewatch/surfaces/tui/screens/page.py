@@ -219,9 +219,18 @@ def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
         return timeline_rows(model, width, height, glyphs)
     rows = timeline_rows(model, width - 4, height - 2, glyphs)
     arrows = _ARROWS["left right"] if glyphs.has_braille else "left right"
-    jump_targets = "clock drops" if model.screen == Screen.CLOCK else "spikes"
-    keys = f"[ ] {jump_targets} · {{ }} events · {arrows} step · w zoom"
+    keys = f"[ ] {_jump_targets(model)} · {{ }} events · {arrows} step · w zoom"
     return panel(timeline_title(model), rows, width, height, glyphs, " · ".join([*over_limit(model), keys]))
+
+
+def _jump_targets(model: ScreenModel) -> str:
+    """Return what `[` and `]` go to."""
+    if model.screen == Screen.CLOCK:
+        return "clock drops"
+    if model.screen == Screen.CPU and model.cpu is not None:
+        return f"spikes of CPU {model.cpu}"
+    row = model.irq_listing().selected if model.screen == Screen.IRQS else None
+    return f"rises of {row.short_name}" if row is not None else "spikes"
 
 
 @lru_cache(maxsize=8)

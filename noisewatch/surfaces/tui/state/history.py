@@ -191,9 +191,10 @@ class History:
         lost = dict(zip(numbers, self.worst(numbers), strict=True))
         return max(numbers, key=lambda number: (-1.0 if lost[number] is None else lost[number] or 0.0, number))
 
-    def spikes(self) -> list[int]:
-        """Return the kept intervals in which a spike of a target CPU begins."""
-        return [self.first + at for at in spikes_in(self.worst(self.kept))]
+    def spikes(self, cpu: int | None = None) -> list[int]:
+        """Return the kept intervals in which a spike begins: of the CPU, or by default of any target CPU."""
+        losses = self.worst(self.kept) if cpu is None else self.noise(cpu, self.kept)
+        return [self.first + at for at in spikes_in(losses)]
 
     def is_spike(self, number: int) -> bool:
         """Return whether a spike of a target CPU begins in the interval."""

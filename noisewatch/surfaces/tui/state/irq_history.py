@@ -20,6 +20,7 @@ from noisewatch.units import describe_count
 
 RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # the lowest interrupts/s of each level
 FREQUENT_PER_S = 1_000  # at this rate, the interrupts of one device count as frequent
+_RISE_INTERVALS = 10
 _MOST_IRQS = 2048
 _MOST_MOVES = 8  # kept moves of one IRQ
 _MOST_SPANS = 8  # kept spans of one IRQ; within a span the same affinities are known
@@ -40,6 +41,11 @@ class IrqRow(Struct, frozen=True):
     def is_numbered(self) -> bool:
         """Whether the row belongs to a device, not to the CPUs themselves."""
         return self.kind == Kind.IRQ or self.label.isdecimal() or len(self.settings) > 1
+
+    @property
+    def short_name(self) -> str:
+        """`IRQ 205`, or the name of the row if it has no or several numbers."""
+        return f"IRQ {self.label}" if self.label.isdecimal() and len(self.settings) < 2 else self.name
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -164,6 +170,29 @@ class IrqHistory:
         """
         rates = self._rates_by_label.get(label)
         return [None if self._is_lost(rates, number) else self._rate(label, rates, number) for number in numbers]
+
+    def total_rates(self, labels: Sequence[str], numbers: Sequence[int]) -> list[float | None]:
+        """Return the interrupts per second of several IRQs together, by interval; None if any of them is unknown."""
+        return [
+            None if None in rates else sum(rate for rate in rates if rate is not None)
+            for rates in zip(*(self.rates(label, numbers) for label in labels), strict=True)
+        ]
+
+    def rises(self, labels: Sequence[str]) -> list[int]:
+        """Return the kept intervals in which the IRQs' rate reached a higher level than in the ten known ones before.
+
+        The first known interval is no rise.
+        """
+        kept = range(max(self.count - self.capacity, 0), self.count)
+        lately, rises = deque[int](maxlen=_RISE_INTERVALS), list[int]()
+        for number, rate in zip(kept, self.total_rates(labels, kept), strict=True):
+            if rate is None:
+                continue
+            level = level_of_rate(rate)
+            if lately and level > max(lately):
+                rises.append(number)
+            lately.append(level)
+        return rises
 
     def _rate(self, label: str, rates: _Rates | None, number: int) -> float | None:
         kept = max(self.count - self.capacity, 0) <= number < self.count

@@ -234,9 +234,19 @@ class ScreenModel(Struct):
             self.go_to_number(kept[min(at, len(kept) - 1)])
 
     def step_to_spike(self, direction: int) -> None:
-        """Show the next spike of a target CPU in that direction; on the clock screen, the next clock drop."""
+        """Show the next spike of a target CPU in that direction.
+
+        On the clock screen it is the next clock drop, on the IRQ screen the next rise of the selected IRQ's rate, on
+        the screen of one CPU the next spike of that CPU.
+        """
+        row = self.irq_listing().selected if self.screen == Screen.IRQS else None
         if self.screen == Screen.CLOCK:
             self.step_among(self.clocks.drops(), direction, "clock drop")
+        elif row is not None:
+            self._move_selection(0)  # the row stays selected, although another may be the first one then
+            self.step_among(self.irqs.rises(row.labels), direction, f"rise of {row.short_name}")
+        elif self.screen == Screen.CPU and self.cpu is not None:
+            self.step_among(self.history.spikes(self.cpu), direction, f"spike of CPU {self.cpu}")
         else:
             self.step_among(self.history.spikes(), direction, "spike")
 

@@ -114,6 +114,9 @@ _ON_FIX: dict[str, Change] = {
     Screen.CPU: {"advice": "hog 15"},
     Screen.PREFLIGHT: {"notice": "this screen shows the fix of the selected cause, if there is one; y copies it"},
 }
+# The targets of `[` and `]`; at its burst, the selected IRQ is in the first row.
+_BEFORE: dict[str, Change] = {Screen.CLOCK: {"cursor": 12}, Screen.IRQS: {"cursor": 9, "row": 0}}
+_AFTER: dict[str, Change] = {Screen.CLOCK: {"cursor": 22}, Screen.IRQS: {"cursor": 24, "row": 0}}
 _ON_SCREEN: dict[str, Callable[[str], Change]] = {
     "space": _always(cursor=None),
     "less_than_sign": _always(),
@@ -126,8 +129,8 @@ _ON_SCREEN: dict[str, Callable[[str], Change]] = {
     "right_parenthesis": _always(cursor=None),
     "home": _to_end(-1),
     "end": _to_end(1),
-    "left_square_bracket": lambda screen: {"cursor": 12 if screen == Screen.CLOCK else 10},
-    "right_square_bracket": lambda screen: {"cursor": 22 if screen == Screen.CLOCK else 20},
+    "left_square_bracket": lambda screen: _BEFORE.get(screen, {"cursor": 10}),
+    "right_square_bracket": lambda screen: _AFTER.get(screen, {"cursor": 20}),
     "left_curly_bracket": _always(cursor=14),
     "right_curly_bracket": _always(cursor=16),
     "H": _always(cursor=None, pauses_on_spike=True),

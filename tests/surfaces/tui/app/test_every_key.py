@@ -137,7 +137,7 @@ def _sixth_row(model: ScreenModel) -> Selection:
 @cache
 def _thirty_intervals() -> ScreenModel:
     """Return 30 intervals of 64 CPUs, with targets from CPU 30 on, 60 sources on three of them, 20 findings, and 20
-    IRQs of one device, one of them silent. The clock of the last CPU drops twice.
+    IRQs of one device, one of them silent. The clock of the last CPU drops twice, and the rate of IRQ 105 rises twice.
     """
     hogs = tuple(culprit(f"hog {at}", cpu=30 + at % 3, lost_ns=1e6 - at, role=Role.TARGET) for at in range(60))
     findings = tuple(
@@ -149,11 +149,12 @@ def _thirty_intervals() -> ScreenModel:
         for at in range(20)
     )
     tick = IrqSetting("LOC", Kind.TICK, "Local timer interrupts")
-    lines = tuple(IrqLine(f"{100 + at}", (30 + at,), (50.0,)) for at in range(19))
     ticks = IrqLine("LOC", (*range(64),), (1.0,) * 64)
 
     def interval(second: int) -> Frame:
         lost_ns = 50e6 if second in (11, 21) else 1e3 * second
+        bursts = (105,) if second in (10, 25) else ()
+        lines = tuple(IrqLine(f"{irq}", (irq - 70,), (500.0 if irq in bursts else 50.0,)) for irq in range(100, 119))
         khz = 2_000_000 if second in (13, 23) else 3_000_000
         cpus = tuple(cpu_line(cpu, Role.TARGET if cpu >= 30 else Role.HOUSEKEEPING, lost_ns) for cpu in range(64))
         cpus = (*cpus[:-1], replace(cpus[-1], current_khz=khz))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -292,3 +293,55 @@ def test_the_selected_row_is_visible(at: int, width: int, height: int) -> None:
 
 def _rows_here(model: ScreenModel, width: int, height: int) -> list[str]:
     return [line.lstrip("│ ") for line in framed_lines(model, width, height)]
+
+
+def _bursts(rate_by_second: Mapping[int, float], seconds: int = 40) -> ScreenModel:
+    """Return the model of a machine whose IRQ 205 has these rates on CPU 3, and 12/s at other times."""
+    model = model_of(
+        *(
+            _frame(second, (_line("204", cpu1=900.0), _line("205", cpu3=rate_by_second.get(second, 12.0))))
+            for second in range(1, seconds + 1)
+        )
+    )
+    model.go_to(Screen.IRQS)
+    return model
+
+
+def test_brackets_go_to_rises_of_the_selected_irq_which_stays_selected() -> None:
+    model = _bursts({20: 41_000.0, 21: 41_000.0, 30: 8_000.0})
+    model.sort = SortOrder.RATE
+    model.note_drawn()
+    assert model.irq_listing().selected.label == "204"  # type: ignore[union-attr]
+    model.step_to_spike(-1)
+    assert model.notice == "no earlier rise of IRQ 204"
+    assert "[ ] rises of IRQ 204" in "\n".join(framed_lines(model, 140, 34))
+    model.select(1)
+    assert "[ ] rises of IRQ 205" in "\n".join(framed_lines(model, 140, 34))
+    stops = []
+    for _ in range(2):
+        model.step_to_spike(-1)
+        stops.append(model.cursor)
+        assert model.irq_listing().selected.label == "205"  # type: ignore[union-attr]
+    assert stops == [19, 19]
+    assert model.notice == "no earlier rise of IRQ 205"
+
+
+def test_an_irq_that_is_as_frequent_as_before_does_not_rise_and_an_unknown_rate_is_no_rise() -> None:
+    model = _bursts({20: 41_000.0, 25: 41_000.0, 36: 45_000.0})
+    assert model.irqs.rises(["205"]) == [19, 35]
+    gone = model_of(*(_frame(second, None if second < 9 else _LINES) for second in range(1, 12)))
+    assert gone.irqs.rises(["205"]) == []
+
+
+def test_brackets_on_the_screen_of_one_cpu_go_to_its_own_spikes() -> None:
+    def at(second: int) -> Frame:
+        noise = {2: 90e6 if second == 5 else 1e4, 3: 90e6 if second == 9 else 1e4}
+        return frame(tuple(cpu_line(cpu, Role.TARGET, noise.get(cpu, 1e4)) for cpu in range(4)), second=second)
+
+    model = model_of(*(at(second) for second in range(1, 15)))
+    model.go_to_cpu(2)
+    assert "[ ] spikes of CPU 2" in "\n".join(framed_lines(model, 140, 34))
+    model.step_to_spike(-1)
+    assert model.cursor == 4
+    model.step_to_spike(1)
+    assert model.notice == "no later spike of CPU 2"
