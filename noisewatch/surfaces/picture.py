@@ -37,11 +37,24 @@ Rgb = tuple[int, int, int]
 _TONES_ON_PAPER: Mapping[int, str] = {
     233: "#f4f6f8",
     235: "#e2e7ee",
-    54: "#c6a4e0",
-    126: "#cc62ac",
-    203: "#c03434",
-    215: "#82280c",
+    90: "#cbaee3",
+    127: "#d184c8",
+    168: "#cc5a9c",
+    209: "#c03434",
+    215: "#9a2c1c",
+    222: "#701f08",
     229: "#3a1000",
+}
+# The colours of levels, by their numbers in a terminal: in the dark theme, and on paper.
+_LEVELS: Mapping[int, tuple[str, str]] = {
+    31: ("#3d8bd4", "#2f6fb2"),
+    30: ("#35a7c4", "#1f7f95"),
+    65: ("#4dc3a0", "#17805a"),
+    100: ("#a3b545", "#6f7a0f"),
+    136: ("#e0b13c", "#8f5f0a"),
+    166: ("#f08a3c", "#b54708"),
+    161: ("#f2555f", "#c01f3a"),
+    199: ("#ff5fd2", "#a3128a"),
 }
 
 
@@ -83,6 +96,8 @@ class Theme(Struct, frozen=True):
             return default
         if colour.type == ColorType.STANDARD and colour.number is not None:
             return self._basic_colour(colour.number)
+        if colour.number is not None and colour.number in _LEVELS:
+            return _LEVELS[colour.number][self.is_light]
         if self.is_light and colour.number is not None and colour.number in _TONES_ON_PAPER:
             return _TONES_ON_PAPER[colour.number]
         rgb = tuple(colour.get_truecolor())

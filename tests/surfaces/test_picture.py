@@ -9,6 +9,7 @@ import pytest
 from rich.segment import Segment
 from rich.style import Style
 
+from noisewatch.surfaces.drawing.colours import LEVEL_COLOURS
 from noisewatch.surfaces.picture import THEMES, Still, Theme, animated_svg, kind_of_shape, path_of, svg_of_lines
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -37,7 +38,9 @@ def _contrast(colour: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
-@pytest.mark.parametrize("style", ["", "dim", "bright_black", *(f"color({number})" for number in _HUES)])
+@pytest.mark.parametrize(
+    "style", ["", "dim", "bright_black", *(f"color({number})" for number in (*_HUES, *LEVEL_COLOURS))]
+)
 def test_every_colour_is_legible(theme: Theme, style: str) -> None:
     assert _contrast(theme.look(Style.parse(style)).colour, theme.background) >= 4
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Literal, NewType
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, NewType, get_args
 
 from noisewatch.kinds import Kind
 
 Meaning = Literal["calm", "notable", "grave", "unknown", "good", "bad", "doubt"]
 KindStyle = Literal["irq", "softirq", "tick", "ipi", "thread", "kernel-thread", "outside"]
+LevelStyle = Literal["level-1", "level-2", "level-3", "level-4", "level-5", "level-6", "level-7", "level-8"]
 Halves = NewType("Halves", str)  # the name of a style with two tones, one for each half of a cell
 
 # By meaning, from the sixteen colours that every terminal has. People who confuse red and green can distinguish cyan,
@@ -42,23 +43,32 @@ STYLE_BY_KIND: Mapping[Kind, KindStyle] = {
     Kind.KERNEL_THREAD: "kernel-thread",
     **dict.fromkeys((Kind.NMI, Kind.QUOTA, Kind.OUTSIDE), "outside"),
 }
+# The colour of each level of noise on target CPUs, from the 256 colours, for signs on the terminal's own background:
+# each has a contrast of 3 or more with black and with white. Bars and figures repeat the level.
+LEVEL_COLOURS = (31, 30, 65, 100, 136, 166, 161, 199)
+LEVEL_STYLES: tuple[LevelStyle, ...] = get_args(LevelStyle)
 # Tones from no noise to the highest level, from the 256 colours: lightness rises from tone to tone, even for
 # colour-blind people (simulated after Machado et al., 2009). The background is one of them, so no theme of the terminal
 # reverses their order. Quiet cells, which are most of a map, are hardly lighter than the background.
-TONES = tuple(f"color({number})" for number in (233, 235, 54, 126, 203, 215, 229))
+TONES = tuple(f"color({number})" for number in (233, 235, 90, 127, 168, 209, 215, 222, 229))
 NO_TONE = "default"
-_TONE_BY_LEVEL = (0, 1, 2, 2, 3, 3, 4, 5, 6)  # the tone of each of the nine levels
-_HALVES = (*TONES, NO_TONE)
+GREYS = (*TONES[:2], *(f"color({number})" for number in (236, 238, 240, 242, 244, 246, 248)))  # of housekeeping CPUs
 
 
-def tone_of(level: int | None) -> str:
+def tone_of(level: int | None, is_grey: bool = False) -> str:
     """Return the colour of a level, or the terminal's background for None."""
-    return NO_TONE if level is None else TONES[_TONE_BY_LEVEL[level]]
+    return NO_TONE if level is None else (GREYS if is_grey else TONES)[level]
 
 
-def halves_style(upper: int | None, lower: int | None) -> Halves:
+def halves_style(upper: int | None, lower: int | None, is_grey: bool = False) -> Halves:
     """Return the style name of a `▀` whose halves show these levels."""
-    return Halves(f"{tone_of(upper)} on {tone_of(lower)}")
+    return Halves(f"{tone_of(upper, is_grey)} on {tone_of(lower, is_grey)}")
+
+
+def _halves() -> Iterator[str]:
+    """Yield the style names of all pairs of tones, and of all pairs of greys."""
+    for tones in ((*TONES, NO_TONE), (*GREYS, NO_TONE)):
+        yield from (f"{upper} on {lower}" for upper in tones for lower in tones)
 
 
 # The styles of rows, by name. Meaning never depends on colour alone: a figure, a glyph or a word repeats it.
@@ -72,7 +82,11 @@ ROW_STYLES: Mapping[str, str] = {
     "selected": "bold reverse",
     **STYLES,
     **KIND_STYLES,
-    **{halves: halves for halves in (f"{upper} on {lower}" for upper in _HALVES for lower in _HALVES)},
+    **{
+        style: f"{'bold ' if number == LEVEL_COLOURS[-1] else ''}color({number})"
+        for style, number in zip(LEVEL_STYLES, LEVEL_COLOURS, strict=True)
+    },
+    **{halves: halves for halves in _halves()},
 }
 _WITHOUT_COLOUR = ("bold", "dim", "underline", "reverse")
 _CODES = {

@@ -8,11 +8,13 @@ from typing import Literal
 from rich.cells import cell_len, set_cell_size
 
 from noisewatch.patterns import regex
-from noisewatch.surfaces.drawing.colours import Halves, KindStyle, Meaning
+from noisewatch.surfaces.drawing.colours import Halves, KindStyle, LevelStyle, Meaning
 from noisewatch.surfaces.drawing.wraps import wrap
 
 # The names of styles; line_view.py maps them to styles of a terminal.
-Style = Literal[Meaning, KindStyle, "plain", "title", "strong", "faint", "heading", "key", "selected"] | Halves
+Style = (
+    Literal[Meaning, KindStyle, LevelStyle, "plain", "title", "strong", "faint", "heading", "key", "selected"] | Halves
+)
 Piece = tuple[str, Style]
 Row = list[Piece]
 

@@ -132,14 +132,16 @@ def _table(
             last = history(line, 1) if history is not None else ()
             return "unknown" if None in last or NOT_FOLLOWED_NS in last else "not seen", "plain"
         marks = (glyphs.at_least if is_least(line) else "") + (glyphs.estimate if line.is_estimate else "")
-        return marks + short_duration(line.stolen_ns_per_s), style_of(line.stolen_ns_per_s)
+        return marks + short_duration(line.stolen_ns_per_s), style_of(line.stolen_ns_per_s, glyphs, line.role)
 
     def share(line: CulpritLine) -> Piece:
-        return "" if line is missing else short_share(line.stolen_ns_per_s / 1e9), style_of(line.stolen_ns_per_s)
+        return "" if line is missing else short_share(line.stolen_ns_per_s / 1e9), style_of(
+            line.stolen_ns_per_s, glyphs, line.role
+        )
 
     def change(line: CulpritLine) -> Piece:
         text = short_change(baseline.change_of_culprit(line)) if baseline is not None and line is not missing else ""
-        return text, style_of(line.stolen_ns_per_s)
+        return text, style_of(line.stolen_ns_per_s, glyphs, line.role)
 
     names = Column[CulpritLine](who, 0, lambda line: [])
     lately = Column[CulpritLine]("", _GAP + _LEAST_HISTORY, names.cell, 6, 20)
@@ -187,7 +189,7 @@ def _lane_column(lanes: Mapping[int, Sequence[float | None]], width: int, glyphs
         )
         heading = " " * _GAP + first_that_fits([last + mark, last], width)
     gap: Piece = (" " * _GAP, "plain")
-    return Column(heading, 0, lambda line: [gap, *level_pieces(lanes[id(line)], glyphs)], keeps_style=True)
+    return Column(heading, 0, lambda line: [gap, *level_pieces(lanes[id(line)], glyphs, line.role)], keeps_style=True)
 
 
 def _role_style(line: CulpritLine) -> Style:

@@ -39,7 +39,7 @@ def measured_cell(line: CpuLine, glyphs: Glyphs) -> Piece:
     """Return the noise that the idle probe measured on the CPU, or a short reason why it did not measure."""
     noise_ns = noise_ns_per_s(line)
     if noise_ns is not None:
-        return short_duration(noise_ns), style_of(noise_ns)
+        return short_duration(noise_ns), style_of(noise_ns, glyphs)
     is_short = line.role == Role.TARGET and len(line.idle_probe) <= _MOST
     return line.idle_probe if is_short else glyphs.dash, "faint"
 

@@ -15,6 +15,11 @@ ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain
 ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 
 
+def role_of(model: ScreenModel, cpu: int) -> Role | None:
+    """Return the CPU's role in the shown frame, or None if it has no line."""
+    return next((line.role for line in model.cpus if line.cpu == cpu), None)
+
+
 def in_topology_order(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
     """Return the CPUs by node, cache, core and sibling, or by number if places are unknown."""
     line_by_cpu = {line.cpu: line for line in lines}

@@ -12,7 +12,7 @@ from statistics import median
 from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_strides, name_cpus
-from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind
+from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind, Role
 from noisewatch.model.rhythm import rhythm_of_intervals, steady_rate
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
@@ -111,7 +111,7 @@ def _selected_and_latest(model: ScreenModel, selected: CulpritLine, space: Space
     room = height - count_rows(latest)
     left = min(room - len(rows), _TALLEST)
     if noise and left > 0:
-        rows = [*rows, *_chart(noise, width, left, glyphs)]
+        rows = [*rows, *_chart(noise, width, left, glyphs, selected.role)]
     row = row_of(model, str(selected.irq)) if selected.irq is not None else None
     offered = ["f fix"] if row is None or disturbs_target(model, row) else []  # other IRQs need no fix
     offered += [] if model.screen == Screen.CPU else ["enter its CPU"]
@@ -296,9 +296,11 @@ def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row
     return [fact_row("", first_that_fits(choices, width))] if counts_with_reasons else []
 
 
-def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _chart(
+    noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs, role: Role | None = None
+) -> list[Row]:
     """Return the culprit's noise over time, with a scale at the left if there is more than one row."""
-    rows = tall_rows(noise[-max(width - NAME, 1) :], height, glyphs)
+    rows = tall_rows(noise[-max(width - NAME, 1) :], height, glyphs, role)
     return [[(f"{scale_label(height - index, height):>{NAME - 2}}  ", "faint"), *row] for index, row in enumerate(rows)]
 
 

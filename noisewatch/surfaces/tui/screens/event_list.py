@@ -110,7 +110,7 @@ def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     rows: list[Row] = [
         [
             *fact(" worst", f"CPU {line.cpu}: ", _NAME, "strong"),
-            (noise, style_of(line.stolen_ns_per_s)),
+            (noise, style_of(line.stolen_ns_per_s, glyphs, line.role)),
         ]
     ]
     culprits = sorted(
@@ -123,7 +123,7 @@ def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
         row: Row = [
             (f"{'':<{_NAME}}{lead}", "faint"),
             (f"{name}  ", "plain"),
-            (noise, style_of(culprit.stolen_ns_per_s)),
+            (noise, style_of(culprit.stolen_ns_per_s, glyphs, culprit.role)),
         ]
         rows.append(cut(row, width))
     return rows

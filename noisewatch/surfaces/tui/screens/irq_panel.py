@@ -14,6 +14,7 @@ from noisewatch.surfaces.drawing.glyphs import Glyphs, tall_bars
 from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, fact, length
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.levels import level_pieces
+from noisewatch.surfaces.tui.draw.places import role_of
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, mark_cursor, time_row
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, IrqRow, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import busiest_first, culprits_of, movable_word, moves_of
@@ -210,7 +211,8 @@ def _noise(model: ScreenModel, row: IrqRow, axis: TimeAxis, glyphs: Glyphs) -> l
     cpus = busiest_first(row)
     if not cpus:
         return []
-    lane = level_pieces(axis.spread(columns_of(model.history.lane(cpus[0], axis.numbers), axis.zoom)), glyphs)
+    losses = axis.spread(columns_of(model.history.lane(cpus[0], axis.numbers), axis.zoom))
+    lane = level_pieces(losses, glyphs, role_of(model, cpus[0]))
     name = f"CPU {cpus[0]}"
     return [
         [(f"{name:<{LABEL}.{LABEL}}{'':{axis.before}}", "faint"), *lane, (" " * axis.after, "plain")],

@@ -9,7 +9,7 @@ from msgspec import Struct
 from noisewatch.cpus import fitting_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine
-from noisewatch.surfaces.drawing.colours import halves_style, tone_of
+from noisewatch.surfaces.drawing.colours import LEVEL_STYLES, halves_style
 from noisewatch.surfaces.drawing.glyphs import OFFLINE_MARK, Glyphs
 from noisewatch.surfaces.drawing.panel import Section, Space, count_rows
 from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, join_styles, length
@@ -123,12 +123,17 @@ def _lanes(model: ScreenModel, layout: Layout, scale: Scale, width: int, glyphs:
             values = [axis.spread(lane_values) for lane_values in places]
             if layout.is_paired:
                 lower = values[1] if len(values) > 1 else None
-                lanes = [pair_row(values[0], lower, scale, cursor, glyphs)]
+                lanes = [pair_row(values[0], lower, scale, cursor, glyphs, is_grey=_is_grey(row, scale))]
             else:
-                lanes = lane_rows(values[0], scale, layout.lines, cursor, glyphs)
+                lanes = lane_rows(values[0], scale, layout.lines, cursor, glyphs, is_grey=_is_grey(row, scale))
             rows += [[*labels.of_line(row, index), *before, *lane, *after] for index, lane in enumerate(lanes)]
         drawn.append(rows)
     return drawn
+
+
+def _is_grey(row: Sequence[Lane], scale: Scale) -> bool:
+    """Return whether a row is grey: noise of housekeeping CPUs alone, which disturbs no target CPU."""
+    return scale.limit is not None and all(line.role == Role.HOUSEKEEPING for lane in row for line in lane)
 
 
 def _columns(values: Sequence[Values], scale: Scale, zoom: int) -> Values:
@@ -205,14 +210,16 @@ def _right(model: ScreenModel, scale: Scale, layout: Layout, glyphs: Glyphs) -> 
     )
 
 
-def lane_rows(values: Values, scale: Scale, lines: int, cursor: int | None, glyphs: Glyphs) -> list[Row]:
+def lane_rows(
+    values: Values, scale: Scale, lines: int, cursor: int | None, glyphs: Glyphs, is_grey: bool = False
+) -> list[Row]:
     """Return a lane as `lines` rows, from the top; the cursor's column is a vertical line in the value's style."""
     heights = [_eighths(value, scale, lines) for value in values]
     rows = []
     for line in range(lines):
         below = _EIGHTHS * (lines - 1 - line)
         cells = (
-            _cell(value, height - below, scale, line == lines - 1, index == cursor, glyphs)
+            _cell(value, height - below, scale, line == lines - 1, index == cursor, glyphs, is_grey)
             for index, (value, height) in enumerate(zip(values, heights, strict=True))
         )
         rows.append(join_styles(cells))
@@ -228,20 +235,33 @@ def _eighths(value: float | None, scale: Scale, lines: int) -> int:
     return max(round(scale.height(value) * lines), min(scale.level(value), 1))
 
 
-def _cell(value: float | None, eighths: int, scale: Scale, is_lowest: bool, is_cursor: bool, glyphs: Glyphs) -> Piece:
+def _cell(
+    value: float | None,
+    eighths: int,
+    scale: Scale,
+    is_lowest: bool,
+    is_cursor: bool,
+    glyphs: Glyphs,
+    is_grey: bool,
+) -> Piece:
     """Return a value's character in a line; unknown values and offline CPUs are marked in the lowest line."""
     if value is None or value == OFFLINE_NS:
         if not is_lowest:
             return (glyphs.line, "strong") if is_cursor else (" ", "plain")
         sign, style = (glyphs.unknown, "unknown") if value is None else (OFFLINE_MARK, "faint")
         return sign, "selected" if is_cursor else style  # type: ignore[return-value]
-    style = scale.style(value)
+    level = scale.level(value)
+    style = "faint" if is_grey else scale.style(value)
+    if glyphs.has_tones and scale.limit is not None and level and not is_grey and not is_cursor:
+        style = LEVEL_STYLES[level - 1]
     if is_cursor:
-        return glyphs.line, "strong" if style == "calm" else style
+        return glyphs.line, "strong" if style in ("calm", "faint") else style
     return glyphs.ramp[max(min(eighths, _EIGHTHS), 0)], style
 
 
-def pair_row(upper: Values, lower: Values | None, scale: Scale, cursor: int | None, glyphs: Glyphs) -> Row:
+def pair_row(
+    upper: Values, lower: Values | None, scale: Scale, cursor: int | None, glyphs: Glyphs, is_grey: bool = False
+) -> Row:
     """Return two lanes in one line, or a single lane if `lower` is None."""
     pairs: Sequence[tuple[float | None, float | None]] = [
         (upper_value, lower_value)
@@ -250,14 +270,16 @@ def pair_row(upper: Values, lower: Values | None, scale: Scale, cursor: int | No
         )
     ]
     return join_styles(
-        _halves(upper_value, lower_value, scale, index == cursor, glyphs)
+        _halves(upper_value, lower_value, scale, index == cursor, glyphs, is_grey)
         for index, (upper_value, lower_value) in enumerate(pairs)
     )
 
 
-def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: bool, glyphs: Glyphs) -> Piece:
+def _halves(
+    upper: float | None, lower: float | None, scale: Scale, is_cursor: bool, glyphs: Glyphs, is_grey: bool
+) -> Piece:
     """Return the character of two values; a value over the limit takes precedence, then an unknown value."""
-    over = scale.is_over(upper), scale.is_over(lower)
+    over = (False, False) if is_grey else (scale.is_over(upper), scale.is_over(lower))
     if is_cursor and (any(over) or None not in (upper, lower)):
         return glyphs.line, "grave" if any(over) else "strong"
     if any(over):
@@ -269,28 +291,33 @@ def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: b
         return OFFLINE_MARK, "faint"
     levels = [None if value == OFFLINE_NS else scale.level(value or 0) for value in (upper, lower)]
     if levels[0] is None:
-        return glyphs.halves[1], halves_style(levels[1], None)
-    return glyphs.halves[0], halves_style(levels[0], levels[1])
+        return glyphs.halves[1], halves_style(levels[1], None, is_grey)
+    return glyphs.halves[0], halves_style(levels[0], levels[1], is_grey)
 
 
 def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
-    """Return the meaning of halves, tones and signs; parts that do not fit are dropped, the last one first."""
-    parts: list[Row] = [[(f" {glyphs.halves[0]} upper {glyphs.halves[1]} lower CPU ", "plain")]]
-    quiet = scale.quiet or f"<{scale.in_words(scale.levels[1])}"
-    for level in _first_levels() if scale.has_levels else ():
-        meaning = quiet if level == 1 else scale.in_words(scale.levels[level - 1])
-        parts.append([("  ", halves_style(level, level)), (f" {meaning} ", "plain")])
-    signs = zip(glyphs.over, ("upper", "lower", "both"), strict=True)
-    parts += [[(f" {' '.join(map(' '.join, signs))} {scale.marked} ", "plain")]] if scale.has_levels else []
-    parts.append([(f" {glyphs.unknown} unknown ", "plain")])
+    """Return the meaning of halves, tones and signs.
+
+    If not all fits, every second tone is left out, and then the last parts.
+    """
+    for levels in ((*range(1, _EIGHTHS + 1),), (1, *range(2, _EIGHTHS + 1, 2))):
+        parts = _legend_parts(scale, levels, glyphs)
+        if sum(map(length, parts)) <= width:
+            break
     while len(parts) > 1 and sum(map(length, parts)) > width:
         parts.pop()
     return [piece for part in parts for piece in part]
 
 
-def _first_levels() -> list[int]:
-    """Return the lowest level of each tone, except the tone for no noise."""
-    return [level for level in range(1, _EIGHTHS + 1) if tone_of(level) != tone_of(level - 1)]
+def _legend_parts(scale: Scale, levels: Sequence[int], glyphs: Glyphs) -> list[Row]:
+    parts: list[Row] = [[(f" {glyphs.halves[0]} upper {glyphs.halves[1]} lower CPU ", "plain")]]
+    quiet = scale.quiet or f"<{scale.in_words(scale.levels[1])}"
+    for level in levels if scale.has_levels else ():
+        meaning = quiet if level == 1 else scale.in_words(scale.levels[level - 1])
+        parts.append([("  ", halves_style(level, level)), (f" {meaning} ", "plain")])
+    signs = zip(glyphs.over, ("upper", "lower", "both"), strict=True)
+    parts += [[(f" {' '.join(map(' '.join, signs))} {scale.marked} ", "plain")]] if scale.has_levels else []
+    return [*parts, [(f" {glyphs.unknown} unknown ", "plain")]]
 
 
 def style_of_label(is_target: bool, is_pointed: bool) -> Style:
@@ -502,4 +529,7 @@ def _figures(model: ScreenModel, line: CpuLine, glyphs: Glyphs) -> Row:
         f"{celsius:.0f} °C" if celsius is not None else "",
     ]
     noise = f" noise {mark}{short_noise(line.stolen_ns_per_s)}"
-    return [(noise, style_of(line.stolen_ns_per_s)), ("".join(f"   {figure}" for figure in figures if figure), "plain")]
+    return [
+        (noise, style_of(line.stolen_ns_per_s, glyphs, line.role)),
+        ("".join(f"   {figure}" for figure in figures if figure), "plain"),
+    ]

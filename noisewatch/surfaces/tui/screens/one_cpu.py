@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from noisewatch.kinds import Kind
+from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import KINDS, CpuLine
 from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.panel import Section, Space
 from noisewatch.surfaces.drawing.text_row import Row, cut, first_that_fits, length
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
 from noisewatch.surfaces.tui.draw.levels import height_keys, style_of, tall_rows
-from noisewatch.surfaces.tui.draw.places import place_title, shared_words
+from noisewatch.surfaces.tui.draw.places import place_title, role_of, shared_words
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.screens.culprits import culprit_list
 from noisewatch.surfaces.tui.screens.page import page
@@ -107,7 +107,7 @@ def _figures(line: CpuLine, commands: Sequence[str], width: int, glyphs: Glyphs)
     row: Row = [
         (f" CPU {line.cpu}", "title"),
         (role, "plain"),
-        (f"noise {mark}{short_noise(line.stolen_ns_per_s)}", style_of(line.stolen_ns_per_s)),
+        (f"noise {mark}{short_noise(line.stolen_ns_per_s)}", style_of(line.stolen_ns_per_s, glyphs, line.role)),
     ]
     texts = [f"   {figure}" for figure in figures if figure]
     fitting = ["".join(texts[:count]) for count in range(len(texts), -1, -1)]
@@ -161,16 +161,18 @@ def _lanes(model: ScreenModel, cpu: int, axis: TimeAxis) -> list[_Lane]:
 
 def _lane_rows(model: ScreenModel, cpu: int, axis: TimeAxis, room: int, space: Space) -> list[Row]:
     """Return the lanes in the timeline's columns, and the time below them, in at most half of the space."""
-    lanes = _lanes(model, cpu, axis)
+    lanes, role = _lanes(model, cpu, axis), role_of(model, cpu)
     tall = max(min(room // len(lanes), _TALLEST), 1) if space.is_framed else 1
-    rows = [row for name, shown in lanes for row in _lane(name, shown, axis, tall, space.glyphs)]
+    rows = [row for name, shown in lanes for row in _lane(name, shown, axis, tall, space.glyphs, role)]
     rows += [time_row(model, axis, space.glyphs)] if axis.numbers else []
     return rows if 2 * len(rows) <= space.height else rows[: space.height // 2] if space.is_framed else []
 
 
-def _lane(name: str, shown: Sequence[float | None], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:
+def _lane(
+    name: str, shown: Sequence[float | None], axis: TimeAxis, tall: int, glyphs: Glyphs, role: Role | None
+) -> list[Row]:
     """Return the rows of a lane; the column of the shown interval is highlighted."""
-    lane = tall_rows(axis.spread(shown), tall, glyphs)
+    lane = tall_rows(axis.spread(shown), tall, glyphs, role)
     before, after, edge = " " * axis.before, " " * axis.after, "│" if glyphs.has_braille else "|"
     rows: list[Row] = []
     for index, row in enumerate(lane):

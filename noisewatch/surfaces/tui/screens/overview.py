@@ -147,7 +147,7 @@ def _part_rows(
     offline: Piece = (fit_text("  offline", table.width), "faint")
     for line in shown:
         figures = [offline] if line.role == Role.OFFLINE else table.row(line)
-        rows.append([*Table([number]).row(line), *figures, *history_pieces(model, line.cpu, left, glyphs)])
+        rows.append([*Table([number]).row(line), *figures, *history_pieces(model, line, left, glyphs)])
     return rows
 
 
@@ -166,7 +166,7 @@ def _role_style(line: CpuLine) -> Style:
 
 def _noise(line: CpuLine, glyphs: Glyphs) -> Piece:
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
-    return mark + short_duration(line.stolen_ns_per_s), style_of(line.stolen_ns_per_s)
+    return mark + short_duration(line.stolen_ns_per_s), style_of(line.stolen_ns_per_s, glyphs, line.role)
 
 
 def _share_text(line: CpuLine) -> str:
@@ -222,7 +222,7 @@ def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs, has_key: bool 
         [
             Column("CPU ", 6, number),
             Column("noise/s ", 9, noise),
-            Column(last, room + 1, lambda line: [*history_pieces(model, line.cpu, room, glyphs), (" ", "plain")]),
+            Column(last, room + 1, lambda line: [*history_pieces(model, line, room, glyphs), (" ", "plain")]),
         ]
     )
 
@@ -323,7 +323,7 @@ def _cell(group: Sequence[CpuLine], layout: Density, glyphs: Glyphs) -> Row:
         return [(f"{OFFLINE_MARK * 2} " if has_mark else OFFLINE_MARK, "faint")]
     online = [line for line in online if line.role != Role.HOUSEKEEPING] or online
     lost = [line.stolen_ns_per_s for line in online]
-    glyph, style = mark_of(lost[0] if len(lost) == 1 else worst_of(lost), glyphs)
+    glyph, style = mark_of(lost[0] if len(lost) == 1 else worst_of(lost), glyphs, online[0].role)
     glyph = glyphs.bullet if glyph == glyphs.quiet else glyph
     if not has_mark:
         return [(glyph, style)]
@@ -345,7 +345,7 @@ def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
     coloured = [line for line in group if line.role != Role.HOUSEKEEPING] or group
     dots = sum(sum(column[: -(-level_of(lost) // 2)]) for column, lost in zip(_DOT_COLUMNS, losses, strict=False))
     return chr(_BRAILLE + dots) if dots else glyphs.bullet, style_of(
-        max(line.stolen_ns_per_s or 0.0 for line in coloured)
+        max(line.stolen_ns_per_s or 0.0 for line in coloured), glyphs, coloured[0].role
     )
 
 
@@ -366,11 +366,11 @@ def fitting_intervals(model: ScreenModel, width: int) -> range:
     return range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
 
 
-def history_pieces(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
+def history_pieces(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> Row:
     """Return the CPU's noise up to the shown interval, drawn from the left."""
     numbers = fitting_intervals(model, width)
-    shown = columns_of(model.history.lane(cpu, numbers), model.zoom)[-width:] if width > 0 else []
-    return [*level_pieces(shown, glyphs), (" " * (width - len(shown)), "plain")]
+    shown = columns_of(model.history.lane(line.cpu, numbers), model.zoom)[-width:] if width > 0 else []
+    return [*level_pieces(shown, glyphs, line.role), (" " * (width - len(shown)), "plain")]
 
 
 _LEAST_CULPRITS = 12  # rows

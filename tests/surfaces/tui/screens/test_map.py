@@ -20,16 +20,17 @@ from noisewatch.operations.frame.frame import (
     IrqSetting,
     PlaceLine,
 )
-from noisewatch.surfaces.drawing.colours import TONES, halves_style
+from noisewatch.surfaces.drawing.colours import LEVEL_COLOURS, TONES, halves_style
 from noisewatch.surfaces.drawing.glyphs import ASCII, TONED, UNICODE, Glyphs
 from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.picture import THEMES
+from noisewatch.surfaces.tui.draw.levels import level_pieces, style_of
 from noisewatch.surfaces.tui.screens.map_scales import scale_of
 from noisewatch.surfaces.tui.screens.map_screen import lane_rows, pair_legend, pair_row
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.history import CpuReadings
 from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
-from noisewatch.surfaces.tui.state.noise import OFFLINE_NS
+from noisewatch.surfaces.tui.state.noise import LEVELS_NS, OFFLINE_NS
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of, text_of_rows
 
@@ -223,6 +224,36 @@ def test_tones_are_ordered_by_lightness_for_all_kinds_of_colour_vision(theme: st
             lightness.append(116 * light ** (1 / 3) - 16)
         sign = -1 if theme == "light" else 1
         assert all(sign * (after - before) > 4 for before, after in pairwise(lightness)), lightness
+
+
+def test_each_level_has_its_own_colour_that_is_legible_on_dark_and_on_light_terminals() -> None:
+    assert len({level_pieces([noise], TONED)[0][1] for noise in LEVELS_NS}) == 8
+    assert style_of(10e6, TONED) != style_of(1e9, TONED), "1% and 100%"
+    for number in LEVEL_COLOURS:
+        red, green, blue = (
+            value / 255 / 12.92 if value <= 10 else ((value / 255 + 0.055) / 1.055) ** 2.4
+            for value in Color.parse(f"color({number})").get_truecolor()
+        )
+        luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        assert (luminance + 0.05) / 0.05 >= 3
+        assert 1.05 / (luminance + 0.05) >= 3
+
+
+def test_noise_of_housekeeping_cpus_is_grey() -> None:
+    for glyphs in (UNICODE, TONED, ASCII):
+        for role, is_grey in ((Role.HOUSEKEEPING, True), (Role.TARGET, False), (Role.SIBLING, False)):
+            model = _model(frame((cpu_line(0, role, _NOISY), cpu_line(1, Role.TARGET, _QUIET)), second=1))
+            rows = rows_of_screen(model, 120, 34, glyphs)
+            lane = next(row for row in rows[3:] if text_of(row).lstrip("│| ")[:4].strip(" Ts") == "0")
+            styles = {style for text, style in lane if text.strip() and set(text) & set(glyphs.ramp[1:])}
+            assert (styles <= {"faint"}) == is_grey, (role, lane)
+
+
+def test_a_paired_row_of_housekeeping_cpus_is_grey_and_has_no_sign_of_the_limit() -> None:
+    scale = scale_of(ScreenModel(), Quantity.NOISE)
+    assert text_of(pair_row([_NOISY], [_NOISY], scale, None, TONED, is_grey=True)) == "▀"
+    ((_, style),) = pair_row([_NOISY], [_NOISY], scale, None, TONED, is_grey=True)
+    assert style == halves_style(8, 8, is_grey=True) != halves_style(8, 8)
 
 
 def test_the_pointer_is_at_the_worst_target_cpu_until_it_is_moved() -> None:
