@@ -15,6 +15,7 @@ from noisewatch.surfaces.drawing.text_row import Row, Style, cut, first_that_fit
 
 LEAST_FRAMED = (70, 24)  # columns and lines: smaller screens have no room for edges
 _EDGE: Style = "faint"
+_LIT: Style = "plain"  # the edge of the panel in which keys move the selection
 
 
 class Edges(Struct, frozen=True):
@@ -40,18 +41,28 @@ def inner_size(width: int, height: int) -> tuple[int, int]:
     return max(width - 4, 0), max(height - 2, 0)
 
 
-def panel(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs, right: str = "") -> list[Row]:
+def panel(
+    title: str,
+    rows: Sequence[Row],
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    right: str = "",
+    is_active: bool = False,
+) -> list[Row]:
     """Return the rows in a frame: `height` rows of `width` columns; overflow is cut off.
 
-    `right` may hold several parts, separated by ` · `; parts that do not fit are dropped, the last one first.
+    `right` may hold several parts, separated by ` · `; parts that do not fit are dropped, the last one first. The
+    edge of the active panel is brighter.
     """
+    edge = _LIT if is_active else _EDGE
     edges = _ROUNDED if glyphs.has_braille else _PLAIN
     if height < 2 or width < 5:
         return [[(" " * width, "plain")] for _ in range(height)]
-    inside = [_inside(row, width, edges) for row in rows[: height - 2]]
-    inside += [_inside([], width, edges) for _ in range(height - 2 - len(inside))]
-    lower: Row = [(f"{edges.corners[2]}{edges.across * (width - 2)}{edges.corners[3]}", _EDGE)]
-    return [_upper(title, right, width, edges.corners[:2], edges), *inside, lower]
+    inside = [_inside(row, width, edges, edge) for row in rows[: height - 2]]
+    inside += [_inside([], width, edges, edge) for _ in range(height - 2 - len(inside))]
+    lower: Row = [(f"{edges.corners[2]}{edges.across * (width - 2)}{edges.corners[3]}", edge)]
+    return [_upper(title, right, width, edges.corners[:2], edges, edge), *inside, lower]
 
 
 def join_frames(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[Row]:
@@ -59,6 +70,8 @@ def join_frames(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> l
     joints = (_ROUNDED if glyphs.has_braille else _PLAIN).joints
     (first, *middle, last), *rest = lower
     between: Row = [(joints[0] + first[0][1:], first[1]), *middle, (last[0][:-1] + joints[1], last[1])]
+    if upper[-1][0][1] == _LIT:  # the active panel's edge is lit all around
+        between = [(text, _LIT if style == _EDGE else style) for text, style in between]
     return [*upper[:-1], between, *rest]
 
 
@@ -74,6 +87,7 @@ class Section(Struct, frozen=True):
     right: str = ""
     height: int | None = None
     has_heading: bool = False
+    is_active: bool = False  # keys move the selection in this part
 
     @property
     def inside(self) -> int:
@@ -103,7 +117,15 @@ class Space(Struct, frozen=True):
         """Return the sections, one below the other."""
         if self.is_framed:
             panels = [
-                panel(section.title, section.rows, self.width, section.inside + 2, self.glyphs, section.right)
+                panel(
+                    section.title,
+                    section.rows,
+                    self.width,
+                    section.inside + 2,
+                    self.glyphs,
+                    section.right,
+                    section.is_active,
+                )
                 for section in sections
             ]
             return reduce(lambda upper, lower: join_frames(upper, lower, self.glyphs), panels) if panels else []
@@ -128,15 +150,15 @@ def side_by_side(left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
     return [[*left_row, *right_row] for left_row, right_row in zip(left, right, strict=True)]
 
 
-def _inside(row: Row, width: int, edges: Edges) -> Row:
+def _inside(row: Row, width: int, edges: Edges, edge: Style) -> Row:
     left = width - 4 - length(row)
     if left < 0:
         row = cut(row, width - 4)
         left = width - 4 - length(row)
-    return [(f"{edges.down} ", _EDGE), *row, (" " * left, "plain"), (f" {edges.down}", _EDGE)]
+    return [(f"{edges.down} ", edge), *row, (" " * left, "plain"), (f" {edges.down}", edge)]
 
 
-def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Row:
+def _upper(title: str, right: str, width: int, corners: str, edges: Edges, edge: Style) -> Row:
     """Return the upper edge, `╭─ title ─── right ─╮`; the right part is dropped before the title is cut."""
     room = width - 4
     titled = cut([(f" {title} ", "strong")], room) if title else []
@@ -144,11 +166,11 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
     text = first_that_fits([*choices, ""], max(room - length(titled) - 1, 0))
     line = edges.across * (room - length(titled) - text_width(text))
     return [
-        (f"{corners[0]}{edges.across}", _EDGE),
+        (f"{corners[0]}{edges.across}", edge),
         *titled,
-        (line, _EDGE),
+        (line, edge),
         (text, "plain"),
-        (f"{edges.across}{corners[1]}", _EDGE),
+        (f"{edges.across}{corners[1]}", edge),
     ]
 
 

@@ -180,7 +180,7 @@ def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: G
     reported = model.clocks.reported.cpus
     since = f"slowed since boot{', P by power' * bool(reported['limited'])} · " if reported["slowed"] else ""
     hidden = f"{hidden} · " if hidden else ""
-    return panel(title, rows, width, height, glyphs, f"{hidden}{since}T target · s sibling · {shown}")
+    return panel(title, rows, width, height, glyphs, f"{hidden}{since}T target · s sibling · {shown}", is_active=True)
 
 
 def _table_height(model: ScreenModel, width: int, height: int) -> int:

@@ -87,7 +87,7 @@ def _sections(model: ScreenModel, space: Space) -> list[Section]:
     room = space.room - count_rows(further)
     title, who, keys = _captions(model, describe_culprit_count(model, listing))
     rows = culprit_rows(model, listing, "who" if space.is_framed else who, space.inside, room - len(top), space.glyphs)
-    return [Section(title, [*top, *rows], keys, room if space.is_framed or below else None, True), *further]
+    return [Section(title, [*top, *rows], keys, room if space.is_framed or below else None, True, True), *further]
 
 
 def _captions(model: ScreenModel, count: str) -> tuple[str, str, str]:

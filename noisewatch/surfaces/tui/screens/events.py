@@ -81,7 +81,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
 
 def _log_section(model: ScreenModel, listed: Sequence[Row], height: int) -> Section:
     keys = f"/ filter · g {'unfold' if model.log.folds else 'fold'} · enter shows that time"
-    return Section(_title(model), listed, keys, height, has_heading=True)
+    return Section(_title(model), listed, keys, height, has_heading=True, is_active=True)
 
 
 def _side_by_side(model: ScreenModel, selected: Event, space: Space) -> list[Row]:

@@ -98,9 +98,12 @@ def _table_sections(model: ScreenModel, table: _Table, space: Space, height: int
     what = "grouped by device, " if model.groups_irqs else ""
     title = f"interrupts/s{over} by IRQ and CPU, {what}by {SORTS.get(model.sort, 'level')}"
     if not below:
-        return [Section(title, above, keys, height, has_heading=True)]
+        return [Section(title, above, keys, height, has_heading=True, is_active=True)]
     if space.is_framed:
-        return [Section(title, above, keys, height - len(below) - 1), Section(_OTHERS, below)]
+        return [
+            Section(title, above, keys, height - len(below) - 1, is_active=True),
+            Section(_OTHERS, below, is_active=True),
+        ]
     return [Section(title, above, has_heading=True), Section(_OTHERS, below, height=height - len(above) - 1)]
 
 

@@ -66,6 +66,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
             _title(scale, part, is_first=index == 0),
             rows,
             _right(model, scale, layout, glyphs) if index == 0 else "",
+            is_active=True,
         )
         for index, (part, rows) in enumerate(zip(layout.parts, drawn, strict=True))
     ]

@@ -291,7 +291,7 @@ def _causes_section(frame: Frame, causes: list[Row], hidden: str, space: Space) 
     if not space.is_framed:
         return Section("", [_list_heading(frame, hidden, space.width), *causes], has_heading=True)
     rates = f"rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without rates"
-    return Section(f"what to do, the gravest first, {rates}", causes, hidden)
+    return Section(f"what to do, the gravest first, {rates}", causes, hidden, is_active=True)
 
 
 def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from copy import copy
 from functools import cache
 from pathlib import Path
 
@@ -21,9 +22,11 @@ from noisewatch.surfaces.tui.app.export import export, window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import key_of, lines_of, until, with_monitor
+from tests.surfaces.tui.crowd import crowded
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
 from tests.written.quiet_machine import process, quiet_files
 
@@ -300,3 +303,18 @@ def test_a_failed_export_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(folder)
     folder.rmdir()
     assert "nothing was written" in _press("e")[1][-1]
+
+
+@pytest.mark.parametrize("screen", [Screen.OVERVIEW, Screen.IRQS, Screen.CLOCK, Screen.EVENTS, Screen.CULPRITS])
+def test_only_the_edge_of_the_active_panel_is_lit(screen: Screen) -> None:
+    model = copy(crowded(16))
+    model.go_to(screen)
+    edges = [
+        style
+        for row in rows_of_screen(model, 140, 40, UNICODE)[3:]
+        for text, style in row[:1]
+        if text.startswith(("╭", "│", "├", "╰"))
+    ]
+    assert set(edges) == {"plain", "faint"}
+    lit = "".join("+" if style == "plain" else "-" for style in edges)
+    assert len(lit.strip("-").strip("+").replace("+", "")) == 0, "one panel"
