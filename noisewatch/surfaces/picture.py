@@ -1,4 +1,4 @@
-"""Pictures of styled text: an SVG, still or animated, in dark or light colours, or a PNG.
+"""Pictures of styled text: an SVG, still or animated, in dark or light colours. `raster.py` makes PNGs and GIFs.
 
 A picture looks the same everywhere, and needs no external resources. Line, block and dot characters are drawn as
 geometry, because fonts leave gaps between them or lack them. A cell is 12 units wide and 24 high.
@@ -18,16 +18,14 @@ import colorsys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
-from pathlib import Path
 from xml.sax.saxutils import escape
 
 from msgspec import Struct
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.color import Color, ColorType
 from rich.segment import Segment
 from rich.style import Style
 
-from noisewatch.errors import UsageError
 from noisewatch.patterns import regex
 from noisewatch.surfaces.drawing.colours import ROW_STYLES
 
@@ -90,6 +88,10 @@ class Theme(Struct, frozen=True):
         return Look(
             colour, None if background == self.background else background, bool(style.bold), bool(style.underline)
         )
+
+    def colour_of(self, name: str) -> str:
+        """Return the colour of a style by its name, for a plain area."""
+        return self.look(Style.parse(ROW_STYLES[name].replace("reverse", ""))).colour
 
     def _hex(self, colour: Color | None, default: str) -> str:
         if colour is None or colour.is_default:
@@ -305,9 +307,8 @@ def _short(value: float) -> str:
 
 
 Line = Sequence[Segment]
-_FONT = "DejaVu Sans Mono"
-_FONT_FOLDER = "/usr/share/fonts/truetype/dejavu"
-_CSS = f'text{{font:20px "{_FONT}",Menlo,Consolas,monospace}}'  # 12 units wide; `textLength` stretches other fonts
+FONT = "DejaVu Sans Mono"
+CSS = f'text{{font:20px "{FONT}",Menlo,Consolas,monospace}}'  # 12 units wide; `textLength` stretches other fonts
 _BASELINE = 18
 _MARGIN, _BAR_HEIGHT, _ROUND = 12, 36, 10
 _LEAST_TITLED = 24  # columns
@@ -349,8 +350,13 @@ class Classes:
 
 def svg_of(rows: Sequence[Sequence[tuple[str, str]]], columns: int, title: str, theme: Theme = DARK) -> str:
     """Draw rows of (text, style name) pieces as SVG."""
-    lines = [[Segment(text, Style.parse(ROW_STYLES[name])) for text, name in row] for row in rows]
+    lines = lines_of_rows(rows)
     return svg_of_lines([Segment.adjust_line_length(line, columns) for line in lines], columns, title, theme)
+
+
+def lines_of_rows(rows: Iterable[Sequence[tuple[str, str]]]) -> list[list[Segment]]:
+    """Return rows of (text, style name) pieces as lines."""
+    return [[Segment(text, Style.parse(ROW_STYLES[name])) for text, name in row] for row in rows]
 
 
 def svg_of_lines(lines: Sequence[Line], columns: int, title: str, theme: Theme = DARK) -> str:
@@ -398,7 +404,7 @@ def svg_file(body: str, columns: int, rows: int, title: str, theme: Theme, css: 
     bar = _title_bar(title, width, columns - _TITLE_MARGIN, theme) if is_titled else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">\n'
-        f"<title>{escape(title)}</title>\n<style>{_CSS}{css}</style>\n"
+        f"<title>{escape(title)}</title>\n<style>{CSS}{css}</style>\n"
         f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="{_ROUND}" fill="{theme.background}" '
         f'stroke="{theme.bar}" stroke-width="2"/>\n{bar}'
         f'<g transform="translate({_MARGIN} {top})">\n{body}</g>\n</svg>\n'
@@ -406,11 +412,10 @@ def svg_file(body: str, columns: int, rows: int, title: str, theme: Theme, css: 
 
 
 def _title_bar(title: str, width: int, room: int, theme: Theme) -> str:
-    """Draw the title bar with the whole title, or with its first part if the whole does not fit."""
-    words = next(
-        (words_that_fit for words_that_fit in (title, title.partition(" · ")[0]) if cell_len(words_that_fit) <= room),
-        "",
-    )
+    """Draw the title bar with the whole title or, if it does not fit, with its first part, which may be cut."""
+    first = title.partition(" · ")[0]
+    cut = f"{set_cell_size(first, max(room - 1, 0)).rstrip()}…"
+    words = next((words_that_fit for words_that_fit in (title, first) if cell_len(words_that_fit) <= room), cut)
     inner = width - 2 * _ROUND
     return (
         f'<path d="M0 {_BAR_HEIGHT}V{_ROUND}q0-{_ROUND} {_ROUND}-{_ROUND}h{inner}q{_ROUND} 0 {_ROUND} {_ROUND}'
@@ -439,19 +444,6 @@ def _parts(text: str, column: int) -> Iterator[tuple[int, str, str | None]]:
         else:
             yield from ((column + cell_len(part[: at.start()]), at[0], None) for at in _WORDS.finditer(part))
         column += cell_len(part)
-
-
-def png_of(svg: str) -> bytes:
-    """Return the picture as PNG; equal pictures make equal bytes. Raise UsageError if a library or font is missing."""
-    try:
-        import resvg_py
-    except ImportError as error:
-        raise UsageError("a PNG needs the package resvg-py (pip install noisewatch[png]); an SVG does not") from error
-    if not Path(_FONT_FOLDER).is_dir():
-        raise UsageError(f"a PNG needs the font {_FONT} in {_FONT_FOLDER} (Debian: apt-get install fonts-dejavu-core)")
-    return bytes(
-        resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_dirs=[_FONT_FOLDER], font_family=_FONT)
-    )
 
 
 _Shown = tuple[bool, ...]  # whether an element is visible, for each frame

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.text import Text
 
-from noisewatch.surfaces.picture import png_of, svg_of_lines
+from noisewatch.surfaces.picture import svg_of_lines
+from noisewatch.surfaces.raster import png_of
 
 TITLE = "noisewatch run"
 

@@ -22,7 +22,8 @@ from noisewatch.surfaces.cli.common import (
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.drawing.glyphs import UNICODE, glyphs_for
 from noisewatch.surfaces.output import encoding_of, width
-from noisewatch.surfaces.picture import THEMES, png_of, svg_of
+from noisewatch.surfaces.picture import THEMES, svg_of
+from noisewatch.surfaces.raster import png_of, require_raster
 from noisewatch.surfaces.reports.calibration.report import WIDTH, sections_of
 from noisewatch.surfaces.reports.parts.sections import markdown_of_sections, text_of_sections
 
@@ -39,7 +40,7 @@ def run(arguments: Namespace) -> int:
         history=history_path(arguments),
     )
     if arguments.format == "png":
-        png_of(svg_of([], 1, ""))  # raises UsageError for a missing library or font, before the measurement
+        require_raster()  # before the measurement
     machine = open_machine(options.machine)
     with open_report(arguments) as report, recording_to(arguments, machine) as source:
         try:

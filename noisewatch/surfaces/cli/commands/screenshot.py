@@ -21,7 +21,8 @@ from noisewatch.surfaces.cli.commands.monitor import machine_access
 from noisewatch.surfaces.cli.common import machine_options, report_damage
 from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.output import open_output
-from noisewatch.surfaces.picture import THEMES, Still, animated_svg, png_of, svg_of_lines
+from noisewatch.surfaces.picture import THEMES, Still, animated_svg, svg_of_lines
+from noisewatch.surfaces.raster import png_of
 
 if TYPE_CHECKING:
     from noisewatch.operations.frame.frame import Frame

@@ -30,7 +30,7 @@ from noisewatch.units import describe_count, short_duration, short_rate, short_s
 
 def pictures_of(svg: str) -> dict[str, str | bytes]:
     """Return the pictures by suffix: SVG, and PNG if its library and font are installed."""
-    from noisewatch.surfaces.picture import png_of  # imported late, so that the monitor starts sooner
+    from noisewatch.surfaces.raster import png_of  # imported late, so that the monitor starts sooner
 
     pictures: dict[str, str | bytes] = {"svg": svg}
     with suppress(UsageError):
