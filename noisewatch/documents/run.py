@@ -393,6 +393,21 @@ class ResultsPart(DocumentPart, frozen=True, kw_only=True):
     runs: list[MarkedRunPart]
 
 
+class RunWordsPart(DocumentPart, frozen=True, kw_only=True):
+    """The result of a series in sentences, as in the text report.
+
+    headline: The number of undisturbed runs, and the culprit that took the most time.
+    doubts: Changes of the machine during the series, an early end, and a load that was too small.
+    difference: How the two commands differ; empty for a single command.
+    culprits: The table of the first culprits: name, time, number of disturbed runs, and place.
+    """
+
+    headline: str
+    doubts: list[str]
+    difference: list[str]
+    culprits: list[tuple[str, str, str, str]]
+
+
 class FooterPart(DocumentPart, frozen=True, kw_only=True):
     """The result of a series. A receipt without this part was cut short.
 
@@ -413,6 +428,7 @@ class FooterPart(DocumentPart, frozen=True, kw_only=True):
     """
 
     kind: Literal["footer"]
+    words: RunWordsPart | UnsetType = UNSET
     ended: DonePart | ByFailurePart | BySignalPart
     counts: RunCountsPart
     commands: Annotated[list[ConclusionPart], Meta(max_length=2)]

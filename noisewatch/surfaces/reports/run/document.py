@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.finding_words import commands_of, describe_host
 from noisewatch.judgement.remedies import Remedy
-from noisewatch.judgement.run.reasons import MOST_NAMED, ReasonKind, RunOutcome, describe_reasons, describe_run
+from noisewatch.judgement.run.reasons import MOST_NAMED, RunOutcome, describe_reasons, describe_run
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude, remedy_in
 from noisewatch.operations.run.results import MarkedResults
@@ -19,7 +19,6 @@ from noisewatch.surfaces.drawing.tables import MOST_BYTES, fitting
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
 from noisewatch.surfaces.reports.parts.culprits import process_table
 from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_section, text_of_section
-from noisewatch.surfaces.reports.run.conditions import memory_sentences
 from noisewatch.surfaces.reports.run.options import SeriesOptions
 from noisewatch.surfaces.reports.run.picture import picture_rows
 from noisewatch.surfaces.reports.run.sentences import (
@@ -29,25 +28,22 @@ from noisewatch.surfaces.reports.run.sentences import (
     condition_sentences,
     counts_of,
     difference_sentences,
-    ending_sentences,
-    fitting_cpu_names,
     headline_of,
     left_sentences,
     letter_of,
     level_sentences,
-    machine_sentences,
     name_of_culprit,
     not_watched_sentences,
     own_quota_sentences,
     selection_rows,
-    time_of_culprit,
     undisturbed_words,
 )
+from noisewatch.surfaces.reports.run.words import MOST_CULPRITS, culprit_table, doubt_sentences
 from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_ns
 
 _MOST_ROWS, _MOST_ROWS_OF_MARKDOWN = 12, 50
-_MOST_CULPRITS, _MOST_REMEDIES = 6, 3
+_MOST_REMEDIES = 3
 _MOST_PROCESSES = 3  # of one culprit, whose processes have one name
 _NARROWEST = 20
 _WIDTH = 100  # columns of the picture in Markdown
@@ -81,9 +77,7 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
 
 def _series_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:
     return [
-        *machine_sentences(conclusion),
-        *memory_sentences(series, conclusion),
-        *ending_sentences(series),
+        *doubt_sentences(series, conclusion),
         *condition_sentences(series),
         *level_sentences(series),
     ]
@@ -93,7 +87,7 @@ def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:
     if conclusion.is_refused:
         return "bad"
     are_undisturbed = (judged.is_undisturbed for judged in series.repetitions)
-    is_good = all(are_undisturbed) and not (*machine_sentences(conclusion), *ending_sentences(series))
+    is_good = all(are_undisturbed) and not doubt_sentences(series, conclusion)
     return "good" if is_good else "doubt"
 
 
@@ -128,9 +122,9 @@ def _sections(series: RunSeries, conclusion: RunConclusion, disturbed: Table, id
     for command in conclusion.commands:
         yield _command_section(series, command, identifies)
     if is_measured:
-        listed = conclusion.culprits[:_MOST_CULPRITS]
+        listed = conclusion.culprits[:MOST_CULPRITS]
         processes = [item for culprit in listed for item in list(culprit.identity_by_pid.items())[:_MOST_PROCESSES]]
-        yield Section(table=_culprit_table(conclusion.culprits))
+        yield Section(table=culprit_table(conclusion.culprits))
         yield Section(table=process_table(processes, identifies))
         if fixes := _fixes(series, conclusion, identifies):
             yield Section("fixes", steps=fixes)
@@ -158,29 +152,13 @@ def _fixes(series: RunSeries, conclusion: RunConclusion, identifies: bool) -> li
         for why, line in advice_parts_of(series, command, identifies)
     ]
     culprit_by_remedy: dict[Remedy, RunCulprit] = {}
-    for culprit in conclusion.culprits[:_MOST_CULPRITS]:
+    for culprit in conclusion.culprits[:MOST_CULPRITS]:
         if len(culprit_by_remedy) < _MOST_REMEDIES and (remedy := remedy_in(series, culprit)) is not None:
             culprit_by_remedy.setdefault(remedy, culprit)
     return placements + [
         (printable(f"{name_of_culprit(culprit)}: {remedy.advice}"), commands_of(remedy.fix))
         for remedy, culprit in culprit_by_remedy.items()
     ]
-
-
-def _culprit_table(culprits: Sequence[RunCulprit]) -> Table:
-    """Return the table of the first culprits, the costliest first."""
-    rows = [
-        (name_of_culprit(culprit), time_of_culprit(culprit), str(len(culprit.numbers)), _where(culprit))
-        for culprit in culprits[:_MOST_CULPRITS]
-    ]
-    return Table(("who", "time", "runs", "where"), rows, len(culprits) - len(rows), "who", ("where", "runs"))
-
-
-def _where(culprit: RunCulprit) -> str:
-    if not culprit.cpus:
-        return ""
-    where = fitting_cpu_names(culprit.cpus)
-    return f"sibling {where}" if culprit.kind == ReasonKind.SIBLING else where
 
 
 def _disturbed_table(series: RunSeries, max_rows: int, max_reasons: int = MOST_NAMED) -> Table:

@@ -46,6 +46,7 @@ from noisewatch.surfaces.reports.machine.json import describe_cgroup
 from noisewatch.surfaces.reports.parts.json import describe_facts, describe_machine, describe_process
 from noisewatch.surfaces.reports.run.options import PRINTED, SeriesOptions
 from noisewatch.surfaces.reports.run.sentences import COMMANDS, program_of
+from noisewatch.surfaces.reports.run.words import words_of
 from noisewatch.text import clean, printable
 
 if TYPE_CHECKING:
@@ -294,6 +295,7 @@ def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
         parts.FooterPart,
         conclusion,
         kind="footer",
+        words=words_of(series, conclusion),
         ended=_end_of(series),
         counts=_counts([command.selected for command in conclusion.commands]),
         commands=[_conclusion(command) for command in conclusion.commands],

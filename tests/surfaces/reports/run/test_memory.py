@@ -9,7 +9,9 @@ from noisewatch.documents.run import BandwidthChangePart
 from noisewatch.model.run.traffic import GroupTraffic
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.drawing.colours import paint
 from noisewatch.surfaces.reports.run.conditions import memory_sentences
+from noisewatch.surfaces.reports.run.document import render_text
 from noisewatch.surfaces.reports.run.options import SeriesOptions
 from noisewatch.surfaces.reports.run.receipt import footer_of
 from tests.judgement.noise.test_steadiness import copies, copying
@@ -65,3 +67,10 @@ def test_the_receipt_has_the_change_and_the_traffic() -> None:
     ]
     without = footer_of(written_series(UNDISTURBED), SeriesOptions())
     assert (without.bandwidth_change, without.traffic) == (None, None)
+
+
+def test_a_changed_bandwidth_is_a_doubt_about_the_headline() -> None:
+    changed, same = (render_text(_series(0.0, after), SeriesOptions(in_colour=True)) for after in (0.3, 0.0))
+    headline = "1 of 1 run undisturbed"
+    assert paint(headline, "doubt") in changed
+    assert paint(headline, "good") in same

@@ -18,7 +18,7 @@ from noisewatch.surfaces.cli import main
 from noisewatch.surfaces.reports.run.receipt import repetition_of
 from tests.plumbing.waiting import children_of, wait_until
 from tests.surfaces.reports.run.running import CPU, lines_of, ran, read, schema, words
-from tests.surfaces.reports.run.written_series import UNDISTURBED, render, written_series
+from tests.surfaces.reports.run.written_series import UNDISTURBED, disturbed_by, render, written_series
 
 
 def test_schema_is_draft_2020_12_and_allows_additional_keys() -> None:
@@ -264,3 +264,20 @@ def test_killed_wrapper_leaves_the_finished_repetitions(tmp_path: Path) -> None:
         process.kill()
     kinds = [line["kind"] for line in lines_of(receipt)]
     assert kinds == ["header"] + ["repetition"] * (len(kinds) - 1)
+
+
+def test_the_footer_has_the_sentences_of_the_report() -> None:
+    series = written_series(*[UNDISTURBED] * 3, disturbed_by("hog"), *[UNDISTURBED] * 2, has_two=True, ended_by=15)
+    footer = read(render("json", series))["footer"]["words"]
+    report = " ".join(render("text", series).split())
+    assert footer["headline"] == "5 of 6 runs undisturbed, 1 disturbed; mostly by hog (pid 900), 50 ms in 1 run"
+    assert footer["doubts"] == ["the series was ended by SIGTERM"]
+    assert footer["difference"][0].startswith("A (sort) took ")
+    assert footer["culprits"] == [["hog (pid 900)", "50 ms", "1", "CPU 2"]]
+    for sentence in (footer["headline"], *footer["doubts"], *footer["difference"], " ".join(footer["culprits"][0])):
+        assert sentence in report
+
+
+def test_the_footer_names_no_folder_of_a_command() -> None:
+    series = written_series(*[UNDISTURBED] * 6, has_two=True)
+    assert "/opt/secret" not in str(read(render("json", series))["footer"]["words"])
