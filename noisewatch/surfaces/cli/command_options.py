@@ -34,6 +34,7 @@ from noisewatch.surfaces.cli.values import (
     kind_of_work,
     minutes,
     or_auto,
+    scale,
     seconds,
     share_of_all,
     whole_number,
@@ -531,16 +532,20 @@ def _fill_record(parser: ArgumentParser) -> None:
 def _fill_screenshot(parser: ArgumentParser) -> None:
     add_machine(parser)
     add_interval(parser)
-    parser.add_argument("files", metavar="FILE", nargs="+", help="picture to write: .svg or .png (needs resvg-py)")
+    suffixes = ".svg or, with the extra (pip install noisewatch[png]), .png, or .gif for an animation"
+    parser.add_argument("files", metavar="FILE", nargs="+", help=f"picture to write: {suffixes}")
     picture = option_group(parser, "picture")
-    picture.value("--size COLUMNSxLINES", "terminal size (default 100x30)", default="100x30")
-    picture.value("--keys KEYS", "keys to press first, such as s or question_mark,j", default="")
-    moment = seconds(0.0)
+    picture.value("--size COLUMNSxLINES", "terminal size (default 100x30)")
+    picture.value("--keys KEYS", "keys to press first, such as s or question_mark,j")
+    panels = "a screen (overview, map, irqs, clock, cpu, events, preflight or culprits) or the timeline"
+    picture.value("--panel NAME", f"draw only {panels}, without tabs, headline and keys, in this --size")
+    picture.value("--title TEXT", "title of the picture (default: noisewatch and the machine's name)")
+    picture.value("--scale FACTOR", "size in pixels, such as 2 for twice as large (default 1)", scale, 1.0)
     at = "snapshot to show, in seconds from the start of the recording (default: the last)"
-    picture.value("--at SECONDS", at, moment)
-    begin = "start of an animated SVG, in seconds from the start of the recording"
-    picture.value("--from SECONDS", begin, moment, dest="begin_s")
-    picture.value("--to SECONDS", "end of the animation (default: the end of the recording)", moment, dest="end_s")
+    picture.value("--at SECONDS", at, seconds(0.0))
+    begin = "start of an animation (SVG, GIF or PNG), in seconds from the start of the recording"
+    picture.value("--from SECONDS", begin, seconds(0.0), dest="begin_s")
+    picture.value("--to SECONDS", "end of the animation (default: the recording's end)", seconds(0.0), dest="end_s")
     add_theme(picture)
 
 

@@ -27,7 +27,7 @@ COMMANDS_BY_QUESTION = {
     "share (how do I explain, record or automate it?)": {
         "explain": "explain a check, a topic or a term, or list checks and topics",
         "record": "record the machine into a file that replays anywhere",
-        "screenshot": "draw the monitor's screen to an SVG or PNG file",
+        "screenshot": "draw the monitor's screen to an SVG, PNG or GIF file",
         "integrations": "write integration files for other tools, such as Slurm and Nagios",
         "completion": "print a shell completion script",
     },
@@ -184,6 +184,8 @@ examples:
   noisewatch screenshot --replay r.nw --size 120x34 overview.svg overview.png
   noisewatch screenshot --replay r.nw --at 12 --keys 3 --theme light irqs.svg
   noisewatch screenshot --replay r.nw --from 10 --to 30 demo.svg    an animated SVG, for a README
+  noisewatch screenshot --replay r.nw --from 10 --to 30 demo.gif    for slides and chats, which play no SVG
+  noisewatch screenshot --replay r.nw --at 12 --panel irqs --title 'eth0 on CPU 5' --scale 2 slide.png
 """,
 }
 

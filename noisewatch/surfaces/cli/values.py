@@ -17,6 +17,7 @@ _MAX_MINUTES = 1440
 _MIN_SAMPLE_NS, _MAX_SAMPLE_NS = 100_000, 100_000_000_000
 _MAX_SHARE = 10.0
 _MAX_INFLATION = 1e6
+_MIN_SCALE, _MAX_SCALE = 0.1, 10.0
 _MAX_DIGITS = 9  # accepted in a whole number; int() refuses thousands of digits
 _MAX_CORE_DIGITS = 10
 _SECONDS_BY_UNIT = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -125,6 +126,14 @@ def inflation(text: str) -> float:
         value = float("nan")
     if not 1 <= value <= _MAX_INFLATION:
         raise ArgumentTypeError(f"expected a factor of at least 1, such as 1.2, found {text!r}")
+    return value
+
+
+def scale(text: str) -> float:
+    """Parse the factor of a picture's size."""
+    value = parse_number(text.strip(), is_share=False)
+    if value is None or not _MIN_SCALE <= value <= _MAX_SCALE:
+        raise ArgumentTypeError(f"expected a factor from {_MIN_SCALE:g} to {_MAX_SCALE:g}, such as 2, found {text!r}")
     return value
 
 

@@ -6,11 +6,12 @@ import asyncio
 import math
 import re
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from noisewatch.errors import UsageError
@@ -20,9 +21,11 @@ from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.cli.commands.monitor import machine_access
 from noisewatch.surfaces.cli.common import machine_options, report_damage
 from noisewatch.surfaces.cli.parser import did_you_mean
+from noisewatch.surfaces.cli.screen_part import ScreenPart
 from noisewatch.surfaces.output import open_output
 from noisewatch.surfaces.picture import THEMES, Still, animated_svg, svg_of_lines
-from noisewatch.surfaces.raster import png_of
+from noisewatch.surfaces.raster import GIF, PNG, animation_of, png_of, require_raster, scaled
+from noisewatch.text import printable
 
 if TYPE_CHECKING:
     from noisewatch.operations.frame.frame import Frame
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
     Press = Callable[[], Awaitable[None]]
 
+SVG = ".svg"
+_USUAL_SIZE = "100x30"
 _MAX_SIDE = 1000
 _MIN_STILL_S = 0.1
 
@@ -38,21 +43,48 @@ _MIN_STILL_S = 0.1
 def run(arguments: Namespace) -> int:
     """Draw the monitor's screen: a moment or an animated part of a recording, or an interval of this host."""
     _check_options(arguments)
-    width, height = _parse_size(arguments.size)
-    keys = _parse_keys(arguments.keys)
+    size = _parse_size(arguments.size or _USUAL_SIZE)
+    keys = _parse_keys(arguments.keys or "")
+    screen_part = ScreenPart.of(arguments.panel, *size)
+    suffixes = {name: Path(name).suffix.lower() for name in arguments.files}
+    if {GIF, PNG} & set(suffixes.values()):
+        require_raster(_is_animated(arguments))  # before a long recording is read
     with ExitStack() as stack:
         outputs = {name: stack.enter_context(open_output(name)) for name in arguments.files}
-        svg = asyncio.run(_draw(arguments, keys, width, height))
+        film = asyncio.run(_draw(arguments, keys, screen_part))
+        content_by_suffix = {suffix: film.content(suffix, arguments) for suffix in suffixes.values()}
         for name, output in outputs.items():
-            output.write(png_of(svg) if Path(name).suffix.lower() == ".png" else svg.encode())
+            output.write(content_by_suffix[suffixes[name]])
     return 0
+
+
+class _Film(Struct, frozen=True):
+    """The drawn screens: a single one, or those of an animation."""
+
+    stills: Sequence[Still]
+    columns: int
+    title: str
+
+    def content(self, suffix: str, arguments: Namespace) -> bytes:
+        """Return the content of a file with this suffix."""
+        theme = THEMES[arguments.theme]
+        title = self.title if arguments.title is None else printable(arguments.title)
+        if _is_animated(arguments) and suffix == SVG:
+            return scaled(animated_svg(self.stills, self.columns, title, theme), arguments.scale).encode()
+        svgs = [scaled(svg_of_lines(still.lines, self.columns, title, theme), arguments.scale) for still in self.stills]
+        if _is_animated(arguments):
+            return animation_of(svgs, [still.seconds for still in self.stills], suffix, theme.background)
+        return svgs[0].encode() if suffix == SVG else png_of(svgs[0])
 
 
 def _check_options(arguments: Namespace) -> None:
     """Raise UsageError for file names and moments that cannot be drawn."""
     for name in arguments.files:
-        if Path(name).suffix.lower() not in (".svg", ".png"):
-            raise UsageError(f"{name}: expected a name that ends in .svg or .png")
+        suffix = Path(name).suffix.lower()
+        if suffix not in (SVG, PNG, GIF):
+            raise UsageError(f"{name}: expected a name that ends in .svg, .png or .gif")
+        if suffix == GIF and not _is_animated(arguments):
+            raise UsageError(f"{name}: a GIF is an animation of --from to --to; use .png for a single moment")
     for option, value in (("--at", arguments.at), ("--from", arguments.begin_s), ("--to", arguments.end_s)):
         if value is not None and arguments.replay is None:
             raise UsageError(f"{option}: needs a recording (--replay FILE)")
@@ -62,9 +94,6 @@ def _check_options(arguments: Namespace) -> None:
         raise UsageError("--at draws a single moment, --from and --to an animation; use one or the other")
     if arguments.end_s is not None and arguments.end_s < (arguments.begin_s or 0.0):
         raise UsageError(f"--to {arguments.end_s:g} is before --from {arguments.begin_s:g}")
-    still = next((name for name in arguments.files if Path(name).suffix.lower() != ".svg"), None)
-    if still is not None:
-        raise UsageError(f"{still}: an animation needs a name that ends in .svg; --at draws a single moment")
 
 
 def _is_animated(arguments: Namespace) -> bool:
@@ -107,26 +136,26 @@ def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
     model.go_to_time(at_ns)
 
 
-async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) -> str:
-    """Return the screen after all frames and keys as SVG; the same input gives the same bytes."""
+async def _draw(arguments: Namespace, keys: list[str], screen_part: ScreenPart) -> _Film:
+    """Return the screens after all frames and keys; the same input gives the same screens."""
     from noisewatch.surfaces.drawing.glyphs import TONED
     from noisewatch.surfaces.tui.app.monitor import MonitorApp
 
     machine = open_machine(machine_options(arguments))
     read_options = replace(snapshot_options(machine_options(arguments), machine), asks_runs=StatusFiles().texts)
     app = MonitorApp(glyphs=TONED, access=machine_access(arguments))
-    async with app.run_test(size=(width, height)) as pilot:
+    async with app.run_test(size=(screen_part.width, screen_part.height)) as pilot:
 
         async def pressed() -> None:
-            await pilot.press(*keys)
+            await pilot.press(*screen_part.keys, *keys)
             await app.workers.wait_for_complete()
             await pilot.pause()
 
         frames = sample_frames(machine, read_options, arguments.interval)
         if _is_animated(arguments):
-            svg = await _draw_animation(app, pressed, frames, arguments)
+            stills = await _draw_stills(app, pressed, frames, arguments, screen_part)
             report_damage(machine)
-            return svg
+            return _Film(stills, screen_part.width, app.title_of_picture)
         begin_ns: int | None = None
         for frame in frames:
             begin_ns = frame.taken_at_ns if begin_ns is None else begin_ns
@@ -138,11 +167,13 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
             go_to(app.model, arguments.at, begin_ns)
         app.draw()
         await pressed()
-        return svg_of_lines(app.lines(), width, app.title_of_picture, THEMES[arguments.theme])
+        return _Film([Still(screen_part.lines_of(app), 0.0)], screen_part.width, app.title_of_picture)
 
 
-async def _draw_animation(app: MonitorApp, pressed: Press, frames: Iterable[Frame], arguments: Namespace) -> str:
-    """Return an animated SVG of the monitor between --from and --to; each frame is shown as long as its interval.
+async def _draw_stills(
+    app: MonitorApp, pressed: Press, frames: Iterable[Frame], arguments: Namespace, screen_part: ScreenPart
+) -> list[Still]:
+    """Return the monitor's screens between --from and --to; each frame is shown as long as its interval.
 
     Raise UsageError if the recording has no frame in that time.
     """
@@ -165,7 +196,7 @@ async def _draw_animation(app: MonitorApp, pressed: Press, frames: Iterable[Fram
         stills = [
             *stills[:-1],
             *(replace(still, seconds=seconds) for still in stills[-1:]),
-            Still(app.lines(), seconds),
+            Still(screen_part.lines_of(app), seconds),
         ]
     if not stills:
         ends = at_s < begin_s
@@ -173,4 +204,4 @@ async def _draw_animation(app: MonitorApp, pressed: Press, frames: Iterable[Fram
             f"--from {begin_s:g}: the recording "
             + (f"ends after {at_s:.1f} s" if ends else f"has no snapshot from there to {end_s:g} s")
         )
-    return animated_svg(stills, app.size.width, app.title_of_picture, THEMES[arguments.theme])
+    return stills

@@ -224,6 +224,11 @@ class MonitorApp(App[None]):
         return self.console.render_lines(update or "", self.console.options.update_width(self.size.width), pad=False)
 
     @property
+    def is_covered(self) -> bool:
+        """Whether the help, an overlay or the palette covers the screen."""
+        return self._overlays.shown is not None or self._shows_help or len(self.screen_stack) > 1
+
+    @property
     def title_of_picture(self) -> str:
         """The title of a picture, with the name of the host or recording."""
         frame = self.model.frame

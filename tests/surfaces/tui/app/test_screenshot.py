@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
 from html import unescape
 from pathlib import Path
 
 import pytest
+from PIL import Image
+from PIL.GifImagePlugin import GifImageFile
+from PIL.PngImagePlugin import PngImageFile
 
 from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli import main
@@ -154,9 +158,109 @@ def test_an_invalid_time_range_is_rejected(run: Run, tmp_path: Path, options: tu
     assert not (tmp_path / "demo.svg").exists()
 
 
-def test_a_png_cannot_be_animated(run: Run, tmp_path: Path) -> None:
-    result = run("screenshot", tmp_path / "demo.png", "--replay", _recording(tmp_path), "--from", "0")
-    assert (result.status, "demo.png: an animation needs a name that ends in .svg" in result.err) == (2, True)
+def test_a_gif_is_an_animation(run: Run, tmp_path: Path) -> None:
+    result = run("screenshot", tmp_path / "demo.gif", "--replay", _recording(tmp_path))
+    assert (result.status, "demo.gif: a GIF is an animation of --from to --to" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize("suffix", ["gif", "png"])
+def test_an_animation_has_a_frame_for_each_interval(run: Run, tmp_path: Path, suffix: str) -> None:
+    picture = tmp_path / f"demo.{suffix}"
+    assert run("screenshot", picture, "--replay", _recording(tmp_path), "--from", "3", "--size", "60x12").status == 0
+    with Image.open(picture) as frames:
+        assert isinstance(frames, GifImageFile | PngImageFile)
+        assert (frames.n_frames, frames.size) == (2, (744, 342))
+        assert frames.info["duration"] == 3000
+        first = frames.convert("RGB").tobytes()
+        frames.seek(1)
+        assert frames.convert("RGB").tobytes() != first
+        assert frames.getpixel((0, 0)) is not None
+
+
+def test_without_pillow_only_an_svg_is_animated(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    result = run("screenshot", tmp_path / "demo.gif", "--replay", _recording(tmp_path), "--from", "3")
+    assert (result.status, "needs the package pillow (pip install noisewatch[png])" in result.err) == (2, True)
+    assert not (tmp_path / "demo.gif").exists()
+    assert run("screenshot", tmp_path / "demo.svg", "--replay", _recording(tmp_path), "--from", "3").status == 0
+
+
+def test_a_picture_has_the_requested_title(run: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "picture.svg"
+    run("screenshot", picture, "--replay", _recording(tmp_path), "--title", "a hog <on>\x1b CPU 2")
+    assert _words(picture).startswith("a hog <on>· CPU 2")
+
+
+def test_a_long_title_is_cut(run: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "picture.svg"
+    run("screenshot", picture, "--replay", _recording(tmp_path), "--size", "60x12", "--title", "long " * 40)
+    assert re.match(r"(long )+(long?|lo?)?… ", _words(picture))
+
+
+def test_the_scale_changes_only_the_size(run: Run, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
+    recording = _recording(tmp_path)
+    run("screenshot", one, "--replay", recording)
+    run("screenshot", two, "--replay", recording, "--scale", "1.5")
+    assert two.read_text() == one.read_text().replace('width="1224" height="774"', 'width="1836" height="1161"', 1)
+
+
+@pytest.mark.parametrize("scale", ["0", "-1", "11", "big", "nan"])
+def test_an_impossible_scale_is_rejected(run: Run, tmp_path: Path, unchanged_tree: Path, scale: str) -> None:
+    result = run("screenshot", tmp_path / "picture.svg", "--sysroot", unchanged_tree, f"--scale={scale}")
+    assert (result.status, f"expected a factor from 0.1 to 10, such as 2, found '{scale}'" in result.err) == (2, True)
+
+
+def _height(svg: Path) -> int:
+    return round((float(ElementTree.parse(svg).getroot().attrib["height"]) - 54) / 24)
+
+
+@pytest.mark.parametrize(
+    ("panel", "words"),
+    [
+        ("overview", "hog [900]"),
+        ("map", "noise"),
+        ("irqs", "IRQ device"),
+        ("clock", "GHz"),
+        ("cpu", "CPU 2"),
+        ("events", "busy"),
+        ("preflight", "2 block"),
+        ("culprits", "hog [900]"),
+    ],
+)
+@pytest.mark.parametrize("size", ["80x12", "120x34"])
+def test_a_panel_has_its_own_size(run: Run, tmp_path: Path, panel: str, words: str, size: str) -> None:
+    picture = tmp_path / "picture.svg"
+    result = run("screenshot", picture, "--replay", _recording(tmp_path), "--panel", panel, "--size", size)
+    assert (result.status, _height(picture)) == (0, int(size.partition("x")[2]))
+    assert words.lower() in _words(picture).lower()
+    assert "1 overview" not in _words(picture)
+    assert "q quit" not in _words(picture)
+
+
+def test_the_timeline_is_a_panel(run: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "picture.svg"
+    assert run("screenshot", picture, "--replay", _recording(tmp_path), "--panel", "timeline").status == 0
+    assert _height(picture) < 8
+    assert "target" in _words(picture)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--panel", "irq"), "--panel irq: there is no such panel; did you mean irqs?"),
+        (("--panel", "xyz"), "there is no such panel; expected overview, map, irqs"),
+        (("--panel", "map", "--keys", "3"), "--panel map: the keys of --keys have opened something else"),
+        (("--panel", "map", "--keys", "question_mark"), "--panel map: the keys of --keys have opened something else"),
+        (("--panel", "timeline", "--keys", "p"), "--panel timeline: the keys of --keys have opened something else"),
+    ],
+)
+def test_a_panel_that_is_not_shown_is_rejected(
+    run: Run, tmp_path: Path, options: tuple[str, ...], expected: str
+) -> None:
+    result = run("screenshot", tmp_path / "picture.svg", "--replay", _recording(tmp_path), *options)
+    assert (result.status, expected in result.err) == (2, True), result.err
+    assert not (tmp_path / "picture.svg").exists()
 
 
 @pytest.mark.parametrize("option", ["--from", "--to"])
