@@ -25,9 +25,15 @@ for form in svg png; do
     noisewatch calibrate --replay "$recordings/two.nw" --cpus 2-3 --against 0-1 --format $form \
         --output screenshots/against-120x40.$form
 done
+noisewatch screenshot --poster tests/machines/host-kinds.nw screenshots/poster-calibration.svg \
+    screenshots/poster-calibration.png
 draw verdict 100x40 tests/machines/host-kinds.nw --keys p,enter
 # What a run printed here, whose seventh repetition somebody disturbed on purpose: no recording has the command's times.
 python3 -m tests.written.terminal_text screenshots/run.txt 100 screenshots/run-100x40.svg screenshots/run-100x40.png
+
+# The poster of a written series: 20 pairs of two commands, of which two runs are disturbed.
+python3 -m tests.written.receipt "$recordings/receipt.json"
+noisewatch screenshot --poster "$recordings/receipt.json" screenshots/poster-run.svg screenshots/poster-run.png
 
 for count in 4 16 64 512; do
     made=$recordings/$count.nw
@@ -50,4 +56,4 @@ draw irqs-512-cpus 140x40 "$recordings/512.nw" --at 25 --keys 3
 draw help 100x40 "$made" --keys question_mark
 
 # A network card interrupts a target CPU, is named, and is gone: 24 s.
-noisewatch screenshot --replay "$made" --size 120x34 --from 15 --to 38 screenshots/demo.svg
+noisewatch screenshot --replay "$made" --size 120x34 --from 15 --to 38 screenshots/demo.svg screenshots/demo.gif

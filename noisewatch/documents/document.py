@@ -111,6 +111,8 @@ def _view_of(kind: Any, keys: Sequence[str]) -> Any:
         return kind
     if isinstance(kind, type) and issubclass(kind, DocumentPart):
         return view_of(kind, keys)
+    if get_origin(kind) is Annotated:
+        return Annotated[_view_of(kind.__origin__, keys), *kind.__metadata__]
     if get_origin(kind) is list:
         return list[_view_of(get_args(kind)[0], keys)]  # type: ignore[misc]
     if get_origin(kind) is dict:

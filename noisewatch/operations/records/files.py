@@ -66,9 +66,13 @@ def documents_in(path: str, file: BufferedReader) -> Iterator[Document]:
             yield parsed
 
 
-def not_ours(path: str) -> UsageError:
+class NotOurs(UsageError):
+    """A file that is not one of noisewatch's."""
+
+
+def not_ours(path: str) -> NotOurs:
     """Return the error for a file that cannot be compared."""
-    return UsageError(f"{clean(path)}: {_NOT_OURS}")
+    return NotOurs(f"{clean(path)}: {_NOT_OURS}")
 
 
 def _parse_whole_file(path: str, first: bytes, file: BufferedReader) -> Document:

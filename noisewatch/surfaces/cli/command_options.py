@@ -398,6 +398,7 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     measurement.value("--workload COMMAND", "measure this command instead of the built-in work", words, ())
     report = option_group(parser, REPORT)
     add_theme(report, " of an SVG or PNG")
+    report.flag("--poster", what="draw the SVG or PNG as a poster for a slide (16:9), with the conclusion as its title")
     add_budget(parser)
     add_record(parser)
     add_quiet(report)
@@ -539,7 +540,9 @@ def _fill_screenshot(parser: ArgumentParser) -> None:
     picture.value("--keys KEYS", "keys to press first, such as s or question_mark,j")
     panels = "a screen (overview, map, irqs, clock, cpu, events, preflight or culprits) or the timeline"
     picture.value("--panel NAME", f"draw only {panels}, without tabs, headline and keys, in this --size")
-    picture.value("--title TEXT", "title of the picture (default: noisewatch and the machine's name)")
+    result = "of a run, from its receipt (run --output FILE.jsonl), or of the calibration in a recording"
+    picture.value("--poster FILE", f"draw a poster for a slide (16:9): {result}; the conclusion is its title")
+    picture.value("--title TEXT", "title of the picture, or the line above a poster's title (default: what it shows)")
     picture.value("--scale FACTOR", "size in pixels, such as 2 for twice as large (default 1)", scale, 1.0)
     at = "snapshot to show, in seconds from the start of the recording (default: the last)"
     picture.value("--at SECONDS", at, seconds(0.0))

@@ -27,7 +27,7 @@ COMMANDS_BY_QUESTION = {
     "share (how do I explain, record or automate it?)": {
         "explain": "explain a check, a topic or a term, or list checks and topics",
         "record": "record the machine into a file that replays anywhere",
-        "screenshot": "draw the monitor's screen to an SVG, PNG or GIF file",
+        "screenshot": "draw the monitor's screen, or a poster of a result, to an SVG, PNG or GIF file",
         "integrations": "write integration files for other tools, such as Slurm and Nagios",
         "completion": "print a shell completion script",
     },
@@ -118,6 +118,7 @@ examples:
   noisewatch calibrate --at 10ms --max-cv 0.5%    compare with a benchmark's own budget
   sudo noisewatch calibrate --tracer osnoise      name the culprits at a lower overhead
   noisewatch calibrate --against 0 --format svg --output noise.svg
+  noisewatch calibrate --format png --poster --output slide.png    16:9, with the conclusion as its title
 
 exit status: 0 measured, whatever the result; 2 usage or input error; 3 could not measure, or the
 load did not run all the time. If the command is interrupted, its load ends too.
@@ -186,6 +187,8 @@ examples:
   noisewatch screenshot --replay r.nw --from 10 --to 30 demo.svg    an animated SVG, for a README
   noisewatch screenshot --replay r.nw --from 10 --to 30 demo.gif    for slides and chats, which play no SVG
   noisewatch screenshot --replay r.nw --at 12 --panel irqs --title 'eth0 on CPU 5' --scale 2 slide.png
+  noisewatch screenshot --poster receipt.jsonl slide.png            the result of a run, 16:9
+  noisewatch screenshot --poster calibration.nw slide.svg           what can be measured on these CPUs, 16:9
 """,
 }
 

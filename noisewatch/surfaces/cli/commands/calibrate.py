@@ -6,7 +6,7 @@ import os
 import sys
 from argparse import Namespace
 
-from noisewatch.errors import CannotMeasure
+from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.operations.calibrate import CalibratedTarget, CalibrateOptions, calibrate
 from noisewatch.operations.machines import open_machine
 from noisewatch.surfaces.cli.common import (
@@ -39,6 +39,8 @@ def run(arguments: Namespace) -> int:
         settle_s=arguments.settle,
         history=history_path(arguments),
     )
+    if arguments.poster and arguments.format not in ("svg", "png"):
+        raise UsageError("--poster: only with --format svg or png")
     if arguments.format == "png":
         require_raster()  # before the measurement
     machine = open_machine(options.machine)
@@ -61,9 +63,7 @@ def _write(report: ReportOutput, result: CalibratedTarget, arguments: Namespace)
             calibration = result.calibrated.calibration
             report.write_json(describe_calibrated(result) if is_json else describe_for_pyperf(calibration))
         case "svg" | "png":
-            picture = sections_of(result, WIDTH, UNICODE)[0]
-            rows = [[(picture.title, picture.title_style)], *picture.chart]
-            svg = svg_of(rows, WIDTH, "noisewatch calibrate", THEMES[arguments.theme])
+            svg = _draw(result, arguments)
             report.write_bytes(png_of(svg) if arguments.format == "png" else svg.encode())
         case "markdown":
             report.write(markdown_of_sections(sections_of(result, WIDTH, UNICODE)))
@@ -72,3 +72,15 @@ def _write(report: ReportOutput, result: CalibratedTarget, arguments: Namespace)
             glyphs = terminal if arguments.output is None else UNICODE
             sections = sections_of(result, width(), glyphs)
             report.write_text(text_of_sections(sections, width(), report.in_colour))
+
+
+def _draw(result: CalibratedTarget, arguments: Namespace) -> str:
+    """Return the report's picture, or its poster, as SVG."""
+    theme = THEMES[arguments.theme]
+    if arguments.poster:
+        from noisewatch.surfaces.poster import poster_svg
+        from noisewatch.surfaces.reports.calibration.poster import poster_of_calibration
+
+        return poster_svg(poster_of_calibration(result), theme)
+    picture = sections_of(result, WIDTH, UNICODE)[0]
+    return svg_of([[(picture.title, picture.title_style)], *picture.chart], WIDTH, "noisewatch calibrate", theme)

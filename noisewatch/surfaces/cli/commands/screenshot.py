@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from noisewatch.errors import UsageError
+from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.machine.status_files import StatusFiles
-from noisewatch.operations.machines import open_machine, snapshot_options
+from noisewatch.operations.machines import MachineOptions, open_machine, snapshot_options
+from noisewatch.operations.records.receipt import read_receipt
 from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.cli.commands.monitor import machine_access
 from noisewatch.surfaces.cli.common import machine_options, report_damage
+from noisewatch.surfaces.cli.live import SilentListener
 from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.cli.screen_part import ScreenPart
 from noisewatch.surfaces.output import open_output
@@ -29,6 +31,7 @@ from noisewatch.text import printable
 
 if TYPE_CHECKING:
     from noisewatch.operations.frame.frame import Frame
+    from noisewatch.surfaces.poster import Poster
     from noisewatch.surfaces.tui.app.monitor import MonitorApp
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
@@ -41,8 +44,13 @@ _MIN_STILL_S = 0.1
 
 
 def run(arguments: Namespace) -> int:
-    """Draw the monitor's screen: a moment or an animated part of a recording, or an interval of this host."""
+    """Draw the monitor's screen: a moment or an animated part of a recording, or an interval of this host.
+
+    With --poster, draw the result in a file instead.
+    """
     _check_options(arguments)
+    if arguments.poster is not None:
+        return _draw_poster(arguments)
     size = _parse_size(arguments.size or _USUAL_SIZE)
     keys = _parse_keys(arguments.keys or "")
     screen_part = ScreenPart.of(arguments.panel, *size)
@@ -56,6 +64,48 @@ def run(arguments: Namespace) -> int:
         for name, output in outputs.items():
             output.write(content_by_suffix[suffixes[name]])
     return 0
+
+
+def _draw_poster(arguments: Namespace) -> int:
+    from noisewatch.surfaces.poster import poster_svg
+
+    if any(Path(name).suffix.lower() == PNG for name in arguments.files):
+        require_raster()
+    with ExitStack() as stack:
+        outputs = {name: stack.enter_context(open_output(name)) for name in arguments.files}
+        poster = _read_poster(arguments)
+        if arguments.title is not None:
+            poster = replace(poster, heading=printable(arguments.title))
+        svg = scaled(poster_svg(poster, THEMES[arguments.theme]), arguments.scale)
+        for name, output in outputs.items():
+            output.write(png_of(svg) if Path(name).suffix.lower() == PNG else svg.encode())
+    return 0
+
+
+def _read_poster(arguments: Namespace) -> Poster:
+    """Return the poster of a receipt, or of the calibration in a recording.
+
+    Raise UsageError if the file is neither or is damaged, and CannotMeasure for a recording without a calibration.
+    """
+    path = arguments.poster
+    receipt = read_receipt(path)
+    if receipt is not None:
+        from noisewatch.surfaces.reports.run.poster import poster_of_run
+
+        if arguments.cpus is not None:
+            raise UsageError("--cpus: the poster of a receipt is about the target CPUs of its runs; leave it out")
+        return poster_of_run(receipt)
+    from noisewatch.operations.calibrate import CalibrateOptions, calibrate
+    from noisewatch.surfaces.reports.calibration.poster import poster_of_calibration
+
+    options = MachineOptions(replay=path, cpus=arguments.cpus)
+    machine = open_machine(options)
+    try:
+        result = calibrate(machine, CalibrateOptions(machine=options), SilentListener())
+    except CannotMeasure as error:
+        raise CannotMeasure(f"{path}: no poster of a calibration: {error}") from error
+    report_damage(machine)
+    return poster_of_calibration(result)
 
 
 class _Film(Struct, frozen=True):
@@ -83,8 +133,12 @@ def _check_options(arguments: Namespace) -> None:
         suffix = Path(name).suffix.lower()
         if suffix not in (SVG, PNG, GIF):
             raise UsageError(f"{name}: expected a name that ends in .svg, .png or .gif")
+        if suffix == GIF and arguments.poster is not None:
+            raise UsageError(f"{name}: a poster is a still picture; expected a name that ends in .svg or .png")
         if suffix == GIF and not _is_animated(arguments):
             raise UsageError(f"{name}: a GIF is an animation of --from to --to; use .png for a single moment")
+    if arguments.poster is not None:
+        _refuse_screen_options(arguments)
     for option, value in (("--at", arguments.at), ("--from", arguments.begin_s), ("--to", arguments.end_s)):
         if value is not None and arguments.replay is None:
             raise UsageError(f"{option}: needs a recording (--replay FILE)")
@@ -94,6 +148,25 @@ def _check_options(arguments: Namespace) -> None:
         raise UsageError("--at draws a single moment, --from and --to an animation; use one or the other")
     if arguments.end_s is not None and arguments.end_s < (arguments.begin_s or 0.0):
         raise UsageError(f"--to {arguments.end_s:g} is before --from {arguments.begin_s:g}")
+
+
+_OF_SCREENS = {
+    "--replay": "replay",
+    "--sysroot": "sysroot",
+    "--size": "size",
+    "--keys": "keys",
+    "--panel": "panel",
+    "--at": "at",
+    "--from": "begin_s",
+    "--to": "end_s",
+}
+
+
+def _refuse_screen_options(arguments: Namespace) -> None:
+    """Raise UsageError if --poster is combined with an option that only changes the monitor's screen."""
+    for option, name in _OF_SCREENS.items():
+        if getattr(arguments, name) is not None:
+            raise UsageError(f"{option}: not with --poster, which draws the result in its file, not the monitor")
 
 
 def _is_animated(arguments: Namespace) -> bool:

@@ -87,9 +87,9 @@ class PlaceScale(Struct, frozen=True):
     columns: int
 
     @classmethod
-    def of(cls, count: int, most_columns: int) -> PlaceScale:
-        """Return a scale with a few columns per run, and at most `most_columns` in all."""
-        stretch = min(max(most_columns // count, 1), _MOST_STRETCH)
+    def of(cls, count: int, most_columns: int, most_stretch: int = _MOST_STRETCH) -> PlaceScale:
+        """Return a scale with at most `most_stretch` columns per run, and at most `most_columns` in all."""
+        stretch = min(max(most_columns // count, 1), most_stretch)
         return cls(count, min(count * stretch, most_columns))
 
     @property
@@ -177,14 +177,26 @@ _MOST_NAME = 30  # columns
 
 
 def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, glyphs: Glyphs) -> list[Row]:
-    """Draw all runs of the series in rows of at most `width` columns.
+    """Draw all runs of the series in rows of at most `width` columns, as `runs_rows` does."""
+    letters = [letter_of(series, command) for command in range(len(series.options.commands))]
+    return runs_rows(shown_runs(series), letters, culprits, width, glyphs)
+
+
+def runs_rows(
+    shown: Sequence[RunShown],
+    letters: Sequence[str],
+    culprits: Sequence[RunCulprit],
+    width: int,
+    glyphs: Glyphs,
+    most_stretch: int = _MOST_STRETCH,
+) -> list[Row]:
+    """Draw the runs in rows of at most `width` columns, in a panel for each command, which begins with its letter.
 
     The list is empty for a single run, or if the picture does not fit.
     """
-    shown = shown_runs(series)
     if len(shown) < _FEWEST:
         return []
-    commands = range(len(series.options.commands))
+    commands = range(len(letters))
     panels = [[run for run in shown if run.command == command] for command in commands]
     panels = [panel for panel in panels if panel]
     scale = TimeScale.of([run.seconds for run in shown], _ROWS if len(panels) == 1 else _ROWS_OF_TWO)
@@ -195,13 +207,13 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
     columns = width - left - 2 - (histogram_width + _GAP + 2 if is_side_by_side else 0)
     if columns < _LEAST_COLUMNS:
         return []
-    places = PlaceScale.of(len(shown), columns)
+    places = PlaceScale.of(len(shown), columns, most_stretch)
     histograms = [
         histogram_rows(panel_runs, scale, histogram_width or width - left - 2, glyphs) for panel_runs in panels
     ]
     rows: list[Row] = []
     for panel, bars in zip(panels, histograms, strict=True):
-        title = _title(panel, letter_of(series, panel[0].command), width, glyphs)
+        title = _title(panel, letters[panel[0].command], width, glyphs)
         rows.append(_add_heading(title, left + 2 + places.columns, width))
         plotted = _add_labels(labels, plot_rows(panel, scale, places, glyphs), left)
         rows += _side_by_side(plotted, bars, left + 2 + places.columns) if is_side_by_side else plotted
