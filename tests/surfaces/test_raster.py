@@ -39,10 +39,13 @@ def test_an_animation_keeps_the_colours_of_its_frames(form: str) -> None:
         for number, svg in enumerate(svgs):
             animation.seek(number)
             with Image.open(io.BytesIO(png_of(svg))) as still:
-                wanted, drawn = still.convert("RGB").getpixel((40, 60)), animation.convert("RGB").getpixel((40, 60))
-            assert isinstance(wanted, tuple)
-            assert isinstance(drawn, tuple)
-            assert all(abs(one - other) <= 8 for one, other in zip(wanted, drawn, strict=True))
+                still_pixel, pixel = (
+                    still.convert("RGB").getpixel((40, 60)),
+                    animation.convert("RGB").getpixel((40, 60)),
+                )
+            assert isinstance(still_pixel, tuple)
+            assert isinstance(pixel, tuple)
+            assert all(abs(one - other) <= 8 for one, other in zip(still_pixel, pixel, strict=True))
 
 
 @pytest.mark.parametrize(("theme", "corner"), [(LIGHT, (255, 255, 255)), (DARK, (13, 17, 23))])

@@ -1,4 +1,4 @@
-"""Reads a receipt of `noisewatch run` as it was written: its runs, and the result that the series had.
+"""Reads a receipt of `noisewatch run` for its poster: the runs, and the result of the series in sentences.
 
 Nothing is judged again. A receipt that is damaged, or that has no result, is refused.
 """
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET, Struct
 
-from noisewatch.documents.document import SCHEMA, DocumentPart, view_of
+from noisewatch.documents.document import SCHEMA, to_builtins, view_of
 from noisewatch.documents.repetition import ByExitPart, ReasonPart, RepetitionPart
 from noisewatch.documents.run import FooterPart, RunDocument, RunWordsPart
 from noisewatch.errors import Unreadable, UsageError, damaged_words
@@ -19,6 +19,7 @@ from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunO
 from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits
 from noisewatch.kinds import Kind
 from noisewatch.machine.recording.replay import is_recording
+from noisewatch.model.run.series import SeriesStatistics
 from noisewatch.operations.records.files import (
     Document,
     NotOurs,
@@ -30,7 +31,7 @@ from noisewatch.operations.records.files import (
 from noisewatch.text import clean
 from noisewatch.units import describe_count
 
-_Part = TypeVar("_Part", bound=DocumentPart)
+_Kind = TypeVar("_Kind")
 _HEADER = view_of(
     RunDocument,
     (
@@ -63,13 +64,23 @@ class ReceiptRun(Struct, frozen=True):
     verdict: RepetitionVerdict
 
 
+class CommandStatistics(Struct, frozen=True):
+    """The statistics of a command's undisturbed runs or, if none was undisturbed, of all its measured runs."""
+
+    command: str
+    is_of_undisturbed: bool
+    is_refused: bool
+    statistics: SeriesStatistics
+
+
 class Receipt(Struct, frozen=True):
-    """A whole receipt: the header, all runs in order, the footer, and the result in sentences."""
+    """A whole receipt: the header, all runs in order, the footer, the result in sentences, and the statistics."""
 
     header: RunDocument
     runs: Sequence[ReceiptRun]
     footer: FooterPart
     words: RunWordsPart
+    statistics: Sequence[CommandStatistics]
 
     @property
     def culprits(self) -> list[RunCulprit]:
@@ -126,10 +137,18 @@ def _receipt(path: str, head: Document, following: Iterator[Document]) -> Receip
     if run_count != len(runs):
         left = f"only {len(runs)} of {describe_count(run_count, 'run')} are in the file"
         raise UsageError(f"{clean(path)}: {damaged_words(left)}")
-    return Receipt(header, runs, footer, footer.words)
+    return Receipt(header, runs, footer, footer.words, list(_statistics(path, footer)))
 
 
-def _convert(path: str, what: str, document: Mapping[str, Any], kind: type[_Part]) -> _Part:
+def _statistics(path: str, footer: FooterPart) -> Iterator[CommandStatistics]:
+    for command in footer.commands:
+        part = command.undisturbed or command.all
+        if part is not None:
+            statistics = _convert(path, "footer", to_builtins(part), SeriesStatistics)
+            yield CommandStatistics(command.command, command.undisturbed is not None, command.is_refused, statistics)
+
+
+def _convert(path: str, what: str, document: Mapping[str, Any], kind: type[_Kind]) -> _Kind:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:

@@ -241,6 +241,10 @@ def _with_a_number_as_headline(document: dict[str, Any]) -> None:
     document["footer"]["words"]["headline"] = 3
 
 
+def _without_a_statistic(document: dict[str, Any]) -> None:
+    del document["footer"]["commands"][0]["undisturbed"]["is_order_tested"]
+
+
 def _of_another_schema(document: dict[str, Any]) -> None:
     document["schema"] = 2
 
@@ -254,6 +258,7 @@ def _of_another_schema(document: dict[str, Any]) -> None:
         (_without_a_time, "damaged in the line of run 2: Expected `int`, got `null`"),
         (_with_a_new_reason, "run 2 has a reason that this version of noisewatch does not have: 'gravity'"),
         (_with_a_number_as_headline, "damaged in the footer: Expected `str`, got `int`"),
+        (_without_a_statistic, "damaged in the footer: Object missing required field `is_order_tested`"),
         (_of_another_schema, "contains schema 2, but this noisewatch draws schema 1"),
     ],
 )

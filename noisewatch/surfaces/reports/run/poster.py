@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
-
 from noisewatch.cpus import name_cpus
-from noisewatch.documents.document import to_builtins
-from noisewatch.documents.run import StatisticsPart
 from noisewatch.judgement.run.reasons import RunStanding
 from noisewatch.judgement.run.run_culprits import RunCulprit
-from noisewatch.model.run.series import SeriesStatistics
 from noisewatch.operations.records.receipt import Receipt
 from noisewatch.surfaces.drawing.colours import Meaning
 from noisewatch.surfaces.drawing.glyphs import UNICODE
@@ -85,16 +80,11 @@ def _wrapped(texts: Iterable[str], style: Style, width: int) -> Iterator[Row]:
 
 
 def _statistics(receipt: Receipt) -> Iterator[str]:
-    """Yield the statistics of the undisturbed runs of each command, and without such runs those of all."""
-    for command in receipt.footer.commands:
+    """Yield a sentence with the statistics of each command."""
+    for command in receipt.statistics:
         letter = f"{command.command.upper()}: " if len(receipt.header.commands) > 1 else ""
-        part, which = (command.undisturbed, "undisturbed runs") if command.undisturbed else (command.all, "all runs")
-        if part is not None:
-            yield f"{letter}{which} {mean_words(_statistics_of(part), not command.is_refused)}"
-
-
-def _statistics_of(part: StatisticsPart) -> SeriesStatistics:
-    return msgspec.convert(to_builtins(part), SeriesStatistics)
+        which = "undisturbed runs" if command.is_of_undisturbed else "all runs"
+        yield f"{letter}{which} {mean_words(command.statistics, not command.is_refused)}"
 
 
 def _shown_runs(receipt: Receipt) -> Sequence[RunShown]:
