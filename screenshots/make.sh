@@ -46,6 +46,7 @@ draw map 140x40 "$made" --keys 2
 draw map 80x24 "$made" --keys 2
 draw irqs 120x34 "$made" --at 25 --keys 3
 draw irqs 80x24 "$made" --at 25 --keys 3
+draw irqs-slide 100x24 "$made" --at 25 --panel irqs --title 'One queue of eth0 interrupts target CPU 5'
 draw one-cpu 140x40 "$made" --at 25 --keys enter,f
 draw events 140x40 "$made" --keys 6
 draw events 80x24 "$made" --keys 6
