@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from noisewatch.judgement.terms import Status
 from noisewatch.judgement.verdict import Verdict
+from noisewatch.surfaces.reports.verdict.nagios import describe_trouble
 from tests import MACHINES
 from tests.surfaces.reports.consumers import perfdata, read_nagios
 from tests.surfaces.reports.verdicts import (
@@ -103,8 +104,6 @@ def test_non_numeric_value_is_not_in_the_performance_data(measured: object) -> N
         ("target-cpu-busy", Status.WARN, 3, ";2"),
         ("target-cpu-busy", Status.UNKNOWN, 1, ""),
         ("target-cpu-busy", Status.FAIL, -1, ""),
-        ("pressure-stall", Status.FAIL, 3, ";2"),  # a warning
-        ("nmi-watchdog-runs", Status.FAIL, 3, ""),  # information only
     ],
 )
 def test_threshold_is_crossed_if_the_check_does_not_pass(
@@ -112,6 +111,14 @@ def test_threshold_is_crossed_if_the_check_does_not_pass(
 ) -> None:
     verdict = with_answer(check_id, status=status, measured=measured, limit=2, unit="CPUs", reason="because")
     assert perfdata(rendered("nagios", verdict))[check_id][1] == thresholds
+
+
+@pytest.mark.parametrize("check_id", ["pressure-stall", "nmi-watchdog-runs"])  # a warning, information
+def test_only_values_of_checks_that_can_block_are_performance_data(check_id: str) -> None:
+    verdict = with_answer(check_id, status=Status.FAIL, measured=3, limit=2, unit="CPUs", reason="because")
+    report = rendered("nagios", verdict)
+    assert check_id not in perfdata(report)
+    assert check_id in "\n".join(read_nagios(report))
 
 
 @pytest.mark.parametrize("recording", _RECORDINGS, ids=lambda path: path.stem)
@@ -122,6 +129,20 @@ def test_passed_checks_cross_no_threshold(run: Run, recording: Path) -> None:
     crossed = {label for label, (value, rest) in data.items() if _is_crossed(value, rest)}
     assert len(data) > 3
     assert crossed & passed == set()
+
+
+@pytest.mark.parametrize("recording", _RECORDINGS, ids=lambda path: path.stem)
+def test_the_last_line_counts_the_findings_that_are_left_out(run: Run, recording: Path) -> None:
+    findings = run("preflight", "--format", "json", "--replay", recording).json["findings"]
+    report = run("preflight", "--format", "nagios", "--replay", recording).out
+    status, *lines, last = report.splitlines()
+    hidden = re.fullmatch(r"and (\d+) more: noisewatch preflight", last)
+    assert hidden is not None
+    assert len(report.encode()) <= 1000
+    not_passed = [finding["id"] for finding in findings if finding["status"] in ("fail", "warn", "unknown")]
+    assert len(lines) + int(hidden[1]) == len(not_passed)
+    assert {line.split()[1] for line in lines} <= set(not_passed)
+    assert re.search(rf"\b{sum(finding['status'] == 'unknown' for finding in findings)} unknown", status)
 
 
 def _is_crossed(value: str, rest: str) -> bool:
@@ -135,11 +156,23 @@ def _is_in_range(number: float, threshold: str) -> bool:
     return float(low or 0) <= number <= float(high or "inf")
 
 
-def test_long_report_is_cut_at_a_line_within_the_limit_of_nagios() -> None:
-    report = rendered("nagios", hostile_verdict("long " * 400))
-    assert len(report.encode()) <= 8192
-    assert report.endswith("\n")
-    assert len(report.splitlines()) > 1
+@pytest.mark.parametrize("name", ["long " * 400, "µ" * 400, "…|" * 400])
+def test_long_report_is_cut_within_the_limit_of_nrpe(name: str) -> None:
+    report = rendered("nagios", hostile_verdict(name))
+    assert len(report.encode()) <= 1000
+    assert len(read_nagios(report)) > 1
+    assert re.fullmatch(r"and \d+ more: noisewatch preflight", report.splitlines()[-1])
+
+
+def test_long_trouble_is_cut() -> None:
+    report = describe_trouble("cannot read " + "µ" * 4000)
+    assert report.endswith("…\n")
+    assert len(report.encode()) <= 1000
+
+
+def test_a_culprit_that_the_sentence_does_not_name_is_added() -> None:
+    lines = read_nagios(rendered("nagios", failed_verdict()))
+    assert [line for line in lines if "hog (pid 900)" in line] != []
 
 
 def test_commands_are_omitted_because_a_pipe_ends_the_output() -> None:

@@ -7,7 +7,7 @@ https://www.monitoring-plugins.org/doc/guidelines.html
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from noisewatch.judgement.causes import causes_of, order_findings
@@ -20,6 +20,7 @@ from noisewatch.judgement.finding_words import (
     measurement_text,
     scope_text,
     sentence,
+    unnamed_culprits,
 )
 from noisewatch.judgement.noise.by_work import chance_line, chance_within_budget
 from noisewatch.judgement.terms import Gravity, Severity, Status
@@ -34,27 +35,54 @@ _UNITS = {"share": ("%", 100.0), "ns": ("s", 1e-9), "us": ("s", 1e-6), "µs": ("
           "s": ("s", 1.0), "kB": ("KB", 1.0)}  # fmt: skip
 _SHOWN_GRAVITIES = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN, Gravity.NOTED)
 _MOST_NAMED = 3
-_MOST_CULPRITS = 3
-_MOST_BYTES = 8_000  # Nagios reads 8 KiB
+_MOST_BYTES = 1_000  # NRPE passes on 1,023 bytes (its packets of version 2), and cuts the rest
+_MOST_SUMMARY_BYTES, _MOST_LINE_BYTES = 300, 200
+_MOST_PERFORMANCE_BYTES = 600
+_REST_BYTES = 60  # room for the line that counts the findings that are left out
 _DIGITS = 6
 
 
 def render(verdict: Verdict, options: RenderOptions) -> str:
-    """Return the report of `preflight --format nagios`; if it is too long, its last lines are left out."""
+    """Return the report of `preflight --format nagios` in at most 1,000 bytes.
+
+    The status line counts all failures, warnings and unknown checks. The lines below describe as many of them as fit,
+    the gravest first, and the last line counts the others.
+    """
     state = _STATES[FORMATS["nagios"].exit_status(verdict)]
-    lines = [f"{_SERVICE} {state}: {_summary(verdict)} | {' '.join(_performance(verdict))}"]
-    room = _MOST_BYTES - len(lines[0].encode())
-    for line in map(_text, _long_output(verdict)):
-        room -= len(line.encode()) + 1
-        if room < 0:
+    summary = _cut(f"{_SERVICE} {state}: {_summary(verdict)}", _MOST_SUMMARY_BYTES)
+    lines = [f"{summary} | {' '.join(_first_within(_MOST_PERFORMANCE_BYTES, _performance(verdict)))}"]
+    room = _MOST_BYTES - len(lines[0].encode()) - 1
+    findings, remarks = ([_cut(_text(line), _MOST_LINE_BYTES) for line in part] for part in _long_output(verdict))
+    shown = _first_within(room, findings)
+    if len(shown) < len(findings):
+        shown = _first_within(room - _REST_BYTES, findings)
+        return "\n".join([*lines, *shown, f"and {len(findings) - len(shown)} more: noisewatch preflight", ""])
+    room -= sum(len(line.encode()) + 1 for line in shown)
+    return "\n".join([*lines, *shown, *_first_within(room, remarks), ""])
+
+
+def _first_within(max_bytes: int, texts: Iterable[str]) -> list[str]:
+    """Return the first texts that, with a separator after each, take at most `max_bytes`."""
+    kept: list[str] = []
+    for text in texts:
+        max_bytes -= len(text.encode()) + 1
+        if max_bytes < 0:
             break
-        lines.append(line)
-    return "\n".join(lines) + "\n"
+        kept.append(text)
+    return kept
+
+
+def _cut(text: str, max_bytes: int) -> str:
+    """Return the text, cut to at most `max_bytes` with `…` at the end."""
+    encoded, end = text.encode(), "…"
+    if len(encoded) <= max_bytes:
+        return text
+    return encoded[: max_bytes - len(end.encode())].decode(errors="ignore") + end
 
 
 def describe_trouble(message: str) -> str:
     """Return the status line for trouble that prevented a verdict."""
-    return f"{_SERVICE} {_STATES[3]}: {_text(message)}\n"
+    return _cut(f"{_SERVICE} {_STATES[3]}: {_text(message)}", _MOST_BYTES - 1) + "\n"
 
 
 def _summary(verdict: Verdict) -> str:
@@ -66,15 +94,25 @@ def _summary(verdict: Verdict) -> str:
     return _text(f"{counts_text(verdict)}{names} ({scope_text(verdict)})")
 
 
-def _long_output(verdict: Verdict) -> Iterator[str]:
-    for finding in order_findings(verdict, causes_of(verdict)):
-        if finding.gravity(verdict.is_strict) in _SHOWN_GRAVITIES:
-            yield f"{label(finding, verdict)} {finding.check.id} ({finding.weight}): {sentence(finding)}"
-            yield from map(culprit_line, finding.answer.culprits[:_MOST_CULPRITS])
-    yield describe_host(verdict.case.snapshot)
-    yield measurement_text(verdict)
-    if verdict.case.calibrated is not None:
-        yield chance_line(verdict.case.calibrated)
+def _long_output(verdict: Verdict) -> tuple[list[str], list[str]]:
+    """Return a line for each finding that did not pass, the gravest first, and lines on the machine and the noise."""
+    findings = [
+        f"{label(finding, verdict)} {finding.check.id} ({finding.weight}): {_statement(finding)}"
+        for finding in order_findings(verdict, causes_of(verdict))
+        if finding.gravity(verdict.is_strict) in _SHOWN_GRAVITIES
+    ]
+    calibrated = verdict.case.calibrated
+    chances = [] if calibrated is None else [chance_line(calibrated)]
+    return findings, [*chances, measurement_text(verdict), describe_host(verdict.case.snapshot)]
+
+
+def _statement(finding: Finding) -> str:
+    """Return the finding's sentence, and unless that names all culprits, the first one and the number of the others."""
+    text = sentence(finding)
+    culprits = unnamed_culprits(finding, text)
+    if not culprits:
+        return text
+    return f"{text}; {culprit_line(culprits[0])}" + (f" and {len(culprits) - 1} more" if len(culprits) > 1 else "")
 
 
 def _text(line: str) -> str:
@@ -83,6 +121,10 @@ def _text(line: str) -> str:
 
 
 def _performance(verdict: Verdict) -> Iterator[str]:
+    """Yield counts, the chance, and the figures of checks that can block: always the same, so that they can be graphed.
+
+    Prometheus' format has the figures of all checks.
+    """
     counts = verdict.counts
     yield f"'blocking_fail'={counts.blocking_fail};;0;0"
     yield f"'fail'={counts.fail};;;0"
@@ -95,7 +137,7 @@ def _performance(verdict: Verdict) -> Iterator[str]:
         yield f"'noise_floor_chance'={_number(chance * 100)}%;;;0;100"
     for finding in verdict.findings:
         value = figure_of(finding.answer.measured)
-        if value is not None:
+        if value is not None and finding.severity == Severity.BLOCKING:
             yield _datum(finding, value)
 
 
