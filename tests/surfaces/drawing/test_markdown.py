@@ -14,7 +14,7 @@ from tests.surfaces.reports.verdicts import failed_verdict, hostile_verdict, qui
 def test_the_first_line_is_the_verdict() -> None:
     report = rendered("markdown", failed_verdict())
     assert report.splitlines()[:3] == [
-        "### noisewatch preflight: UNSTABLE",
+        "## noisewatch preflight: UNSTABLE",
         "",
         counts_text(failed_verdict()),
     ]
@@ -71,7 +71,7 @@ def test_all_faults_are_in_one_table_the_gravest_first() -> None:
 
 def test_culprits_and_each_command_have_a_fence_of_their_own() -> None:
     report = rendered("markdown", failed_verdict())
-    section = report.partition("#### `default-irq-affinity-includes-target`\n")[2].partition("####")[0]
+    section = report.partition("### `default-irq-affinity-includes-target`\n")[2].partition("###")[0]
     culprits = "CPU 2: thread hog (pid 900) 50.00%\nCPU 3: irq hog 30/s 0.10% (estimated)"
     languages = {"now": "sh", "undo": "sh", "for good": "text"}  # what persists is often a piece of advice
     fences = [f"{name}:\n\n```{language}\nhog\n```\n" for name, language in languages.items()]
@@ -83,7 +83,7 @@ def test_culprits_and_each_command_have_a_fence_of_their_own() -> None:
 def test_findings_of_one_cause_share_a_section_without_repeated_commands() -> None:
     report = rendered("markdown", failed_verdict())
     names = "`tasks-on-target`, `device-interrupts-on-target`, `target-not-isolated`"
-    section = report.partition(f"#### 1. {names}\n")[2].partition("####")[0]
+    section = report.partition(f"### 1. {names}\n")[2].partition("###")[0]
     assert section.count("now:\n\n```sh\nhog\n```\n") == 1
     assert section.count("CPU 2: thread hog (pid 900)") == 1
 

@@ -84,5 +84,5 @@ def test_a_section_has_the_same_parts_in_each_markup() -> None:
     lines = ["A: sort", "  mean      1 s", "  all runs  2 s", "  it is short", "who  time", "a|b   1 s"]
     assert text_of_section(section, 80) == lines
     markdown = "\n".join(markdown_of_section(section))
-    for part in ("#### A: `sort`", "| all runs | 2 s |", "- it is short", "| `a\\|b` | 1 s |"):
+    for part in ("### A: `sort`", "| all runs | 2 s |", "- it is short", "| `a\\|b` | 1 s |"):
         assert part in markdown

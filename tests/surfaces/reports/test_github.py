@@ -102,7 +102,7 @@ def test_the_markdown_report_is_appended_to_the_step_summary(
     assert _summarise(run, noisy_tree, summary, monkeypatch) == ""
     before, _, report = summary.read_text().partition("\n\n")
     assert before == "# before"
-    assert report.startswith("### noisewatch preflight: UNSTABLE\n")
+    assert report.startswith("## noisewatch preflight: UNSTABLE\n")
     assert "governor-not-performance" in read_markdown(report)
 
 

@@ -204,7 +204,7 @@ def text_of_comparison(comparison: SideComparison, width: int, is_unicode: bool 
 
 def markdown_of_comparison(comparison: SideComparison) -> str:
     """Return the comparison, cut at the end to fit in an issue."""
-    heading = Section(f"noisewatch compare: {prose(answer_of(comparison))}", level=3)
+    heading = Section(f"noisewatch compare: {prose(answer_of(comparison))}", level=2)
     return markdown_of_sections([heading, *_sections(comparison)], MOST_BYTES)
 
 

@@ -82,7 +82,7 @@ class Section(Struct, frozen=True):
     table: Table | None = None
     chart: Sequence[Row] = ()
     title_style: Style = "plain"
-    level: int = 4
+    level: int = 3
     is_folded: bool = False
 
 

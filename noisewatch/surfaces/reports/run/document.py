@@ -108,7 +108,7 @@ def markdown_of_series(series: RunSeries, options: SeriesOptions, max_bytes: int
     disturbed = _disturbed_table(series, _MOST_ROWS_OF_MARKDOWN)
     sections = _sections(series, conclusion, disturbed, options.identifies)
     pictures = _pictures(series, conclusion, _WIDTH, UNICODE)
-    parts = [f"### noisewatch run: {counts_of(series)}\n"]
+    parts = [f"## noisewatch run: {counts_of(series)}\n"]
     for section in (Section(facts=facts, sentences=sentences), *sections, *pictures):
         parts += markdown_of_section(section)
     return fitting(parts, max_bytes)

@@ -47,7 +47,7 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
 
 def sections_of(verdict: Verdict) -> Iterator[Section]:
     """Yield the verdict, the particulars, the faults with remedies, the gravest first, and the other checks."""
-    yield Section(f"noisewatch preflight: {verdict.verdict.upper()}", level=3, steps=[(counts_text(verdict), ())])
+    yield Section(f"noisewatch preflight: {verdict.verdict.upper()}", level=2, steps=[(counts_text(verdict), ())])
     yield Section(facts=list(_particulars(verdict)))
     detection = detect_lines(verdict.case.calibrated, verdict.case.budget.detect, _WIDTH)
     if detection:

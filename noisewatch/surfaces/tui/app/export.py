@@ -110,7 +110,8 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
     yield from (f"{prose(remark)}\n" for remark in (doubt, frame.remark) if remark)
     yield f"{prose(frame.machine)}, {frame.online_count} CPUs, {prose(target)}"
     moment = "" if is_now else f", {model.behind_s():.0f} s before the newest"
-    yield f"{prose(frame.origin or 'live')}, the last of {len(numbers)} intervals of {frame.seconds:.1f} s{moment}\n"
+    which = "one interval" if len(numbers) == 1 else f"the last of {len(numbers)} intervals"
+    yield f"{prose(frame.origin or 'live')}, {which} of {frame.seconds:.1f} s{moment}\n"
     yield _cpu_table(model, frame, numbers)
     if frame.culprits:
         header = ["CPU", "kind", "who", "/s", "noise/s", "share"]

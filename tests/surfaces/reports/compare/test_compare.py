@@ -211,7 +211,7 @@ def test_json_matches_its_schema(compare: Compare, run: Run) -> None:
 def test_markdown_has_tables(compare: Compare) -> None:
     after = calibration(cpu(speed=0.9), facts=with_facts(turbo="on"))
     out = compare(calibration(), after, "--format", "markdown").out
-    assert "#### settings:\n\n| fact | before | after |\n| --- | --- | --- |\n| turbo | off | on |\n" in out
+    assert "### settings:\n\n| fact | before | after |\n| --- | --- | --- |\n| turbo | off | on |\n" in out
     assert "| figure | before | after | ratio |" in out
 
 

@@ -215,4 +215,4 @@ def test_github_step_summary_is_written(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     result = ran("--runs", "2", "--format", "github", "--", "true")
     assert read_github(result.stdout)
-    assert "### noisewatch run" in summary.read_text()
+    assert "## noisewatch run" in summary.read_text()
