@@ -52,10 +52,14 @@ class StatePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class DifferentFindingPart(DocumentPart, frozen=True, kw_only=True):
-    """A check whose answers on the two sides differ."""
+    """A check whose answers on the two sides differ.
+
+    by_profile: Whether both sides observed the same, and only their profiles judge it differently.
+    """
 
     id: str
     blocks: bool
+    by_profile: bool | UnsetType = UNSET
     before: StatePart
     after: StatePart
 
@@ -94,8 +98,9 @@ class CompareDocument(DocumentPart, frozen=True, kw_only=True):
     figures: All figures that were compared, different or not. If one CPU's speed changed differently from the mean of
         all CPUs, the figure of that CPU follows.
     significance: The significance level of each figure's test, so that all tests together have 0.05 (Bonferroni).
-    undecided: Blocking checks, figures and groups of figures (such as `speeds`) that allow no conclusion: a side did
-        not answer or measure them, the sides measured them differently, or they are too noisy to compare.
+    undecided: Blocking checks (or `checks`, if a side has none at all), figures and groups of figures (such as
+        `speeds`) that allow no conclusion: a side did not answer or measure them, the sides measured them differently,
+        or they are too noisy to compare.
     unknown_on_both: Blocking checks that neither side answers, and figures that neither side measured.
     """
 

@@ -40,11 +40,23 @@ _UNANSWERED = {Effect.OPEN, Effect.UNASKED}
 
 
 class FindingDifference(Struct, frozen=True):
-    """The findings of both sides for one check."""
+    """The findings of both sides for one check.
+
+    `has_two_profiles` is true if both sides are judged by a known profile, and not by the same.
+    """
 
     check_id: str
     before: FindingState
     after: FindingState
+    has_two_profiles: bool = False
+
+    @property
+    def is_by_profile(self) -> bool:
+        """Whether both sides observed the same, and only their profiles judge it differently."""
+        before, after = self.before, self.after
+        is_same = before.statement == after.statement != "" and before.measured == after.measured
+        is_judged_otherwise = (before.status, before.severity) != (after.status, after.severity)
+        return self.has_two_profiles and self.differs and is_same and is_judged_otherwise
 
     @property
     def effects(self) -> set[Effect]:
@@ -182,7 +194,7 @@ _SPEEDS = frozenset(
 )
 SPEEDS = "speeds"
 _SORTS = ((SPEEDS, _SPEEDS), (_NOISE_WORD, _NOISE_FLOORS))
-_TOO_NOISY = "too noisy to compare"
+_TOO_NOISY, _CHECKS = "too noisy to compare", "checks"
 
 
 def compare_records(before: MachineRecord, after: MachineRecord) -> SideComparison:
@@ -225,8 +237,9 @@ def compare_records(before: MachineRecord, after: MachineRecord) -> SideComparis
 
 def finding_differences(before: MachineRecord, after: MachineRecord) -> list[FindingDifference]:
     """Return both findings of each check that both records contain."""
+    has_two_profiles = None not in (before.profile, after.profile) and before.profile != after.profile
     return [
-        FindingDifference(check_id, before.findings[check_id], after.findings[check_id])
+        FindingDifference(check_id, before.findings[check_id], after.findings[check_id], has_two_profiles)
         for check_id in sorted(before.findings.keys() & after.findings.keys())
     ]
 
@@ -309,19 +322,21 @@ def _undecided_figures(before: MachineRecord, after: MachineRecord, unmeasured: 
 def _undecided_alone(
     side: MachineRecord, other: MachineRecord, compared: Sequence[ComparedFigure], excluded: frozenset[str]
 ) -> Iterator[str]:
-    """Yield blocking checks that only this side's verdict contains, and figures that the other side could not measure.
+    """Yield blocking checks that only this side contains, and figures that the other side could not measure.
 
-    The other verdict may be incomplete. If any noise floor was compared, floors at other sample lengths may be missing:
+    Calibrations and receipts have no checks, and another verdict may be incomplete: whether the checks differ is
+    unknown then. If any noise floor was compared, floors at other sample lengths may be missing:
     the lengths that a calibration can predict are not a property of the machine.
     """
-    if side.has_findings and other.has_findings:
-        if side.figures and not other.figures:
-            yield "figures"
-        for check_id in sorted(side.findings.keys() - other.findings.keys()):
-            state = side.findings[check_id]
-            is_asked = state.status not in (Status.IGNORED, Status.NOT_APPLICABLE)
-            if state.severity == Severity.BLOCKING and is_asked:
-                yield check_id
+    if side.has_findings:
+        asked = [
+            check_id for check_id in sorted(side.findings.keys() - other.findings.keys()) if _can_block(side, check_id)
+        ]
+        if not other.has_findings:
+            yield from [_CHECKS] if asked else []
+        else:
+            yield from ["figures"] if side.figures and not other.figures else []
+            yield from asked
     floors = [condition.names_of(_NOISE_FLOORS) for condition in Condition]
     names_compared = {figure.name for figure in compared}
     spared = frozenset().union(*(names for names in floors if names & names_compared))
@@ -367,6 +382,11 @@ def _too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:
             yield f"{SPEEDS}{condition} ({_TOO_NOISY})"
         else:
             yield from (f"{figure.name} ({_TOO_NOISY})" for figure in of_condition if figure.is_suspect)
+
+
+def _can_block(side: MachineRecord, check_id: str) -> bool:
+    state = side.findings[check_id]
+    return state.severity == Severity.BLOCKING and state.status not in (Status.IGNORED, Status.NOT_APPLICABLE)
 
 
 def _is_speed(figure: ComparedFigure) -> bool:

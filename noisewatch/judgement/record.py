@@ -40,6 +40,13 @@ class FindingState(Struct, frozen=True):
     said: str
     reason: str | None
     answered_by: str | None  # the check whose measurement stands in for an unknown answer
+    measured: str = ""  # the measured value, compared only for equality
+    unknown_because: str | None = None  # the reason for an unknown answer that the profile does not count
+
+    @property
+    def statement(self) -> str:
+        """The observation without its judgement: what was measured, or why it is unknown."""
+        return self.unknown_because or self.reason or self.said
 
     @property
     def effect(self) -> Effect:

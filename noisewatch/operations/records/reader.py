@@ -147,6 +147,8 @@ def _state(part: Mapping[str, Any]) -> FindingState | None:
         said=text_of(part.get("said")) or "",
         reason=text_of(part.get("reason")),
         answered_by=text_of(part.get("answered_by")),
+        measured=clean(str(part.get("measured"))),
+        unknown_because=text_of(mapping_of(part.get("evidence")).get("unknown_because")),
     )
 
 

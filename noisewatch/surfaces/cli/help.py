@@ -161,13 +161,13 @@ A difference blocks if
     1% of speed or run time, 5% of a clock reading, or a factor of two in gaps or noise floor.
 Facts that differ are shown, and do not block. Measurements under load, or on the CPUs of --against, are
 compared separately. Calibrations and receipts have no checks: compared with a verdict, only figures and
-facts count.
+facts are compared, and whether the checks differ is unknown.
 
 exit status:
   0  no blocking difference
   1  a blocking difference
   2  usage or input error
-  3  unknown: a blocking check is ignored or missing in one of two verdicts, or unknown in both; a figure
+  3  unknown: a blocking check is ignored or missing on one side, or unknown on both; a figure
      was not measured on one side, or not in the same way on both; speeds are too noisy to compare; or
      the two sides have nothing in common that could block
 """,

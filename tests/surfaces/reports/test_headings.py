@@ -27,7 +27,7 @@ def test_sections_are_one_level_below_the_title(run: Run, tmp_path: Path, comman
     for path, machine in ((older, MACHINES / "host-kinds.nw"), (newer, _MACHINE)):
         path.parent.mkdir()
         run("preflight", "--replay", machine, "--format", "json", "--output", path)
-    options = {
+    options: dict[str, list[str | Path]] = {
         "preflight": ["--replay", _MACHINE],
         "compare": [older, newer],
         "fleet": [newer.parent, "--baseline", older.parent],

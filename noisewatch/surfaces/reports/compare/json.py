@@ -52,6 +52,7 @@ def _finding(finding: FindingDifference) -> DifferentFindingPart:
     return DifferentFindingPart(
         id=finding.check_id,
         blocks=finding.blocks,
+        by_profile=finding.is_by_profile,
         before=fill_part(StatePart, finding.before),
         after=fill_part(StatePart, finding.after),
     )

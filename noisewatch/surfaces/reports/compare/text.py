@@ -22,7 +22,7 @@ _NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
 
 
 def answer_of(comparison: SideComparison) -> str:
-    """Return one line: the number of differences, the blocking ones, and the number of figures that are too noisy."""
+    """Return one line: the number of differences, the blocking ones, and what cannot be compared."""
     counts = (
         (len(comparison.facts), "fact"),
         (len(comparison.findings), "check"),
@@ -32,8 +32,10 @@ def answer_of(comparison: SideComparison) -> str:
     total = sum(count for count, _ in counts)
     listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
     differ = f"{listed} {'differ' if total != 1 else 'differs'}" if parts else "no difference found"
+    by_profile = sum(finding.is_by_profile for finding in comparison.findings)
+    differ += f" ({describe_count(by_profile, 'check')} only because the profiles do)" if by_profile else ""
     in_what_blocks = [_blocking_words(comparison)] if parts or comparison.outcome != Outcome.SAME else []
-    return "; ".join([differ, *in_what_blocks, *_blind_words(comparison)])
+    return "; ".join([differ, *in_what_blocks, *_blind_words(comparison), *_alone_words(comparison)])
 
 
 def _blocking_words(comparison: SideComparison) -> str:
@@ -57,6 +59,17 @@ def _blind_words(comparison: SideComparison) -> Iterator[str]:
     blind = sum(figure.cpu is None for figure in comparison.blind_figures)
     if blind and comparison.outcome != Outcome.DIFFERENT:
         yield f"{blind} of {_compared_figures(comparison)} {'are' if blind != 1 else 'is'} too noisy to tell"
+
+
+def _alone_words(comparison: SideComparison) -> Iterator[str]:
+    """Yield `only one side has all checks and 3 facts`, unless both sides have the same facts, checks and figures."""
+    sides = (comparison.only_before, comparison.only_after)
+    parts = [f"all {part}" for part in dict.fromkeys(part for side in sides for part in side.parts)]
+    for word in ("fact", "check", "figure"):
+        count = sum(len(getattr(side, f"{word}s")) for side in sides)
+        parts += [describe_count(count, word)] if count else []
+    if parts:
+        yield f"only one side has {' and '.join(filter(None, [', '.join(parts[:-1]), parts[-1]]))}"
 
 
 def _compared_figures(comparison: SideComparison) -> str:
@@ -97,10 +110,16 @@ def finding_words(finding: FindingDifference) -> str:
 
 
 def _state(state: FindingState, finding: FindingDifference) -> str:
+    """Return the judgement, and what answers an unknown check: `unknown, answered by hypervisor-steal`."""
+    is_same = finding.before.status == finding.after.status
+    return ", ".join([_judgement(state, finding), *_answered_by(state, is_same)])
+
+
+def _judgement(state: FindingState, finding: FindingDifference) -> str:
     """Return the status; if both sides have the same status, also the differing severity: `fail, blocking`."""
     is_same = finding.before.status == finding.after.status
     severity = [state.severity] if is_same and finding.before.severity != finding.after.severity else []
-    return ", ".join([state.status, *severity, *_answered_by(state, is_same)])
+    return ", ".join([state.status, *severity])
 
 
 def _answered_by(state: FindingState, is_same: bool) -> Iterator[str]:
@@ -215,14 +234,26 @@ def _sections(comparison: SideComparison) -> Iterator[Section]:
         facts = [fact for fact in comparison.facts if fact.of_class == of_class]
         table = Table(("fact", "before", "after"), [fact[1:] for fact in facts], sentences=[*map(str, facts)])
         yield Section(f"{of_class}:", table=table)
-    if comparison.findings:
-        yield Section("checks:", sentences=[_mark(finding) + finding_words(finding) for finding in comparison.findings])
+    if listed := [finding for finding in comparison.findings if not finding.is_by_profile]:
+        yield Section("checks:", sentences=[_mark(finding) + finding_words(finding) for finding in listed])
+    if by_profile := [finding for finding in comparison.findings if finding.is_by_profile]:
+        title = f"checks with the same answer, judged by {comparison.before.profile} and {comparison.after.profile}:"
+        yield Section(title, sentences=_summed_findings(by_profile))
     if figures := comparison.different_figures:
         rows = [(figure.name, *_value_texts(figure), ratio_words(figure)) for figure in figures]
         texts = [f"{figure.name}: {figure_words(figure)}" for figure in figures]
         yield Section("figures:", table=Table(("figure", "before", "after", "ratio"), rows, sentences=texts))
     if sentences := [*test_sentences(comparison), *alone_sentences(comparison)]:
         yield Section(sentences=sentences)
+
+
+def _summed_findings(findings: Sequence[FindingDifference]) -> list[str]:
+    """Return a sentence for each change of the judgement: `BLOCKS fail, warning → fail, blocking: swapping`."""
+    checks_by_change: dict[str, list[str]] = {}
+    for finding in findings:
+        states = (_judgement(state, finding) for state in (finding.before, finding.after))
+        checks_by_change.setdefault(f"{_mark(finding)}{' → '.join(states)}", []).append(finding.check_id)
+    return [f"{change}: {', '.join(checks)}" for change, checks in checks_by_change.items()]
 
 
 def _mark(finding: FindingDifference) -> str:

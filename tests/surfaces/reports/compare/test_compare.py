@@ -82,7 +82,8 @@ def test_verdict_does_not_differ_from_its_recording(run: Run, tmp_path: Path) ->
     assert run("compare", path, _HOST).words.startswith(f"no difference found; {_NOISY}")
     run("calibrate", "--replay", _HOST, "--format", "json", "--output", path)
     again = run("compare", path, _HOST)
-    assert (again.status, again.out.splitlines()[0]) == (0, f"no difference found; {_NOISY}")
+    assert again.status == 3
+    assert again.words.startswith(f"{_OPEN}checks; {_NOISY}; only one side has all checks before: ")
     assert "known only after: all checks" in again.out
 
 
@@ -94,7 +95,7 @@ def test_changed_facts_are_listed_by_class_and_do_not_block(compare: Compare) ->
 
 def test_fact_on_one_side_only_is_listed(compare: Compare) -> None:
     ran = compare(calibration(), calibration(facts=with_facts(BIOS=None)))
-    assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
+    assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found; only one side has 1 fact")
     assert "known only before: facts BIOS" in ran.out
 
 
@@ -102,7 +103,7 @@ def test_machine_of_a_document_without_facts_is_compared(compare: Compare) -> No
     old = verdict(machine={"kernel": "6.1.0", "cpu_model": "Acme 3000", "virtual": None})
     del old["facts"]
     ran = compare(old, verdict())
-    assert ran.out.splitlines()[0] == "1 fact differs; no blocking differences"
+    assert ran.out.splitlines()[0] == "1 fact differs; no blocking differences; only one side has 5 facts"
     assert "kernel: 6.1.0 → 6.8.0" in ran.out
 
 
@@ -196,6 +197,73 @@ def test_calibration_missing_on_one_side_makes_the_result_unknown(compare: Compa
     ran = compare(document, {**document, "calibration": None})
     assert ran.status == 3
     assert "because one or both sides have no answer: figures" in ran.words
+
+
+_OPENING = calibration()["calibration"] | {"noise_floor": calibration()["noise_floor"]}
+
+
+@pytest.mark.parametrize(
+    "other", [calibration(), receipt(times(0.1), opening=_OPENING)], ids=["calibration", "receipt"]
+)
+@pytest.mark.parametrize(
+    ("status", "severity", "exit_status"),
+    [("fail", "blocking", 3), ("pass", "blocking", 3), ("ignored", "blocking", 0), ("fail", "warning", 0)],
+)
+def test_checks_on_one_side_only_make_the_result_unknown(
+    compare: Compare, other: Any, status: str, severity: str, exit_status: int
+) -> None:
+    parts = {key: value for key, value in calibration().items() if key != "schema"}
+    judged = verdict(finding(_BUSY, status, severity), **parts)
+    for ran in (compare(judged, other), compare(other, judged)):
+        assert ran.status == exit_status
+        assert ("one or both sides have no answer: checks" in ran.words) == bool(exit_status)
+        assert "only one side has all checks" in ran.words
+
+
+_GUEST = {"unknown_because": "no file"}
+_OF_GUEST = finding(_BUSY, "not-applicable", reason="unknown to this guest", evidence=_GUEST)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status", "text"),
+    [
+        (_FAIL_WARNING, _FAIL, 1, f"BLOCKS fail, warning → fail, blocking: {_BUSY}"),
+        (_UNREADABLE, _OF_GUEST, 1, f"BLOCKS unknown → not-applicable: {_BUSY}"),
+        (finding(_BUSY, "unknown", "warning", reason="no file"), _OF_GUEST, 0, f"unknown → not-applicable: {_BUSY}"),
+        (_WARN, _PASS, 0, f"warn → pass: {_BUSY}"),
+    ],
+)
+def test_checks_that_only_the_profiles_judge_differently_are_summed_up(
+    compare: Compare, before: dict[str, Any], after: dict[str, Any], status: int, text: str
+) -> None:
+    common = finding("common", "pass")
+    others = [{**side, "id": "z-other"} for side in (before, after)]
+    sides = verdict(common, before, others[0]), verdict(common, after, others[1], profile="shared")
+    ran = compare(*sides)
+    assert ran.status == status
+    assert ran.words.startswith("2 checks differ (2 checks only because the profiles do); ")
+    assert f"judged by micro and shared: {text}, z-other" in ran.words
+    assert [item["by_profile"] for item in compare(*sides, "--format", "json").json["findings"]] == [True, True]
+    alone = compare(sides[0], {**sides[1], "profile": "micro"})
+    assert alone.status == status
+    assert "only because" not in alone.words
+    assert alone.words.count("→") == 2
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        finding(_BUSY, "pass", said="another answer"),
+        finding(_BUSY, "pass", measured=0.1),
+        finding(_BUSY, "unknown", "warning", reason="no file"),
+        {**_OF_GUEST, "evidence": {"unknown_because": "another reason"}},
+    ],
+)
+def test_another_answer_is_no_difference_of_the_profiles(compare: Compare, after: dict[str, Any]) -> None:
+    before = finding(_BUSY, "warn", measured=0.2)
+    ran = compare(verdict(finding("other", "pass"), before), verdict(finding("other", "pass"), after, profile="shared"))
+    assert "only because" not in ran.words
+    assert f"{_BUSY}: warn → " in ran.words
 
 
 def test_json_matches_its_schema(compare: Compare, run: Run) -> None:

@@ -150,7 +150,7 @@ _OPEN: Sequence[tuple[object, object, str]] = [
         for slower in changes
     ),
     (_NO_TIME, _NO_TIME, "run time"),
-    (under_load(), under_load(cpu(latency_work=None)), "latency work under load before: "),
+    (under_load(), under_load(cpu(latency_work=None)), "latency work under load; only one side has 1 figure before: "),
     (under_load(), under_load(_OFFLINE), ""),
     (under_load(), under_load(noise_floor=[]), ""),
     (under_load(_OFFLINE), under_load(_OFFLINE), "speeds under load before: "),
@@ -290,7 +290,8 @@ def test_change_without_load_only_is_no_change_under_load(compare: Compare) -> N
 
 def test_load_on_one_side_only_is_reported(compare: Compare) -> None:
     ran = compare(calibration(), under_load(cpu(speed=0.5)))
-    assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
+    answer = "no difference found; only one side has all figures under load"
+    assert (ran.status, ran.out.splitlines()[0]) == (0, answer)
     assert "known only after: all figures under load" in ran.words
 
 
@@ -319,7 +320,8 @@ def test_target_and_against_cpus_are_compared_separately(compare: Compare) -> No
 def test_target_with_against_cpus_is_compared_with_a_target_alone(compare: Compare) -> None:
     alone = calibration({**cpu(), "cpu": 3}, target=[3])
     ran = compare(alone, against(cpu(), cpu(speed=0.5), other_cv=0.1))
-    assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
+    answer = "no difference found; only one side has all figures (--against)"
+    assert (ran.status, ran.out.splitlines()[0]) == (0, answer)
     assert "known only after: all figures (--against)" in ran.words
 
 
