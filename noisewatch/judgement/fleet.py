@@ -72,12 +72,23 @@ class Fleet(Struct, frozen=True, kw_only=True):
     perhaps_two: tuple[str, ...]
     passed_over: int  # how many reports were not used, because their host has a newer one
     compared: int  # how many hosts have enough others of their kind for a comparison
+    ignored: tuple[str, ...] = ()  # JSON files in folders that are no verdicts
 
     @property
     def counts(self) -> dict[Outcome, int]:
         """The number of hosts by outcome, the worst first."""
         outcomes = [host.outcome for host in self.hosts]
         return {outcome: outcomes.count(outcome) for outcome in sorted(Outcome, key=rank_of)}
+
+    @property
+    def hosts_by_cpu_model(self) -> dict[str | None, list[str]]:
+        """The hosts that reported, by CPU model, the most frequent model first; None for an unknown model."""
+        hosts: dict[str | None, list[str]] = {}
+        for host in self.hosts:
+            if host.report is not None and host.report.trouble is None:
+                hosts.setdefault(host.report.facts.get(CPU_MODEL), []).append(host.name)
+        ordered = sorted(hosts, key=lambda model: (-len(hosts[model]), model or ""))
+        return {model: sorted(hosts[model]) for model in ordered}
 
     @property
     def exit_status(self) -> int:
@@ -91,11 +102,12 @@ def fleet_of(
     expected: Collection[str] | None,
     max_age_s: float | None,
     now_s: float,
+    ignored: Sequence[str] = (),
 ) -> Fleet:
     """Judge all hosts that reported or were expected to report.
 
     Reports are compared with those of `baseline`, else with each host's previous report. If `expected` is None, the
-    baseline's hosts are expected.
+    baseline's hosts are expected. `ignored` are the paths of JSON files that are no verdicts.
     """
     sound = {name: own.newest for name, own in reports.items() if own.newest.trouble is None}
     kinds = {name: report.kind for name, report in sound.items()}
@@ -124,6 +136,7 @@ def fleet_of(
         ),
         passed_over=sum(own.count - 1 for own in reports.values()),
         compared=sum(count for count in counts.values() if count >= LEAST_MACHINES),
+        ignored=tuple(ignored),
     )
 
 
@@ -251,9 +264,9 @@ def named_reasons(fleet: Fleet) -> Iterator[tuple[str, int]]:
 
 FLOOR_NS = 100_000_000  # the sample length of the noise floors that are shown, which is the default of budgets
 MachineKind = tuple[str, ...]
-BOARD = "board"
-_LASTING = (BOARD, "cpu model")  # facts that never change on a machine, so they distinguish machines with the same name
-_KIND = ("cpu model", "kernel", "virtual", "loops")  # facts that must be equal for figures to be compared
+BOARD, CPU_MODEL = "board", "cpu model"
+_LASTING = (BOARD, CPU_MODEL)  # facts that never change on a machine, so they distinguish machines with the same name
+_KIND = (CPU_MODEL, "kernel", "virtual", "loops")  # facts that must be equal for figures to be compared
 _RANK = {Outcome.UNSTABLE: 0, Outcome.UNKNOWN: 1, Outcome.STABLE: 2}
 
 
@@ -295,6 +308,7 @@ class Report(Struct, frozen=True, kw_only=True):
     written_s: float
     is_identified: bool = False  # whether the report's contents name its host, not only the file's name
     trouble: str | None = None
+    is_other_json: bool = False  # whether the trouble is that the file contains other JSON than a verdict
     outcome: Outcome = Outcome.UNKNOWN
     at_s: float | None = None
     reason: Reason | None = None

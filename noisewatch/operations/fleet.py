@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.documents.calibration import KEYS_OF_WORK, CalibrationPart
 from noisewatch.documents.document import view_of
@@ -29,8 +30,10 @@ from noisewatch.model.history.figures import Figure, slowest_of
 from noisewatch.operations.records.figures import OF_EACH_CPU, value_of
 from noisewatch.operations.records.files import open_regular_file
 from noisewatch.text import clean
+from noisewatch.units import describe_names
 
 _MOST_HOSTS_BYTES = 64 * 1024 * 1024
+_MOST_NAMED = 4
 _ENDINGS = (".json", ".jsonl")
 _OF_NO_HOST = (
     "verdict",
@@ -54,17 +57,19 @@ def gather(options: FleetOptions) -> Fleet:
 
     Raise UsageError if a place does not exist, or if there is neither a report nor an expected host.
     """
-    reports = _reports(options.places)
+    reports, others = _reports(options.places)
     baseline = None
     if options.baseline is not None:
         newest = {
             name: own.newest if own.newest.trouble is None else own.earlier
-            for name, own in _reports([options.baseline]).items()
+            for name, own in _reports([options.baseline])[0].items()
         }
         baseline = {name: report for name, report in newest.items() if report is not None}
+    ignored = _add_others(reports, others, {*reports, *(baseline or ()), *(options.expected or ())})
     if not reports and not options.expected:
-        raise UsageError(f"{', '.join(options.places)}: no report (*.json, *.jsonl) there")
-    return fleet_of(reports, baseline, options.expected, options.max_age_s, time.time())
+        what = f"no verdict, only other JSON ({describe_names(ignored, _MOST_NAMED)})" if ignored else "no report"
+        raise UsageError(f"{', '.join(options.places)}: {what}; fleet reads verdicts (*.json, *.jsonl)")
+    return fleet_of(reports, baseline, options.expected, options.max_age_s, time.time(), ignored)
 
 
 def expected_hosts(text: str) -> tuple[str, ...]:
@@ -89,11 +94,27 @@ def expected_hosts(text: str) -> tuple[str, ...]:
     return hosts
 
 
-def _reports(places: Sequence[str]) -> dict[str, HostReports]:
+def _reports(places: Sequence[str]) -> tuple[dict[str, HostReports], list[Report]]:
+    """Return the reports by host, and those of other JSON files in folders."""
     reports: dict[str, HostReports] = {}
+    others: list[Report] = []
     for report in _read_all(places):
-        reports.setdefault(report.host, HostReports(report)).add(report)
-    return reports
+        if report.is_other_json:
+            others.append(report)
+        else:
+            reports.setdefault(report.host, HostReports(report)).add(report)
+    return reports, others
+
+
+def _add_others(reports: dict[str, HostReports], others: Sequence[Report], hosts: Collection[str]) -> tuple[str, ...]:
+    """Add other JSON that is named like one of the hosts as its broken report; return the paths of all other files.
+
+    An older verdict of a host is thus not in force if its newest file contains the error of another program.
+    """
+    for report in others:
+        if report.host in hosts:
+            reports.setdefault(report.host, HostReports(report)).add(report)
+    return tuple(sorted(clean(report.source) for report in others if report.host not in hosts))
 
 
 def _read_all(places: Sequence[str]) -> Iterator[Report]:
@@ -105,7 +126,8 @@ def _read_all(places: Sequence[str]) -> Iterator[Report]:
             if file.trouble is not None:
                 yield broken_report(file.path, file.host, file.trouble, time.time())
             else:
-                yield report_in(file.path, file.host)
+                report = report_in(file.path, file.host)
+                yield replace(report, is_other_json=False) if file.path in places else report
 
 
 class ReportFile(Struct, frozen=True):
@@ -195,11 +217,20 @@ class _Version(msgspec.Struct):
     verdict: msgspec.Raw
 
 
+class OtherJson(Unreadable):
+    """A file with valid JSON that is not a verdict, such as a calibration or a receipt."""
+
+
+class _Head(msgspec.Struct):
+    verdict: msgspec.Raw
+
+
 class _Calibration(msgspec.Struct):
     calibration: msgspec.Raw
     against: msgspec.Raw  # verdicts have no such key
 
 
+_HEADS = msgspec.json.Decoder(_Head)
 _CALIBRATIONS = msgspec.json.Decoder(_Calibration)
 _VERSIONS = msgspec.json.Decoder(_Version)
 _VERDICTS = msgspec.json.Decoder(view_of(VerdictDocument, _KEYS))
@@ -214,6 +245,8 @@ def report_in(path: str, host: str) -> Report:
     try:
         text, written_s = _read(path)
         return parse_report(path, host, text, written_s)
+    except OtherJson as error:
+        return replace(broken_report(path, host, clean(error.reason), _last_written_s(path)), is_other_json=True)
     except Unreadable as error:
         return broken_report(path, host, clean(error.reason), _last_written_s(path))
 
@@ -245,7 +278,7 @@ def _read(path: str) -> tuple[bytes, float]:
 
 
 def parse_report(path: str, host: str, text: bytes, written_s: float) -> Report:
-    """Parse the text of the file. Raise Unreadable if it is not a verdict."""
+    """Parse the text of the file. Raise Unreadable if it is not a verdict, and OtherJson if it is valid JSON."""
     verdict, findings = _parse(path, text)
     if verdict.host is not None and not 0 < len(verdict.host.strip()) <= _LONGEST_HOST:
         raise Unreadable(path, f"the host's name has {len(verdict.host)} characters, expected 1 to {_LONGEST_HOST}")
@@ -278,7 +311,7 @@ def _printable_host(host: str) -> str:
 def _parse(path: str, text: bytes) -> tuple[VerdictDocument, Sequence[FindingPart]]:
     """Parse the verdict and its findings; in JSON Lines the first line is the verdict.
 
-    Raise Unreadable for any other content.
+    Raise OtherJson for a JSON value without the key `verdict`, and Unreadable for any other content.
     """
     first, _, rest = text.partition(b"\n")
     is_lines = first.rstrip().endswith(b"}")
@@ -291,10 +324,19 @@ def _parse(path: str, text: bytes) -> tuple[VerdictDocument, Sequence[FindingPar
         raise Unreadable(path, damaged_words("too deeply nested")) from error
     except msgspec.ValidationError as error:  # JSON, but not a verdict
         reason = _OF_CALIBRATION if _is_calibration(text) else f"{_NOT_OURS}: {_error_text(error)}"
-        raise Unreadable(path, reason) from error
+        raise (Unreadable if _has_verdict(head) else OtherJson)(path, reason) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         reason, is_object = _error_text(error), text.lstrip().startswith(b"{")
         raise Unreadable(path, damaged_words(reason) if is_object else f"{_NOT_OURS}: {reason}") from error
+
+
+def _has_verdict(text: bytes) -> bool:
+    """Return whether the JSON text is an object with the key `verdict`."""
+    try:
+        _HEADS.decode(text)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _is_calibration(text: bytes) -> bool:

@@ -178,7 +178,8 @@ examples:
   pdsh -w 'web[1-40]' 'noisewatch preflight --format json --output /shared/$(hostname).json'
 
 exit status: that of the worst host (1 unstable, 3 unknown, 0 stable), or 2 for a usage or input error.
-Reports that are broken, missing, too old or from the future count as unknown.
+Reports that are broken, missing, too old or from the future count as unknown. In folders, JSON without a
+verdict is ignored, and named in one line.
 """,
     "screenshot": """\
 examples:

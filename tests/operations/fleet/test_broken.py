@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.errors import Unreadable
+from noisewatch.errors import Unreadable, UsageError
 from noisewatch.judgement.fleet import Standing
 from noisewatch.judgement.terms import Outcome
-from noisewatch.operations.fleet import parse_report
+from noisewatch.operations.fleet import FleetOptions, gather, parse_report
 from tests.operations.fleet.reporting import gather_fleet, only_host, verdict, write
 
 _STABLE = json.dumps(verdict())
@@ -30,12 +30,6 @@ _BROKEN: list[tuple[Callable[[Path], object], str]] = [
     (lambda path: path.write_bytes(b"\xff\xfe" + _STABLE.encode("utf-16le")), "not a verdict of noisewatch"),
     (lambda path: path.write_bytes(_STABLE.encode().replace(b'"micro"', b'"\xff"')), "damaged: "),
     (lambda path: path.write_text(_STABLE[:-1] + ', "x": ' + "[" * 100_000), "damaged: too deeply nested"),
-    (lambda path: path.write_text('{"schema": 1}'), "not a verdict of noisewatch"),
-    (
-        lambda path: path.write_text('{"schema": 1, "target": [3], "against": null, "calibration": {}}'),
-        "a calibration; fleet reads verdicts (noisewatch preflight --format json)",
-    ),
-    (lambda path: path.write_text("[]"), "not a verdict of noisewatch"),
     (lambda path: path.write_text(_STABLE.replace('"verdict": "stable"', '"verdict": "fine"')), "not a verdict"),
     (lambda path: path.write_text(json.dumps({"schema": 2, "verdict": {}})), "schema 2"),
     (lambda path: path.write_text(json.dumps(verdict(schema=2))), "schema 2"),
@@ -61,6 +55,56 @@ def test_a_broken_report_is_unknown_with_a_reason_and_the_others_count(
     assert f"{tmp_path}/web1.json: " in (broken.why or "")
     assert words in (broken.why or "")
     assert (sound.name, sound.outcome) == ("web2", Outcome.STABLE)
+
+
+_OTHER = [
+    ('{"schema": 1}', "not a verdict of noisewatch"),
+    (
+        '{"schema": 1, "target": [3], "against": null, "calibration": {}}',
+        "a calibration; fleet reads verdicts (noisewatch preflight --format json)",
+    ),
+    (
+        '{"schema": 1, "kind": "header", "commands": []}\n{"kind": "repetition", "verdict": "disturbed"}\n',
+        "not a verdict",
+    ),
+    ("[]", "not a verdict of noisewatch"),
+    ('"stable"', "not a verdict of noisewatch"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), _OTHER)
+def test_other_json_in_a_folder_is_no_host_but_named(tmp_path: Path, text: str, words: str) -> None:
+    other = tmp_path / "web1.json"
+    other.write_text(text)
+    write(tmp_path / "web2.json")
+    fleet = gather_fleet(tmp_path)
+    assert ([host.name for host in fleet.hosts], fleet.ignored) == (["web2"], (str(other),))
+    named = gather_fleet(tmp_path, other)
+    assert named.ignored == ()
+    assert [host.standing for host in named.hosts if words in (host.why or "")] == [Standing.BROKEN]
+
+
+@pytest.mark.parametrize("known_by", ["report", "expect", "baseline"])
+def test_other_json_that_is_named_like_a_host_is_its_broken_report(tmp_path: Path, known_by: str) -> None:
+    now = tmp_path / "now"
+    write(now / "web2.json")
+    (now / "web1.json").write_text('{"failed": true, "msg": "unreachable"}')
+    places, options = [str(now)], {}
+    if known_by == "report":
+        places.append(str(write(tmp_path / "old/web1.json", at=time.time() - 3600).parent))
+    elif known_by == "expect":
+        options = {"expected": ("web1", "web2")}
+    else:
+        options = {"baseline": str(write(tmp_path / "old/web1.json", at=time.time() - 3600).parent)}
+    fleet = gather(FleetOptions(places=places, **options))
+    standing_by_host = {host.name: host.standing for host in fleet.hosts}
+    assert (standing_by_host, fleet.ignored) == ({"web1": Standing.BROKEN, "web2": Standing.REPORTED}, ())
+
+
+def test_a_folder_with_other_json_only_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"no verdict, only other JSON \(.*/results\.json\)"):
+        gather_fleet(tmp_path)
 
 
 def test_a_file_that_has_vanished_is_broken(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ def render(fleet: Fleet, _: FleetRendering) -> str:
         "not_expected": list(fleet.unexpected),
         "perhaps_two_machines": list(fleet.perhaps_two),
         "older_reports_passed_over": fleet.passed_over,
+        "ignored_files": list(fleet.ignored),
+        "cpu_models": [{"model": model, "hosts": hosts} for model, hosts in fleet.hosts_by_cpu_model.items()],
         "noise_floor_sample_ns": FLOOR_NS,
         "outlier_rule": {"deviations_by_mad": MOST_DEVIATIONS, "least_machines": LEAST_MACHINES},
         "hosts_compared": fleet.compared,

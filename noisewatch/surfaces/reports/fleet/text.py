@@ -78,8 +78,19 @@ def _remarks(fleet: Fleet) -> Iterator[str]:
             f"not stable in an older report in another folder: {names}; if the report is another machine's, rename "
             "its file"
         )
+    if len(fleet.hosts_by_cpu_model.keys() - {None}) > 1:
+        yield f"several CPU models, whose times are not comparable: {'; '.join(_models(fleet))}"
+    if fleet.ignored:
+        yield f"ignored JSON without a verdict: {_listed_names(fleet.ignored)}"
     if fleet.passed_over:
         yield f"{describe_count(fleet.passed_over, 'older report')} of these hosts ignored"
+
+
+def _models(fleet: Fleet) -> Iterator[str]:
+    """Yield `AMD EPYC 7451 (38 hosts)` for each CPU model; the hosts of all models but the most frequent are named."""
+    for number, (model, hosts) in enumerate(fleet.hosts_by_cpu_model.items()):
+        names = f": {_listed_names(hosts)}" if number else ""
+        yield f"{'unknown' if model is None else clean(model)} ({describe_count(len(hosts), 'host')}{names})"
 
 
 def _row(host: FleetHost, longest_name: int | None) -> list[str]:

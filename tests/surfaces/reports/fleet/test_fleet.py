@@ -211,7 +211,7 @@ def test_hostile_name_breaks_no_format(run: Run, tmp_path: Path, name: str) -> N
         assert "\x1b" not in report
         assert all(character.isprintable() or character == "\n" for character in report)
     assert len(json.loads(reports["json"])["hosts"]) == 1
-    assert len(list(text_string_to_metric_families(reports["prometheus"]))) == 8
+    assert len(list(text_string_to_metric_families(reports["prometheus"]))) == 9
     _assert_one_row(reports["markdown"])
 
 
@@ -221,6 +221,35 @@ def _assert_one_row(report: str) -> None:
     assert [token.type for token in tokens].count("td_open") == 7
     kinds = {child.type for token in tokens for child in token.children or ()}
     assert kinds <= {"text", "code_inline", "softbreak"}
+
+
+def test_cpu_models_and_other_json_are_named_in_each_format(run: Run, tmp_path: Path) -> None:
+    models = ["Acme 3000"] * 3 + ["Zeta 9"] * 2 + [None]
+    for number, model in enumerate(models):
+        write(tmp_path / f"web{number}.json", machine={"kernel": "6.8", "cpu_model": model}, facts={})
+    (tmp_path / "results.json").write_text("[1, 2]")
+    ignored = f"{tmp_path}/results.json"
+    expected = "Acme 3000 (3 hosts); Zeta 9 (2 hosts: web3, web4); unknown (1 host: web5)"
+    text, markdown = run("fleet", tmp_path), run("fleet", tmp_path, "--format", "markdown")
+    for ran in (text, markdown):
+        assert ran.status == 0
+        assert f"several CPU models, whose times are not comparable: {expected}" in ran.words
+        assert "ignored JSON without a verdict: " in ran.words
+        assert ran.out.count("results.json") == 1
+    document = run("fleet", tmp_path, "--format", "json").json
+    assert document["ignored_files"] == [ignored]
+    assert [(part["model"], len(part["hosts"])) for part in document["cpu_models"]] == [
+        ("Acme 3000", 3),
+        ("Zeta 9", 2),
+        (None, 1),
+    ]
+    assert "\nnoisewatch_fleet_ignored_files 1.0\n" in run("fleet", tmp_path, "--format", "prometheus").out
+
+
+def test_one_cpu_model_is_not_mentioned(run: Run, tmp_path: Path) -> None:
+    for name, model in (("web1", "Acme 3000"), ("web2", "Acme 3000"), ("web3", None)):
+        write(tmp_path / f"{name}.json", machine={"kernel": "6.8", "cpu_model": model}, facts={})
+    assert "CPU model" not in run("fleet", tmp_path).words.partition("figures not compared")[0]
 
 
 def test_report_is_written_to_a_file(run: Run, fleet: Path, tmp_path: Path) -> None:
