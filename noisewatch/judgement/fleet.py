@@ -72,7 +72,7 @@ class Fleet(Struct, frozen=True, kw_only=True):
     perhaps_two: tuple[str, ...]
     passed_over: int  # how many reports were not used, because their host has a newer one
     compared: int  # how many hosts have enough others of their kind for a comparison
-    ignored: tuple[str, ...] = ()  # JSON files in folders that are no verdicts
+    ignored: tuple[str, ...] = ()  # JSON files in folders without a verdict
 
     @property
     def counts(self) -> dict[Outcome, int]:
@@ -107,7 +107,7 @@ def fleet_of(
     """Judge all hosts that reported or were expected to report.
 
     Reports are compared with those of `baseline`, else with each host's previous report. If `expected` is None, the
-    baseline's hosts are expected. `ignored` are the paths of JSON files that are no verdicts.
+    baseline's hosts are expected. `ignored` are the paths of JSON files without a verdict.
     """
     sound = {name: own.newest for name, own in reports.items() if own.newest.trouble is None}
     kinds = {name: report.kind for name, report in sound.items()}

@@ -149,6 +149,13 @@ def width() -> int:
     return shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
 
 
+def height() -> int | None:
+    """Return the number of rows of the terminal (or $LINES), or None if standard output is not a terminal."""
+    import shutil  # it imports modules for archives
+
+    return shutil.get_terminal_size((0, 0)).lines or None
+
+
 def takes_colour(output: str | None, choice: str = AUTO) -> bool:
     """Return whether a text report has colours: a stream as `in_colour` decides, a file only with "always"."""
     return choice == ALWAYS or (output is None and in_colour(sys.stdout, choice))

@@ -399,6 +399,7 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     report = option_group(parser, REPORT)
     add_theme(report, " of an SVG or PNG")
     report.flag("--poster", what="draw the SVG or PNG as a poster for a slide (16:9), with the conclusion as its title")
+    add_verbose(report, "show the details below the picture: each CPU, the method, culprits, longest gaps (text)")
     add_budget(parser)
     add_record(parser)
     add_quiet(report)

@@ -112,7 +112,8 @@ exit status:
 """,
     "calibrate": """\
 examples:
-  noisewatch calibrate --cpus 2-3 --duration 10
+  noisewatch calibrate --cpus 2-3 --duration 10    the conclusion, and a picture of the gaps
+  noisewatch calibrate --cpus 2-3 -v               also each CPU, culprits, longest gaps
   noisewatch calibrate --cpus 3 --against 0       compare an isolated CPU with another one
   noisewatch calibrate --cpus 3 --under-load      does isolation hold while all other CPUs are busy?
   noisewatch calibrate --at 10ms --max-cv 0.5%    compare with a benchmark's own budget

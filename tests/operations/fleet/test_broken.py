@@ -89,14 +89,13 @@ def test_other_json_that_is_named_like_a_host_is_its_broken_report(tmp_path: Pat
     now = tmp_path / "now"
     write(now / "web2.json")
     (now / "web1.json").write_text('{"failed": true, "msg": "unreachable"}')
-    places, options = [str(now)], {}
-    if known_by == "report":
-        places.append(str(write(tmp_path / "old/web1.json", at=time.time() - 3600).parent))
-    elif known_by == "expect":
-        options = {"expected": ("web1", "web2")}
-    else:
-        options = {"baseline": str(write(tmp_path / "old/web1.json", at=time.time() - 3600).parent)}
-    fleet = gather(FleetOptions(places=places, **options))
+    old = str(write(tmp_path / "old/web1.json", at=time.time() - 3600).parent)
+    options = {
+        "report": FleetOptions(places=[str(now), old]),
+        "expect": FleetOptions(places=[str(now)], expected=("web1", "web2")),
+        "baseline": FleetOptions(places=[str(now)], baseline=old),
+    }
+    fleet = gather(options[known_by])
     standing_by_host = {host.name: host.standing for host in fleet.hosts}
     assert (standing_by_host, fleet.ignored) == ({"web1": Standing.BROKEN, "web2": Standing.REPORTED}, ())
 

@@ -17,6 +17,7 @@ from noisewatch.kernel.calibration import SETTLING_QUESTION as SETTLING
 from noisewatch.machine.history_file import machine_key
 from noisewatch.machine.spinning.loops import load_core
 from noisewatch.surfaces.picture import THEMES
+from tests import MACHINES
 from tests.plumbing.waiting import descendants_of, is_alive, wait_until
 from tests.surfaces.running import NOISEWATCH, Ran, Run, record
 from tests.written.calibration import WORK_NS, written_calibration
@@ -46,9 +47,9 @@ def calibrate(run: Run, recording: Path) -> Callable[..., Ran]:
 
 
 def test_the_text_shows_measurements_and_noise_floors(calibrate: Callable[..., Ran]) -> None:
-    result = calibrate()
+    result = calibrate("-v")
     assert result.status == 0
-    assert result.out.startswith("noisewatch calibrate · CPUs 2-3 · 3.0 s · native core")
+    assert result.out.startswith("noisewatch calibrate · CPUs 2-3 · 3.0 s · native core\n✓ 25 samples of 100 ms, ")
     for phrase in (
         "gaps/s",
         "noise",
@@ -59,6 +60,29 @@ def test_the_text_shows_measurements_and_noise_floors(calibrate: Callable[..., R
         "Welch",
     ):
         assert phrase in result.out
+
+
+@pytest.mark.parametrize("options", [(), _AGAINST], ids=["alone", "against"])
+def test_without_v_the_details_are_left_out_and_the_last_line_shows_how_to_get_them(
+    calibrate: Callable[..., Ran], options: tuple[str, ...]
+) -> None:
+    brief, whole = calibrate(*options), calibrate("-v", *options)
+    assert brief.out.splitlines()[-1].startswith(" details    -v (")
+    assert "gaps/s  noise" not in brief.out
+    assert "gaps/s  noise" in whole.out.partition("\n\ndetails\n")[2]
+    markdown = calibrate("--format", "markdown", *options).out
+    assert "gaps/s  noise" in markdown.partition("<details>\n<summary>details</summary>")[2]
+
+
+def test_the_brief_report_fits_a_terminal_of_24_rows(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns, rows in ((80, 24), (120, 34)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("LINES", str(rows))
+        lines = run("calibrate", "--replay", MACHINES / "host-kinds.nw").out.splitlines()
+        assert len(lines) < rows
+        assert max(map(len, lines)) <= columns
+        assert lines[1].startswith("✗ 25 samples of 100 ms, by kind of work: ")
+        assert any("how long each gap lasted" in line for line in lines)
 
 
 def test_json_has_the_promised_keys(calibrate: Callable[..., Ran]) -> None:
@@ -104,7 +128,8 @@ def test_without_a_trace_gaps_have_a_class_and_running_threads_are_suspects(run:
     after = quiet_files(3.0) | process(901, "hog", 2, 40_000_000, allowed="0-3")
     calibration = written_calibration(gaps=((10_000_000, 5_000_000, 1, 0), (70_000_000, 4_000, 0, 0)))
     recording = record(tmp_path / "untraced.nw", before, after, calibration=calibration, calibrated_after=1)
-    result = run("calibrate", "--cpus", "2", "--replay", recording)
+    brief, result = (run("calibrate", "--cpus", "2", *more, "--replay", recording) for more in ((), ("-v",)))
+    assert "\n suspects   hog\n" in brief.out
     culprits = result.out.partition("culprits of the gaps on CPU 2")[2]
     assert "Suspects (ran there during the calibration): hog (pid 901) ~1.33%" in culprits
     rows = [" ".join(line.split()) for line in culprits.partition("longest gaps")[2].splitlines()]

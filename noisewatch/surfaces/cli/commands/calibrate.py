@@ -21,10 +21,10 @@ from noisewatch.surfaces.cli.common import (
 )
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.drawing.glyphs import UNICODE, glyphs_for
-from noisewatch.surfaces.output import encoding_of, width
+from noisewatch.surfaces.output import encoding_of, height, width
 from noisewatch.surfaces.picture import THEMES, svg_of
 from noisewatch.surfaces.raster import png_of, require_raster
-from noisewatch.surfaces.reports.calibration.report import WIDTH, sections_of
+from noisewatch.surfaces.reports.calibration.report import WIDTH, brief_sections_of, sections_of
 from noisewatch.surfaces.reports.parts.sections import markdown_of_sections, text_of_sections
 
 
@@ -70,7 +70,12 @@ def _write(report: ReportOutput, result: CalibratedTarget, arguments: Namespace)
         case _:
             terminal = glyphs_for(encoding_of(sys.stdout), os.environ.get("TERM", ""))
             glyphs = terminal if arguments.output is None else UNICODE
-            sections = sections_of(result, width(), glyphs)
+            room = None if arguments.output is not None else height()
+            sections = (
+                sections_of(result, width(), glyphs)
+                if arguments.verbose
+                else brief_sections_of(result, width(), glyphs, room)
+            )
             report.write_text(text_of_sections(sections, width(), report.in_colour))
 
 

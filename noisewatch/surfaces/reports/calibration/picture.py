@@ -65,21 +65,26 @@ class CalibrationPicture(Struct, frozen=True):
         return cls(calibrated, gaps, conclusion_of(calibrated, gaps))
 
 
-def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def picture_rows(
+    picture: CalibrationPicture, width: int, height: int, glyphs: Glyphs, *, has_conclusion: bool = True
+) -> list[Row]:
     """Draw the picture in at most `height` rows of at most `width` columns.
 
-    If there is little room, the conclusion has precedence; if there is much, a table of the CPUs is added.
+    If there is little room, the conclusion has precedence; if there is much, a table of the CPUs is added. Without
+    `has_conclusion`, the conclusion is left out because it is above the picture.
     """
     calibrated = picture.calibrated
     framed = is_framed(width, height + 2)
     room, frame = (inner_size(width, 0)[0], 2) if framed else (width, 1)
     least = LEAST_ROWS + frame + 1
-    conclusion = conclusion_rows(picture.conclusion, room, glyphs, max(min(_MOST_CONCLUSION_ROWS, height // 6), 1))
+    max_rows = max(min(_MOST_CONCLUSION_ROWS, height // 6), 1)
+    conclusion = conclusion_rows(picture.conclusion, room, glyphs, max_rows) if has_conclusion else []
     title, ladder, further = _ladders(calibrated, room, glyphs)
     if len(ladder) + len(conclusion) + frame + least > height:
         ladder = []
-    below = section(title if ladder else "so", [*ladder, *conclusion], width, glyphs, framed)
-    if ladder and height >= _APART:
+    texts = [*ladder, *conclusion]
+    below = section(title if ladder else "so", texts, width, glyphs, framed) if texts else []
+    if ladder and conclusion and height >= _APART:
         below = [*section(title, ladder, width, glyphs, framed), *section("so", conclusion, width, glyphs, framed)]
     if further and ladder and height - len(below) - len(further) - frame >= least:
         below = [*section(_lengths_title(calibrated), further, width, glyphs, framed), *below]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from noisewatch.cpus import name_cpus
+from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.cause_words import shorten
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
 from noisewatch.judgement.noise.comparison import Comparison, Difference, noisy_cpus
 from noisewatch.judgement.noise.detection import on_cpus
@@ -14,15 +15,17 @@ from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoa
 from noisewatch.surfaces.drawing.axis import rows_for
 from noisewatch.surfaces.drawing.charts import work_chart
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.text_row import Row, Style
+from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
 from noisewatch.surfaces.reports.calibration.detection import detect_lines, opening_sentence
-from noisewatch.surfaces.reports.calibration.picture import HEIGHT, CalibrationPicture, picture_rows
+from noisewatch.surfaces.reports.calibration.gaps import gaps_of
+from noisewatch.surfaces.reports.calibration.picture import HEIGHT, CalibrationPicture, conclusion_rows, picture_rows
 from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT as CONTRAST_HEIGHT
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side, contrast_rows
 from noisewatch.surfaces.reports.calibration.text import (
     cause_lines,
     cpu_lines,
+    doubt_lines,
     headline,
     method_lines,
     note_lines,
@@ -34,23 +37,88 @@ from noisewatch.units import describe_share
 _LONGER_GAP = 4  # a ratio: the longest gaps of two equal calibrations may differ by this factor
 _LEAST_BUSY = 0.8  # the share of its CPU that a busy process gets if hardly anything else runs there
 _CHART_ROWS = 12
+_LEAST_PICTURE = 8  # rows
+_MOST_CONCLUSION_ROWS = 8
+_GAPS_AND_PROMPT = 2  # rows: an empty one in the report, and one for the shell
+_LABEL = 11  # columns for labels such as `details`
 WIDTH = 120  # columns of reports that are not shown in a terminal
 
 
 def sections_of(result: CalibratedTarget, width: int, glyphs: Glyphs) -> list[Section]:
-    """Return the report as two sections: a headline with the picture, and the details."""
-    settling = [] if result.settling is None else fold_sentences([settling_line(result.settling), ""], width)
+    """Return the whole report as two sections: the conclusion with the picture, and the details."""
     contrast = contrast_of(result)
-    if contrast is None:
-        calibrated = result.calibrated
-        head = textwrap.shorten(headline(calibrated.calibration, result.target), max(width, 10), placeholder=" …")
-        picture = picture_rows(CalibrationPicture.of(calibrated), width, HEIGHT, glyphs)
-        chart, details = [*opening_rows(calibrated, width, glyphs), *picture], detail_lines(calibrated, width)
-        style: Style = "title"
-    else:
-        [(head, style)], *chart = contrast_rows(contrast, width, CONTRAST_HEIGHT, glyphs)
-        details = contrast_detail_lines(contrast, width)
-    return [Section(head, title_style=style, level=2, chart=chart), Section(chart=plain_chart([*settling, *details]))]
+    settling = [] if result.settling is None else fold_sentences([settling_line(result.settling), ""], width)
+    details = detail_lines(result.calibrated, width) if contrast is None else contrast_detail_lines(contrast, width)
+    first = _conclusion_section(result, contrast, width, glyphs)
+    return [first, Section("details", title_style="title", is_folded=True, chart=plain_chart([*settling, *details]))]
+
+
+def brief_sections_of(result: CalibratedTarget, width: int, glyphs: Glyphs, rows: int | None = None) -> list[Section]:
+    """Return the conclusion, all doubts, a picture and the culprits, and how to show the details.
+
+    The report fits a terminal of `rows` rows, but has the conclusion and the doubts in any case. Without `rows`, the
+    picture has its full height.
+    """
+    contrast = contrast_of(result)
+    calibrations = [result.calibrated] if contrast is None else [contrast.first.calibrated, contrast.second.calibrated]
+    doubts = [line for calibrated in calibrations for line in doubt_lines(calibrated)]
+    doubts += [] if result.settling is None else [settling_line(result.settling)]
+    remarks: list[Row] = [[(line, "notable")] for line in wrap_all(dict.fromkeys(doubts), width)]
+    first_side = calibrations[0]
+    detection = plain_chart(detect_lines(first_side, first_side.budget.detect, width))
+    last = [
+        *([*detection, []] if detection else []),
+        *_who_lines(result.calibrated, width),
+        *_more_lines(result.calibrated, width),
+    ]
+    taken = len(remarks) + len(last) + _GAPS_AND_PROMPT
+    first = _conclusion_section(result, contrast, width, glyphs, remarks, None if rows is None else rows - taken)
+    return [first, Section(chart=last)]
+
+
+def _conclusion_section(
+    result: CalibratedTarget,
+    contrast: Contrast | None,
+    width: int,
+    glyphs: Glyphs,
+    remarks: Sequence[Row] = (),
+    height: int | None = None,
+) -> Section:
+    """Return the title, the conclusion, the remarks, and a picture, which shrinks to fit all in `height` rows."""
+    if contrast is not None:
+        room = CONTRAST_HEIGHT if height is None else min(max(height, _LEAST_PICTURE), CONTRAST_HEIGHT)
+        [(head, style)], *chart = contrast_rows(contrast, width, room, glyphs)
+        return Section(head, title_style=style, level=2, chart=[*remarks, *chart])
+    calibrated = result.calibrated
+    picture = CalibrationPicture.of(calibrated)
+    head = textwrap.shorten(headline(calibrated.calibration, result.target), max(width, 10), placeholder=" …")
+    conclusion = conclusion_rows(picture.conclusion, width, glyphs, _MOST_CONCLUSION_ROWS)
+    above = [*rows_for(conclusion, glyphs.has_braille), *opening_rows(calibrated, width, glyphs), *remarks]
+    room = HEIGHT if height is None else min(max(height - 1 - len(above), _LEAST_PICTURE), HEIGHT)
+    drawn = picture_rows(picture, width, room, glyphs, has_conclusion=False)
+    return Section(head, title_style="title", level=2, chart=[*above, *drawn])
+
+
+def _who_lines(calibrated: Calibrated, width: int) -> list[Row]:
+    """Return a row with the culprits or suspects of the gaps, the costliest first, as far as they fit."""
+    gaps = gaps_of(calibrated)
+    if not gaps.names:
+        return []
+    label = "suspects" if gaps.are_suspects else "who"
+    names = [name if share is None else f"{name} {describe_share(share)}" for name, share in gaps.names]
+    text = f" {label:<{_LABEL}}{', '.join(names)}"
+    return [[(shorten(text, max(width, 10)), "plain")]]
+
+
+def _more_lines(calibrated: Calibrated, width: int) -> list[Row]:
+    """Return how to show the details, and the command that names culprits and prints fixes."""
+    attribution = calibrated.attribution
+    line = f" {'details':<{_LABEL}}-v (each CPU and kind of work, method, longest gaps)"
+    rows: list[Row] = [[(line[:width], "plain")]]
+    if attribution.is_live:
+        cpus = cpu_list_argument(attribution.culprits_by_cpu)
+        rows.append([(f" {'fixes':<{_LABEL}}", "plain"), (f"noisewatch trace --cpus {cpus}", "plain")])
+    return rows
 
 
 def opening_rows(calibrated: Calibrated, width: int, glyphs: Glyphs) -> list[Row]:

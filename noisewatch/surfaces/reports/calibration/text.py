@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
 from noisewatch.judgement.case import Calibrated, full_buffer_words
+from noisewatch.judgement.grading import incomplete_reason
 from noisewatch.judgement.noise.budget import ALONE, NoiseFloor
 from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of
 from noisewatch.judgement.noise.smallest_change import TEST
@@ -25,7 +26,7 @@ from noisewatch.units import (
     share_text,
 )
 
-_EXTRAPOLATED = "* extrapolated: the calibration was too short for samples of this length"
+EXTRAPOLATED = "* extrapolated: the calibration was too short for samples of this length"
 _ABBREVIATIONS = "CV: relative standard deviation; chance: of staying within the budget; MDE: minimum detectable effect"
 _MOST_CULPRITS, _MOST_GAPS, _MOST_SUSPECTS = 8, 5, 8
 _SPARE = ("p99.9 ", "modes", "±", "p50 ", "drift", "p99 ", "GHz")  # columns in the order in which they are dropped
@@ -64,19 +65,43 @@ def note_lines(calibrated: Calibrated) -> list[str]:
         return ["Too little was measured for a noise floor: calibrate longer.", *missing]
     lines = [f"{_ABBREVIATIONS} between two means of {calibrated.floors[0].samples} samples ({TEST})."]
     if any(floor.extrapolated for floor in calibrated.floors):
-        lines.append(_EXTRAPOLATED)
-    floor = calibrated.floor
-    if floor is not None and not floor.bounded:
-        lines.append(
-            f"Upper bound unknown: {floor.samples} samples of {describe_ns(floor.sample_ns)} take longer than the "
-            "calibration did, so rare events may have been missed. Calibrate longer (--duration)."
-        )
+        lines.append(EXTRAPOLATED)
+    lines += _bound_lines(calibrated)
     drift, at_ns = calibrated.drift, calibrated.budget.at_ns
     changes = drift.changes_at(at_ns)
     learned = f"learned from {describe_count(changes, 'change')} between calibrations here"
     source = learned if changes else "default; --history learns it here"
     lines.append(f"Intervals widened ×{drift.margin_at(at_ns):.2f} for drift ({source}).")
     return [*lines, *missing, "Fixes: `noisewatch trace` and `noisewatch preflight` print the commands."]
+
+
+def _bound_lines(calibrated: Calibrated) -> list[str]:
+    """Return a remark if the calibration is too short to bound the worst sample."""
+    floor = calibrated.floor
+    if floor is None or floor.bounded:
+        return []
+    return [
+        f"Upper bound unknown: {floor.samples} samples of {describe_ns(floor.sample_ns)} take longer than the "
+        "calibration did, so rare events may have been missed. Calibrate longer (--duration)."
+    ]
+
+
+def doubt_lines(calibrated: Calibrated) -> list[str]:
+    """Return what the calibration leaves unknown: CPUs that are left out, lost gaps, and the bound of the worst sample.
+
+    A brief report has these lines too, because its conclusion need not contain them.
+    """
+    missing, count = incomplete_reason(calibrated), len(calibrated.calibration.cpus)
+    lines = (
+        [] if missing is None else [f"{len(calibrated.troubles)} of {describe_count(count, 'CPU')} left out: {missing}"]
+    )
+    if calibrated.unpredicted:
+        cpus = f"{len(calibrated.unpredicted)} of {describe_count(count, 'CPU')}"
+        lines.append(
+            f"{cpus} without a noise floor, because too little was measured: {name_cpus(calibrated.unpredicted)}"
+        )
+    lines += [] if calibrated.doubt is None else [calibrated.doubt]
+    return [f"Unknown: {line}." for line in lines] + _bound_lines(calibrated)
 
 
 def headline(calibration: Calibration, target: CpuSet) -> str:
@@ -117,14 +142,7 @@ def _memory(calibration: Calibration) -> str:
 def cpu_lines(calibration: Calibration, width: int) -> list[str]:
     """Return the table of CPUs, then trouble, lost gaps, and the spread of each kind of work on its worst CPU."""
     whole = [figures for figures in calibration.cpus if figures.trouble is None]
-    lines = cpu_table(whole, width) if whole else []
-    lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
-    lines += [
-        f"CPU {figures.cpu}: {figures.lost_gaps} gaps counted without details, so the noise floor is unknown "
-        f"({full_buffer_words(figures)})"
-        for figures in calibration.cpus
-        if figures.lost_gaps
-    ]
+    lines = [*(cpu_table(whole, width) if whole else ()), *trouble_lines(calibration)]
     for name, what in _WORKS.items():
         spreads = [(figures.cpu, spread) for figures in whole if (spread := getattr(figures, name)) is not None]
         if spreads:
@@ -134,6 +152,17 @@ def cpu_lines(calibration: Calibration, width: int) -> list[str]:
                 f"p99 {_times(spread.p99_share)}, longest {_times(spread.max_share)} (CPU {cpu})"
             )
     return lines
+
+
+def trouble_lines(calibration: Calibration) -> list[str]:
+    """Return a line for each CPU that could not be measured to the end, or whose gaps are not all known."""
+    lines = [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
+    return lines + [
+        f"CPU {figures.cpu}: {figures.lost_gaps} gaps counted without details, so the noise floor is unknown "
+        f"({full_buffer_words(figures)})"
+        for figures in calibration.cpus
+        if figures.lost_gaps
+    ]
 
 
 _WORKS = {
@@ -187,7 +216,7 @@ def floor_lines(calibrated: Calibrated, width: int) -> list[str]:
     else:
         lines = _lines_by_work(calibrated, by_work, width)
         shown = tuple(floor for work_floors in calibrated.floors_by_work.values() for floor in work_floors.floors)
-    return [*lines, _EXTRAPOLATED] if any(floor.extrapolated for floor in shown) else lines
+    return [*lines, EXTRAPOLATED] if any(floor.extrapolated for floor in shown) else lines
 
 
 def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) -> list[str]:

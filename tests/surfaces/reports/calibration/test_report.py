@@ -11,9 +11,15 @@ from noisewatch.kinds import Kind
 from noisewatch.model.calibration.gap_causes import GapCause
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import MeasuredCulprit
+from noisewatch.operations.calibrate import CalibratedTarget
+from noisewatch.surfaces.drawing.glyphs import UNICODE
+from noisewatch.surfaces.reports.calibration.conclusion import conclusion_of
+from noisewatch.surfaces.reports.calibration.gaps import gaps_of
 from noisewatch.surfaces.reports.calibration.json import describe_noise
-from noisewatch.surfaces.reports.calibration.report import contrast_detail_lines, detail_lines
+from noisewatch.surfaces.reports.calibration.report import brief_sections_of, contrast_detail_lines, detail_lines
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side
+from noisewatch.surfaces.reports.calibration.text import doubt_lines
+from noisewatch.surfaces.reports.parts.sections import text_of_sections
 from tests.surfaces.reports.calibration.calibrations import ALL, recorded
 
 _NAME = "a kernel interrupt of a device with a long name, or outside the kernel"
@@ -47,6 +53,28 @@ def test_narrow_table_drops_columns_before_the_name_of_a_culprit() -> None:
     whole = "\n".join(detail_lines(_with_long_names(), 200))
     assert _NAME in whole
     assert "0.5 µs … 16 ms" in whole
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("rows", [24, 34, 60, None])
+@pytest.mark.parametrize("name", ALL)
+def test_the_brief_report_has_the_conclusion_and_all_doubts_at_any_size(
+    name: str, rows: int | None, width: int
+) -> None:
+    calibrated = ALL[name]()
+    result = CalibratedTarget(frozenset(figures.cpu for figures in calibrated.calibration.cpus), None, calibrated)
+    text = text_of_sections(brief_sections_of(result, width, UNICODE, rows), width)
+    words = " ".join(text.split())
+    assert conclusion_of(calibrated, gaps_of(calibrated)).sentence in words
+    for line in doubt_lines(calibrated):
+        assert line in words
+    assert max(map(len, text.splitlines())) <= width
+    assert rows is None or len(text.splitlines()) < rows
+
+
+def test_cpus_that_are_left_out_are_counted() -> None:
+    assert doubt_lines(ALL["broken"]())[0].startswith("Unknown: 1 of 2 CPUs left out: CPU ")
+    assert doubt_lines(ALL["quiet"]()) == []
 
 
 _MS = 1_000_000
