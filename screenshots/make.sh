@@ -19,7 +19,7 @@ draw cpu 100x30 $lab --keys enter,f
 draw monitor-light 120x30 $lab --theme light
 draw preflight 100x30 $lab --keys 7
 draw clock 120x34 tests/machines/written-clock-drop.nw --at 31 --keys 4
-draw calibration 100x40 tests/machines/host-kinds.nw --keys c,enter
+draw calibration 100x40 tests/machines/host-kinds.nw --keys c
 python3 -m tests.written.two_sides "$recordings/two.nw"
 for form in svg png; do
     noisewatch calibrate --replay "$recordings/two.nw" --cpus 2-3 --against 0-1 --format $form \
@@ -27,7 +27,7 @@ for form in svg png; do
 done
 noisewatch screenshot --poster tests/machines/host-kinds.nw screenshots/poster-calibration.svg \
     screenshots/poster-calibration.png
-draw verdict 100x40 tests/machines/host-kinds.nw --keys p,enter
+draw verdict 100x40 tests/machines/host-kinds.nw --keys p
 # What a run printed here, whose seventh repetition somebody disturbed on purpose: no recording has the command's times.
 python3 -m tests.written.terminal_text screenshots/run.txt 100 screenshots/run-100x40.svg screenshots/run-100x40.png
 
