@@ -188,7 +188,7 @@ examples:
   noisewatch screenshot --replay r.nw --at 12 --keys 3 --theme light irqs.svg
   noisewatch screenshot --replay r.nw --from 10 --to 30 demo.svg    an animated SVG, for a README
   noisewatch screenshot --replay r.nw --from 10 --to 30 demo.gif    for slides and chats, which play no SVG
-  noisewatch screenshot --replay r.nw --at 12 --panel irqs --title 'eth0 on CPU 5' --scale 2 slide.png
+  noisewatch screenshot --replay r.nw --at 12 --panel irqs --title eth0 --scale 2 slide.png
   noisewatch screenshot --poster receipt.jsonl slide.png            the result of a run, 16:9
   noisewatch screenshot --poster calibration.nw slide.svg           what can be measured on these CPUs, 16:9
 """,

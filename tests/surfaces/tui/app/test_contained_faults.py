@@ -123,7 +123,7 @@ def test_a_fault_in_advice_is_shown(contained_faults: None) -> None:
 
 @pytest.mark.parametrize("key", ["1", key_of(Screen.CULPRITS)])
 def test_a_screen_that_cannot_be_drawn_reports_it_and_recovers(key: str, contained_faults: None) -> None:
-    undrawable = replace(culprit("hog"), rate_per_s="often")  # it raises when it is drawn
+    undrawable = replace(culprit("hog"), kind="often")  # it raises when it is drawn
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame(4))
@@ -131,7 +131,7 @@ def test_a_screen_that_cannot_be_drawn_reports_it_and_recovers(key: str, contain
         app.show_frame(frame(4, (undrawable,)))
         await pilot.pause()
         rows = lines_of(app)
-        assert f"could not draw the {app.model.screen}: internal error: ValueError: " in " ".join(rows)
+        assert f"could not draw the {app.model.screen}: internal error: AttributeError: " in " ".join(rows)
         assert "the next picture may work" in " ".join(rows)
         assert not any("CPU" in row for row in rows)  # nothing of the previous picture
         await pilot.press(key_of(Screen.EVENTS))
