@@ -13,7 +13,8 @@ from noisewatch.operations.tuning.schedule import Schedule, candidates_of, plan_
 from noisewatch.operations.tuning.tune import new_session
 from noisewatch.surfaces.cli.command_options import MEASURE_MINUTES
 from noisewatch.surfaces.cli.live import TerminalListener
-from noisewatch.surfaces.output import print_answer, width
+from noisewatch.surfaces.cli.tuning import print_report
+from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.tuning.measured import text_of_measurement
 
 _NOT_MEASURED = 3
@@ -25,7 +26,7 @@ def schedule_of(arguments: Namespace, plan: TuningPlan) -> Schedule:
     return plan_schedule(candidates_of(plan), minutes * 60, len(plan.verdict.case.target))
 
 
-def measure(plan: TuningPlan, schedule: Schedule) -> int:
+def measure(plan: TuningPlan, schedule: Schedule, color: str) -> int:
     """Measure, restore all settings and print the report.
 
     Return 3 if a change was refused or not restored, or nothing could be measured. Raise KeyboardInterrupt after the
@@ -38,7 +39,7 @@ def measure(plan: TuningPlan, schedule: Schedule) -> int:
         measurement = measure_tuning(schedule, new_session(case.target, is_until_exit=True), on_host)
     finally:
         listener.on_done()
-    print_answer("\n" + text_of_measurement(measurement, case.target, work, width()))
+    print_report("\n" + text_of_measurement(measurement, case.target, work, width()), color)
     if measurement.interrupt is not None:
         print("noisewatch: interrupted, so the report is partial", file=sys.stderr)
         raise measurement.interrupt

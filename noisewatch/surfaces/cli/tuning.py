@@ -19,7 +19,8 @@ from noisewatch.program import as_root, is_root
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.commands.preflight import preflight_options
 from noisewatch.surfaces.cli.live import SilentListener
-from noisewatch.surfaces.reports.tuning.text import text_of_restoring, text_of_tuning
+from noisewatch.surfaces.output import print_answer, takes_colour
+from noisewatch.surfaces.reports.tuning.text import in_colours, text_of_restoring, text_of_tuning
 
 
 def plan_of(arguments: Namespace, reserves_only: bool = False) -> tuple[TuningPlan, bool]:
@@ -88,6 +89,11 @@ def tuned_for_command(plan: TuningPlan, is_quiet: bool = False) -> Iterator[None
         if not is_quiet or failed(outcomes):
             _print(text_of_tuning(outcomes, "the command ends"))
         yield
+
+
+def print_report(text: str, color: str) -> None:
+    """Print a report of tune or restore to standard output, in the colours that --color requests."""
+    print_answer(in_colours(text) if takes_colour(None, color) else text)
 
 
 def _print(text: str) -> None:

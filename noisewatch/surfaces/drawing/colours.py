@@ -80,6 +80,8 @@ ROW_STYLES: Mapping[str, str] = {
     "heading": "dim underline",
     "key": "reverse",
     "selected": "bold reverse",
+    "command": "bold cyan",
+    "culprit": "bold magenta",
     **STYLES,
     **KIND_STYLES,
     **{

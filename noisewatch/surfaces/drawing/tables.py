@@ -17,13 +17,22 @@ _LEAST_NAME = 60  # columns; spare columns are dropped to give a name at least t
 
 def align(rows: Iterable[Sequence[str]], gap: str = "  ") -> str:
     """Align the columns of a table; columns of figures are right-aligned under their heading."""
+    return "\n".join(gap.join(line).rstrip() for line in pad_columns(rows))
+
+
+def pad_columns(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return the cells of a table, padded to the widths of their columns."""
     columns = list(zip(*rows, strict=True))
-    padded = [_pad_column(column) for column in columns]
-    return "\n".join(gap.join(line).rstrip() for line in zip(*padded, strict=True))
+    return list(zip(*map(_pad_column, columns), strict=True))
 
 
 def align_within(width: int, rows: Sequence[Sequence[str]], name: str, spare: Sequence[str]) -> list[str]:
-    """Align the columns of a table within `width` columns.
+    """Align the columns of a table within `width` columns, as `fit_columns` does."""
+    return [line[:width] for line in align(fit_columns(width, rows, name, spare)).splitlines()]
+
+
+def fit_columns(width: int, rows: Sequence[Sequence[str]], name: str, spare: Sequence[str]) -> list[list[str]]:
+    """Return the cells that fit in `width` columns.
 
     Names in the column headed `name` are cut first, then `spare` columns are dropped one by one in their order, then
     the names are cut further.
@@ -36,8 +45,7 @@ def align_within(width: int, rows: Sequence[Sequence[str]], name: str, spare: Se
         room = longest - max(map(_cells, align(table).splitlines())) + width
         if room >= min(longest, _LEAST_NAME) or count == len(spare):
             break
-    cut = [[*row[:at], _shorten(row[at], max(room, len(name))), *row[at + 1 :]] for row in table]
-    return [line[:width] for line in align(cut).splitlines()]
+    return [[*row[:at], _shorten(row[at], max(room, len(name))), *row[at + 1 :]] for row in table]
 
 
 def right_align(columns: Sequence[Sequence[str]]) -> list[str]:

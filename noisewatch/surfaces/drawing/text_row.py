@@ -13,7 +13,21 @@ from noisewatch.surfaces.drawing.wraps import wrap
 
 # The names of styles; line_view.py maps them to styles of a terminal.
 Style = (
-    Literal[Meaning, KindStyle, LevelStyle, "plain", "title", "strong", "faint", "heading", "key", "selected"] | Halves
+    Literal[
+        Meaning,
+        KindStyle,
+        LevelStyle,
+        "plain",
+        "title",
+        "strong",
+        "faint",
+        "heading",
+        "key",
+        "selected",
+        "command",
+        "culprit",
+    ]
+    | Halves
 )
 Piece = tuple[str, Style]
 Row = list[Piece]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.commands import monitor
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.output import in_colour
+from tests import MACHINES
 from tests.surfaces.running import NOISEWATCH, Run, record
 from tests.written.quiet_machine import quiet_files
 
@@ -62,6 +64,9 @@ def commands(tmp_path: Path, unchanged_tree: Path, run: Run) -> list[list[str]]:
         ["calibrate", "--cpus", "2", "--work", "latency", "--replay", str(recording)],  # the least to predict
         ["fleet", str(verdict)],
         ["explain", "layout"],
+        ["compare", str(verdict), str(verdict)],
+        ["trace", "--replay", str(MACHINES / "lab-disturbed.nw")],
+        ["tune", "--dry-run", "--replay", str(MACHINES / "lab-disturbed.nw")],
     ]
 
 
@@ -69,17 +74,20 @@ def test_colours_of_reports_follow_option_and_environment(
     run: Run, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for command in commands:
-        plain, coloured = run(*command).out, run(*command, "--color", "always").out
+        plain, coloured = run(*command).out, run("--color", "always", *command).out
         assert ("\x1b" in plain, "\x1b[" in coloured) == (False, True), command
-        assert run("--color", "always", *command).out == coloured
+        assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain, command
+        if command[0] == "tune":
+            continue
+        assert run(*command, "--color", "always").out == coloured
         if command[0] != "explain":
             run(*command, "--color", "always", "--output", tmp_path / "report")
             assert "\x1b[" in (tmp_path / "report").read_text()
     monkeypatch.setenv("FORCE_COLOR", "1")
     for command in commands:
         assert "\x1b[" in run(*command).out, command
-        assert "\x1b" not in run(*command, "--color", "never").out
-        if command[0] != "explain":
+        assert "\x1b" not in run("--color", "never", *command).out
+        if command[0] not in ("explain", "tune"):
             run(*command, "--output", tmp_path / "report")
             assert "\x1b" not in (tmp_path / "report").read_text()
 

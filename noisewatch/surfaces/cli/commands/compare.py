@@ -15,7 +15,7 @@ def run(arguments: Namespace) -> int:
     """Print the differences. Return 0 if none blocks, 1 if one blocks, 3 if it is unknown whether one blocks."""
     with open_report(arguments) as report:
         comparison = compare_files(arguments.before, arguments.after, _judge_recording)
-        report.write(_render(comparison, arguments.format, report.in_unicode))
+        report.write(_render(comparison, arguments.format, report.in_unicode, report.in_colour))
     return comparison.exit_status
 
 
@@ -32,7 +32,7 @@ def _judge_recording(path: str) -> tuple[Document, str | None]:
     return to_builtins(describe_verdict(verdict, None, verdict.exit_status)), getattr(machine, "damage", None)
 
 
-def _render(comparison: SideComparison, form: str, in_unicode: bool) -> str:
+def _render(comparison: SideComparison, form: str, in_unicode: bool, in_colour: bool) -> str:
     if form == "json":
         from noisewatch.surfaces.reports.compare.json import json_of_comparison
 
@@ -43,4 +43,4 @@ def _render(comparison: SideComparison, form: str, in_unicode: bool) -> str:
         return markdown_of_comparison(comparison)
     from noisewatch.surfaces.reports.compare.text import text_of_comparison
 
-    return text_of_comparison(comparison, width(), in_unicode)
+    return text_of_comparison(comparison, width(), in_unicode, in_colour)

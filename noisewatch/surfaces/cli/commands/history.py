@@ -32,11 +32,11 @@ def run(arguments: Namespace) -> int:
         raise UsageError(f"--cpus {arguments.cpus}: {error}") from error
     view = read_history(path, cpus)
     with open_report(arguments) as report:
-        report.write(_render(view, arguments, report.in_unicode))
+        report.write(_render(view, arguments, report.in_unicode, report.in_colour))
     return 0
 
 
-def _render(view: HistoryView, arguments: Namespace, in_unicode: bool) -> str:
+def _render(view: HistoryView, arguments: Namespace, in_unicode: bool, in_colour: bool) -> str:
     if arguments.format == "json":
         return json_of_history(view)
     if arguments.format == "markdown":
@@ -46,4 +46,4 @@ def _render(view: HistoryView, arguments: Namespace, in_unicode: bool) -> str:
 
         rows = history_rows(view, WIDTH, True, arguments.verbose)
         return svg_of(rows, WIDTH, "noisewatch history", THEMES[arguments.theme])
-    return text_of_history(view, width(), in_unicode, arguments.verbose)
+    return text_of_history(view, width(), in_unicode, arguments.verbose, in_colour)

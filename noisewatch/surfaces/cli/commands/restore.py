@@ -15,8 +15,7 @@ from noisewatch.operations.tuning.tune import (
     restore_host,
 )
 from noisewatch.program import is_root
-from noisewatch.surfaces.cli.tuning import require_root
-from noisewatch.surfaces.output import print_answer
+from noisewatch.surfaces.cli.tuning import print_report, require_root
 from noisewatch.surfaces.reports.tuning.text import text_of_defaults, text_of_restoring
 
 
@@ -34,10 +33,10 @@ def run(arguments: Namespace) -> int:
         require_root("restore", ["restore"] + ["--dry-run"] * arguments.dry_run + ["--force"] * arguments.force)
     if arguments.dry_run:
         status = read_tuning(arguments.force)
-        print_answer(text_of_restoring(Restoring(status.changes, status.loss), is_preview=True))
+        print_report(text_of_restoring(Restoring(status.changes, status.loss), is_preview=True), arguments.color)
         return 0
     restoring = restore_host(arguments.force)
-    print_answer(text_of_restoring(restoring))
+    print_report(text_of_restoring(restoring), arguments.color)
     return 0 if restoring.is_complete else 3
 
 
@@ -50,5 +49,5 @@ def _restore_defaults(arguments: Namespace) -> int:
     if is_root():
         require_no_changes()
     outcomes = preview_defaults() if is_preview else set_defaults()
-    print_answer(text_of_defaults(outcomes, is_preview))
+    print_report(text_of_defaults(outcomes, is_preview), arguments.color)
     return 3 if failed(outcomes) else 0

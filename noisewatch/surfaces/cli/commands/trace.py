@@ -23,6 +23,6 @@ def run(arguments: Namespace) -> int:
 
             report.write_json(describe_followed(followed))
         else:
-            report.write_text(text_of_followed(followed, width()))
+            report.write_text(text_of_followed(followed, width(), report.in_colour))
     report_damage(machine)
     return report_interrupt(followed.ended_by) if followed.ended_by is not None else 0

@@ -17,7 +17,7 @@ from noisewatch.operations.tuning.tune import (
 )
 from noisewatch.program import as_root, is_root
 from noisewatch.surfaces.cli.measuring import measure, schedule_of
-from noisewatch.surfaces.cli.tuning import plan_of, require_root, tuned_for_command, tuning_words
+from noisewatch.surfaces.cli.tuning import plan_of, print_report, require_root, tuned_for_command, tuning_words
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.tuning.measured import text_of_schedule
 from noisewatch.surfaces.reports.tuning.text import (
@@ -41,7 +41,8 @@ def run(arguments: Namespace) -> int:
         raise UsageError("a command and --until-exit need each other: noisewatch tune --until-exit -- COMMAND")
     _require_meaning(arguments)
     if arguments.status:
-        return _print_status()
+        print_report(text_of_status(read_tuning()) if is_root() else _public_status(), arguments.color)
+        return 0
     plan, is_live = plan_of(arguments)
     if not arguments.dry_run:
         if not is_live:
@@ -50,7 +51,10 @@ def run(arguments: Namespace) -> int:
         if arguments.measure:
             require_untuned()
     schedule = schedule_of(arguments, plan) if arguments.measure else None
-    _print(text_of_plan(plan), bool(command))
+    if command:
+        print(text_of_plan(plan), end="", file=sys.stderr, flush=True)
+    else:
+        print_report(text_of_plan(plan), arguments.color)
     if schedule is not None:
         print_answer(text_of_schedule(schedule))
     if arguments.dry_run or not (plan.has_changes or command):
@@ -60,7 +64,7 @@ def run(arguments: Namespace) -> int:
         print("noisewatch: nothing was changed", file=sys.stderr)
         return 0
     if schedule is not None:
-        return measure(plan, schedule)
+        return measure(plan, schedule, arguments.color)
     if command:
         with tuned_for_command(plan):
             return run_command(command)
@@ -69,7 +73,7 @@ def run(arguments: Namespace) -> int:
     except KeyboardInterrupt:
         print("noisewatch: interrupted; `noisewatch restore` restores what was changed", file=sys.stderr)
         raise
-    print_answer(text_of_tuning(outcomes))
+    print_report(text_of_tuning(outcomes), arguments.color)
     return _REFUSED if failed(outcomes) else 0
 
 
@@ -87,18 +91,6 @@ def _is_confirmed(question: str) -> bool:
         raise UsageError("no terminal to ask on: add --yes to make these changes")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in _YES
-
-
-def _print(text: str, to_stderr: bool) -> None:
-    if to_stderr:
-        print(text, end="", file=sys.stderr, flush=True)
-    else:
-        print_answer(text)
-
-
-def _print_status() -> int:
-    print_answer(text_of_status(read_tuning()) if is_root() else _public_status())
-    return 0
 
 
 def _public_status() -> str:

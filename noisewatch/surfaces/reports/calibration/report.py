@@ -12,10 +12,11 @@ from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
 from noisewatch.judgement.noise.comparison import Comparison, Difference, noisy_cpus
 from noisewatch.judgement.noise.detection import on_cpus
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
+from noisewatch.surfaces.drawing.accents import accent
 from noisewatch.surfaces.drawing.axis import rows_for
 from noisewatch.surfaces.drawing.charts import work_chart
 from noisewatch.surfaces.drawing.glyphs import Glyphs
-from noisewatch.surfaces.drawing.text_row import Row
+from noisewatch.surfaces.drawing.text_row import Row, cut
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
 from noisewatch.surfaces.reports.calibration.detection import detect_lines, opening_sentence
 from noisewatch.surfaces.reports.calibration.gaps import gaps_of
@@ -31,6 +32,7 @@ from noisewatch.surfaces.reports.calibration.text import (
     note_lines,
     settling_line,
 )
+from noisewatch.surfaces.reports.parts.culprits import culprit_accents
 from noisewatch.surfaces.reports.parts.sections import Section, plain_chart
 from noisewatch.units import describe_share
 
@@ -40,6 +42,7 @@ _CHART_ROWS = 12
 _LEAST_PICTURE = 8  # rows
 _MOST_CONCLUSION_ROWS = 8
 _GAPS_AND_PROMPT = 2  # rows: an empty one in the report, and one for the shell
+_DETAILS = "each CPU and kind of work, method, longest gaps"
 _LABEL = 11  # columns for labels such as `details`
 WIDTH = 120  # columns of reports that are not shown in a terminal
 
@@ -50,7 +53,10 @@ def sections_of(result: CalibratedTarget, width: int, glyphs: Glyphs) -> list[Se
     settling = [] if result.settling is None else fold_sentences([settling_line(result.settling), ""], width)
     details = detail_lines(result.calibrated, width) if contrast is None else contrast_detail_lines(contrast, width)
     first = _conclusion_section(result, contrast, width, glyphs)
-    return [first, Section("details", title_style="title", is_folded=True, chart=plain_chart([*settling, *details]))]
+    by_cpu = result.calibrated.attribution.culprits_by_cpu.values()
+    accents = culprit_accents(culprit.disturbance for culprits in by_cpu for culprit in culprits)
+    chart = accent([*settling, *details], accents)
+    return [first, Section("details", title_style="title", is_folded=True, chart=chart)]
 
 
 def brief_sections_of(result: CalibratedTarget, width: int, glyphs: Glyphs, rows: int | None = None) -> list[Section]:
@@ -107,17 +113,17 @@ def _who_lines(calibrated: Calibrated, width: int) -> list[Row]:
     label = "suspects" if gaps.are_suspects else "who"
     names = [name if share is None else f"{name} {describe_share(share)}" for name, share in gaps.names]
     text = f" {label:<{_LABEL}}{', '.join(names)}"
-    return [[(shorten(text, max(width, 10)), "plain")]]
+    return accent([shorten(text, max(width, 10))], {name: "culprit" for name, _ in gaps.names})
 
 
 def _more_lines(calibrated: Calibrated, width: int) -> list[Row]:
     """Return how to show the details, and the command that names culprits and prints fixes."""
     attribution = calibrated.attribution
-    line = f" {'details':<{_LABEL}}-v (each CPU and kind of work, method, longest gaps)"
-    rows: list[Row] = [[(line[:width], "plain")]]
+    row: Row = [(f" {'details':<{_LABEL}}", "faint"), ("-v", "command"), (f" ({_DETAILS})", "plain")]
+    rows = [cut(row, width)]
     if attribution.is_live:
         cpus = cpu_list_argument(attribution.culprits_by_cpu)
-        rows.append([(f" {'fixes':<{_LABEL}}", "plain"), (f"noisewatch trace --cpus {cpus}", "plain")])
+        rows.append([(f" {'fixes':<{_LABEL}}", "faint"), (f"noisewatch trace --cpus {cpus}", "command")])
     return rows
 
 

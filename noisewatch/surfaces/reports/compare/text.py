@@ -12,6 +12,7 @@ from noisewatch.judgement.record import FindingState, MachineRecord
 from noisewatch.judgement.terms import Status
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.history.figures import Nature
+from noisewatch.surfaces.drawing.accents import Accents, accent_lines
 from noisewatch.surfaces.drawing.tables import MOST_BYTES, prose
 from noisewatch.surfaces.drawing.wraps import wrap_hanging
 from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_sections, text_of_sections
@@ -211,13 +212,20 @@ def _alone_parts(alone: OnlyOnOneSide) -> Iterator[str]:
             yield f"{word} {describe_names(names, _MOST_ALONE)}"
 
 
+_ANSWERS: Accents = {
+    "no blocking differences": "calm",
+    "blocking differences unknown": "notable",
+    "blocking differences": "grave",
+    "no difference found": "strong",
+}
+_MARKS: Accents = {"BLOCKS": "grave", "UNKNOWN": "notable"}
 _ASCII = {"→": "->", "µ": "u", "…": "...", "·": ".", "×": "x", "–": "-"}
 
 
-def text_of_comparison(comparison: SideComparison, width: int, is_unicode: bool = True) -> str:
+def text_of_comparison(comparison: SideComparison, width: int, is_unicode: bool = True, in_colour: bool = False) -> str:
     """Return the comparison in lines of at most `width` columns."""
-    answer = "\n".join(wrap_hanging(answer_of(comparison), width))
-    text = f"{answer}\n{text_of_sections(_sections(comparison), width, keep='hyphens')}"
+    answer = "\n".join(accent_lines(wrap_hanging(answer_of(comparison), width), _ANSWERS, in_colour))
+    text = f"{answer}\n{text_of_sections(_sections(comparison), width, in_colour, keep='hyphens')}"
     return text if is_unicode else "".join(_ASCII.get(character, character) for character in text)
 
 
@@ -233,16 +241,20 @@ def _sections(comparison: SideComparison) -> Iterator[Section]:
     for of_class in dict.fromkeys(fact.of_class for fact in comparison.facts):
         facts = [fact for fact in comparison.facts if fact.of_class == of_class]
         table = Table(("fact", "before", "after"), [fact[1:] for fact in facts], sentences=[*map(str, facts)])
-        yield Section(f"{of_class}:", table=table)
+        yield Section(f"{of_class}:", table=table, title_style="title", accents={fact.name: "strong" for fact in facts})
     if listed := [finding for finding in comparison.findings if not finding.is_by_profile]:
-        yield Section("checks:", sentences=[_mark(finding) + finding_words(finding) for finding in listed])
+        accents = _MARKS | {finding.check_id: "strong" for finding in listed}
+        sentences = [_mark(finding) + finding_words(finding) for finding in listed]
+        yield Section("checks:", sentences=sentences, title_style="title", accents=accents)
     if by_profile := [finding for finding in comparison.findings if finding.is_by_profile]:
         title = f"checks with the same answer, judged by {comparison.before.profile} and {comparison.after.profile}:"
-        yield Section(title, sentences=_summed_findings(by_profile))
+        yield Section(title, sentences=_summed_findings(by_profile), title_style="title", accents=_MARKS)
     if figures := comparison.different_figures:
         rows = [(figure.name, *_value_texts(figure), ratio_words(figure)) for figure in figures]
         texts = [f"{figure.name}: {figure_words(figure)}" for figure in figures]
-        yield Section("figures:", table=Table(("figure", "before", "after", "ratio"), rows, sentences=texts))
+        changes = [words_of_change(figure.traits.nature, figure.ratio.value - 1) for figure in figures]
+        table = Table(("figure", "before", "after", "ratio"), rows, sentences=texts)
+        yield Section("figures:", table=table, title_style="title", accents=dict.fromkeys(changes, "culprit"))
     if sentences := [*test_sentences(comparison), *alone_sentences(comparison)]:
         yield Section(sentences=sentences)
 

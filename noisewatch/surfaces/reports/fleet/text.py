@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -11,14 +11,15 @@ from noisewatch.judgement.fleet import FLOOR_NS, Fleet, FleetHost, Report, named
 from noisewatch.judgement.history.development import value_words
 from noisewatch.judgement.terms import Outcome
 from noisewatch.model.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
-from noisewatch.surfaces.drawing.colours import paint
+from noisewatch.surfaces.drawing.accents import Accents
+from noisewatch.surfaces.drawing.colours import Meaning, paint
 from noisewatch.surfaces.drawing.tables import MOST_BYTES, align
+from noisewatch.surfaces.drawing.text_row import Row, cut
 from noisewatch.surfaces.drawing.wraps import wrap_hanging
 from noisewatch.surfaces.reports.parts.sections import (
     Section,
     Table,
     markdown_of_sections,
-    plain_chart,
     text_of_sections,
 )
 from noisewatch.text import clean
@@ -163,6 +164,11 @@ def _no_outlier_sentence(fleet: Fleet) -> str:
 
 _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " _.-=+*#@"}
 _BARS = {True: "█", False: "#"}
+_STYLE_BY_OUTCOME: Mapping[Outcome, Meaning] = {
+    Outcome.STABLE: "calm",
+    Outcome.UNSTABLE: "grave",
+    Outcome.UNKNOWN: "notable",
+}
 _STYLES = {0: "good", 1: "bad", 3: "doubt"}
 _LONGEST_BAR, _MOST_BINS = 40, 32
 _WIDE = 110  # least columns in which reasons fit next to the other cells
@@ -176,10 +182,10 @@ def render_text(fleet: Fleet, rendering: FleetRendering) -> str:
     style = _STYLES[fleet.exit_status] if rendering.in_colour else "plain"
     remarks = [line for remark in _remarks(fleet) for line in wrap_hanging(remark, width)]
     head = [*(paint(line, style) for line in wrap_hanging(_answer(fleet), width)), *remarks]
-    charts = [line[:width] for line in _charts(fleet, rendering.in_unicode, width)]
+    charts = [cut(row, width) for row in _charts(fleet, rendering.in_unicode, width)]
     shortened = "worst reason" if width >= _WIDE else None
-    sections = [Section(chart=plain_chart(charts)), *_sections(fleet, rendering, _LONGEST_NAME, shortened)]
-    return "\n".join(head) + "\n\n" + text_of_sections(sections, width, keep="hyphens")
+    sections = [Section(chart=charts), *_sections(fleet, rendering, _LONGEST_NAME, shortened)]
+    return "\n".join(head) + "\n\n" + text_of_sections(sections, width, rendering.in_colour, keep="hyphens")
 
 
 def render_markdown(fleet: Fleet, rendering: FleetRendering) -> str:
@@ -198,7 +204,8 @@ def _sections(
     open_ones = sum(host.outcome is not Outcome.STABLE for host in rest)
     remark = f", {f'{open_ones} of them not stable' if open_ones else 'all stable'} (--verbose shows all)"
     rows = [_row(host, longest_name) for host in hosts]
-    yield Section(table=Table(_HEADING, rows, len(rest), shortened, ["reported"], rest_remark=remark))
+    styles: list[Accents] = [{"verdict": _STYLE_BY_OUTCOME[host.outcome], "host": "strong"} for host in hosts]
+    yield Section(table=Table(_HEADING, rows, len(rest), shortened, ["reported"], rest_remark=remark, styles=styles))
     for title, lines in (("changed:", _change_lines(fleet)), (f"{_RULE}:", _outlier_lines(fleet))):
         if lines:
             more = [f"and {len(lines) - len(hosts)} more"] if len(lines) > len(hosts) else []
@@ -207,7 +214,7 @@ def _sections(
         yield Section(steps=[(_no_outlier_sentence(fleet), ())])
 
 
-def _charts(fleet: Fleet, in_unicode: bool, width: int) -> Iterator[str]:
+def _charts(fleet: Fleet, in_unicode: bool, width: int) -> Iterator[Row]:
     """Yield a bar for each outcome, the distribution of noise floors, and the range of chances.
 
     Only the bars are sure to fit the width.
@@ -215,22 +222,22 @@ def _charts(fleet: Fleet, in_unicode: bool, width: int) -> Iterator[str]:
     bins, highest = min(width // 4, _MOST_BINS), max(fleet.counts.values())
     counts = {outcome: count for outcome, count in fleet.counts.items() if count}
     labels = align([(outcome, f"{count}") for outcome, count in counts.items()]).splitlines()
-    for label, count in zip(labels, counts.values(), strict=True):
+    for label, (outcome, count) in zip(labels, counts.items(), strict=True):
         longest = max(min(_LONGEST_BAR, width - len(label) - 2), 1)
-        yield f"{label}  {_BARS[in_unicode] * math.ceil(count / highest * longest)}"
+        bar = _BARS[in_unicode] * math.ceil(count / highest * longest)
+        yield [(f"{label}  ", "plain"), (bar, _STYLE_BY_OUTCOME[outcome])]
     floors = [host.report.floor.expected for host in fleet.hosts if host.report and host.report.floor]
     if floors:
         ends = share_text(min(floors)), share_text(max(floors))
         spread = f"{ends[0]} to {ends[1]}" if len(set(ends)) > 1 else ends[0]
         strip = _strip(floors, _RAMPS[in_unicode], bins) if len(set(ends)) > 1 else ""
-        yield "  ".join(
-            part for part in (_FLOOR, strip, f"{spread} ({len(floors)} of {len(fleet.hosts)} hosts)") if part
-        )
+        parts = (_FLOOR, strip, f"{spread} ({len(floors)} of {len(fleet.hosts)} hosts)")
+        yield [("  ".join(part for part in parts if part), "plain")]
     chances = [host.report.chance for host in fleet.hosts if host.report and host.report.chance is not None]
     if chances:
         least, most_likely = describe_chance(min(chances)), describe_chance(max(chances))
         span = least if least == most_likely else f"{least} to {most_likely}"
-        yield f"{_CHANCE}  {span} ({len(chances)} of {len(fleet.hosts)} hosts)"
+        yield [(f"{_CHANCE}  {span} ({len(chances)} of {len(fleet.hosts)} hosts)", "plain")]
 
 
 def _strip(values: Sequence[float], ramp: str, bins: int) -> str:

@@ -23,7 +23,9 @@ from noisewatch.model.history.facts import differences
 from noisewatch.model.history.figures import TRAITS, Figure, logarithm
 from noisewatch.model.history.shifts import LEAST_AT_A_LEVEL, LEAST_BEFORE
 from noisewatch.operations.history import HistoryView, damage_words
+from noisewatch.surfaces.drawing.accents import accent_lines, first_figure
 from noisewatch.surfaces.drawing.tables import align_within, fence
+from noisewatch.surfaces.drawing.text_row import Style
 from noisewatch.surfaces.drawing.wraps import wrap_hanging
 from noisewatch.units import describe_count, describe_minute
 
@@ -43,9 +45,25 @@ _LEAST_COLUMNS = 10
 _DAY, _LEAST_BETWEEN = len("2026-11-14"), 2  # characters
 
 
-def text_of_history(view: HistoryView, width: int, is_unicode: bool, is_verbose: bool) -> str:
+def text_of_history(view: HistoryView, width: int, is_unicode: bool, is_verbose: bool, in_colour: bool = False) -> str:
     """Return the history with all entries if `is_verbose`, else with the newest ones."""
-    return "\n".join(history_lines(view, width, is_unicode, is_verbose)) + "\n"
+    lines = list(history_lines(view, width, is_unicode, is_verbose))
+    return "\n".join(accent_lines(lines, _accents(view, lines[0]), in_colour)) + "\n"
+
+
+def _accents(view: HistoryView, title: str) -> dict[str, Style]:
+    """Return the styles of the size of each move, of the facts that changed with it, and of the command to copy."""
+    accents: dict[str, Style] = {title: "title", "noisewatch history accept": "command", "not as usual now": "notable"}
+    accents |= {"unknown": "notable", "noisewatch preflight --history": "command"}
+    development = view.development
+    if development is None:
+        return accents
+    for move in (*development.drifts, *development.moves, *development.apart):
+        for difference in difference_words(move.changed):
+            accents[difference] = "culprit"
+    for move in (*development.drifts, *development.moves):
+        accents |= first_figure(move_words(move, len(development.entries)).partition(": ")[2])
+    return accents
 
 
 def markdown_of_history(view: HistoryView, is_verbose: bool) -> str:

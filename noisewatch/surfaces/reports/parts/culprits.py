@@ -11,6 +11,8 @@ from noisewatch.model.calibration.gap_causes import GapCause, Interruption, Part
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import MeasuredCulprit
 from noisewatch.program import as_root
+from noisewatch.surfaces.drawing.accents import Accents
+from noisewatch.surfaces.drawing.colours import STYLE_BY_KIND
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.parts.sections import Table
 from noisewatch.text import printable
@@ -53,6 +55,11 @@ def root_lines(reason: str | None, arguments: str, is_live: bool) -> list[str]:
     if reason is None or FOR_ROOT not in reason or not is_live:
         return []
     return [f"    {as_root(arguments, is_here=True)}"]
+
+
+def culprit_accents(disturbances: Iterable[Disturbance]) -> Accents:
+    """Return the style of each culprit's name, by its kind as in the monitor; the kind is in the same row."""
+    return {disturbance_name(disturbance): STYLE_BY_KIND[disturbance.kind] for disturbance in disturbances}
 
 
 def _row(culprit: MeasuredCulprit) -> list[str]:

@@ -8,20 +8,21 @@ from math import inf
 from msgspec import Struct
 
 from noisewatch.judgement.terms import FOR_GOOD
-from noisewatch.surfaces.drawing.colours import paint_row, plain_row
+from noisewatch.surfaces.drawing.accents import Accents, accent, draw, trim
+from noisewatch.surfaces.drawing.colours import plain_row
 from noisewatch.surfaces.drawing.tables import (
-    align,
-    align_within,
     cell,
     code,
     facts_table,
     fence,
+    fit_columns,
     fitting,
+    pad_columns,
     prose,
     table,
 )
-from noisewatch.surfaces.drawing.text_row import Row, Style
-from noisewatch.surfaces.drawing.wraps import Kept, wrap, wrap_after, wrap_hanging
+from noisewatch.surfaces.drawing.text_row import Row, Style, cut, length
+from noisewatch.surfaces.drawing.wraps import Kept, wrap, wrap_hanging
 
 _LEAST_WRAPPED = 30  # least width of a last column that is wrapped
 
@@ -40,6 +41,7 @@ class Table(Struct, frozen=True):
     spare: Sequence[str] = ()
     sentences: Sequence[str] = ()
     rest_remark: str = ""
+    styles: Sequence[Accents] = ()  # of each row: styles of cells by the column's heading
 
     @property
     def more(self) -> list[str]:
@@ -47,31 +49,62 @@ class Table(Struct, frozen=True):
         return [f"{'' if self.head[0] else '  '}and {self.rest} more{self.rest_remark}"] if self.rest > 0 else []
 
     def lines(self, width: int, keep: Kept = "nothing") -> list[str]:
+        return draw(self.drawn(width, keep), in_colour=False)
+
+    def drawn(self, width: int, keep: Kept = "nothing") -> list[Row]:
+        """Return the table as rows, with the styles of its cells."""
         if not self.rows or self.sentences:
             return []
-        more = [line for text in self.more for line in wrap_hanging(text, width)]
+        more: list[Row] = [[(line, "plain")] for text in self.more for line in wrap_hanging(text, width)]
+        styles: Sequence[Accents] = self.styles or [{}] * len(self.rows)
         if self.shortened is not None:
-            return [*align_within(width, [self.head, *self.rows], self.shortened, self.spare), *more]
-        head, *rows = align([row[:-1] for row in (self.head, *self.rows)]).splitlines()
-        begin = max(map(len, [head, *rows])) + 2
+            cells = pad_columns(fit_columns(width, [self.head, *self.rows], self.shortened, self.spare))
+            head, *rows = [
+                _styled_cells(row, cells[0], row_styles) for row, row_styles in zip(cells, [{}, *styles], strict=True)
+            ]
+            return [cut(row, width) for row in (_faint(head), *rows)] + more
+        cells = pad_columns(row[:-1] for row in (self.head, *self.rows))
+        begin = max(len("  ".join(row).rstrip()) for row in cells) + 2
         is_below = width - begin < _LEAST_WRAPPED
-        lines = [head[:width] if is_below else f"{head:<{begin}}{self.head[-1]}"]
-        for line, (*_, text) in zip(rows, self.rows, strict=True):
+        title = "  ".join(cells[0])
+        drawn: list[Row] = [[(title[:width] if is_below else f"{title:<{begin}}{self.head[-1]}", "faint")]]
+        for row, (*_, text), row_styles in zip(cells[1:], self.rows, styles, strict=True):
+            first = _styled_cells(row, cells[0], row_styles)
+            style = row_styles.get(self.head[-1], "plain")
             if is_below:
-                lines += [line[:width], *wrap(text, width, "    ", keep=keep)]
-            else:
-                lines += [part.rstrip() for part in wrap_after(f"{line:<{begin}}", text, width)]
-        return lines + more
+                drawn += [cut(first, width), *([(line, style)] for line in wrap(text, width, "    ", keep=keep))]
+                continue
+            start, *further = wrap(text, width - begin) or [""]
+            drawn.append([*cut(first, begin), (" " * (begin - length(first)), "plain"), (start, style)])
+            drawn += [[(" " * begin, "plain"), (line, style)] for line in further]
+        return drawn + more
 
     def markdown(self) -> str:
         parts = [table(self.head, [list(map(cell, row)) for row in self.rows])] if self.rows else []
         return "\n".join([*parts, *(f"{line}\n" for line in self.more)])
 
 
+def _styled_cells(cells: Sequence[str], headings: Sequence[str], styles: Accents) -> Row:
+    """Return the cells of a row, with the styles of their columns and blanks between them."""
+    row: Row = []
+    for number, (cell_text, heading) in enumerate(zip(cells, headings, strict=True)):
+        text = cell_text.strip()
+        left, right = len(cell_text) - len(cell_text.lstrip()), len(cell_text) - len(cell_text.rstrip())
+        gap = "  " if number else ""
+        row += [(gap + " " * (left if text else 0), "plain"), (text, styles.get(heading.strip(), "plain"))]
+        row.append((" " * (right if text else len(cell_text)), "plain"))
+    return trim(row)
+
+
+def _faint(row: Row) -> Row:
+    return [("".join(text for text, _ in row), "faint")]
+
+
 class Section(Struct, frozen=True):
     """A part of a report. The title ends with the `command`. `steps` are pairs of a sentence and its named commands.
 
-    In Markdown the title is a heading of that `level`, and a section that `is_folded` at first shows only its title.
+    `accents` are the styles of words and phrases in its sentences, for a terminal with colours. In Markdown the title
+    is a heading of that `level`, and a section that `is_folded` at first shows only its title.
     """
 
     title: str = ""
@@ -84,6 +117,7 @@ class Section(Struct, frozen=True):
     title_style: Style = "plain"
     level: int = 3
     is_folded: bool = False
+    accents: Accents = {}
 
 
 def plain_chart(lines: Iterable[str]) -> list[Row]:
@@ -93,20 +127,27 @@ def plain_chart(lines: Iterable[str]) -> list[Row]:
 
 def text_of_section(section: Section, width: int, in_colour: bool = False, keep: Kept = "nothing") -> list[str]:
     """Return the lines of the section; commands are not wrapped, so that they can be copied."""
-    painted = paint_row if in_colour else plain_row
+    return draw(_rows_of(section, width, keep), in_colour)
+
+
+def _rows_of(section: Section, width: int, keep: Kept) -> list[Row]:
     title = section.title + section.command
     titles = [title[:width]] if section.command else wrap(title, width, "", "  ", keep=keep)
-    lines = [painted([(line, section.title_style)]) for line in titles]
-    lines += [painted(row) for row in section.chart]
+    rows: list[Row] = [[(line, section.title_style)] for line in titles]
+    rows += section.chart
     indent = "  " if title and not section.steps else ""
     widest = max((len(name) for name, _ in section.facts), default=0)
     texts = [*(f"{name:<{widest}}  {text}" for name, text in section.facts), *section.sentences]
     texts += section.table.sentences if section.table is not None else ()
-    lines += [line for text in texts for line in wrap(text, width, indent, f"{indent}  ", keep=keep)]
+    for text in texts:
+        rows += accent(wrap(text, width, indent, f"{indent}  ", keep=keep), section.accents)
     for sentence, commands in section.steps:
-        lines += wrap(sentence, width, "", "  ", keep=keep)
-        lines += [f"    {name}: {command}" for name, command in commands]
-    return lines + ([] if section.table is None else section.table.lines(width, keep))
+        rows += accent(wrap(sentence, width, "", "  ", keep=keep), section.accents)
+        rows += [
+            [(f"    {name}: ", "faint"), (command, "plain" if name == FOR_GOOD else "command")]  # it may be prose
+            for name, command in commands
+        ]
+    return rows + ([] if section.table is None else section.table.drawn(width, keep))
 
 
 def text_of_sections(sections: Iterable[Section], width: int, in_colour: bool = False, keep: Kept = "nothing") -> str:

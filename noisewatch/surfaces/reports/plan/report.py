@@ -13,6 +13,8 @@ from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.fixes.fix import BootOptions
 from noisewatch.judgement.plan.plan import Judged, Plan
 from noisewatch.judgement.terms import Gravity, Status
+from noisewatch.surfaces.drawing.accents import Accents, accent_lines
+from noisewatch.surfaces.drawing.colours import paint
 from noisewatch.surfaces.drawing.marks import paint_mark
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.machine.text import describe_platform
@@ -85,7 +87,8 @@ _COLUMN = 11  # columns for the label before each command
 
 def _head(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     given = "" if plan.proposal.is_given else "proposed: "
-    yield from _wrap(f"{given}{plan.headline}", options.width)
+    cpus: Accents = {cpu_list_argument(plan.proposal.run): "strong", name_cpus(plan.proposal.run): "strong"}
+    yield from accent_lines(_wrap(f"{given}{plan.headline}", options.width), cpus, options.in_colour)
     yield from _wrap(f"{_placement(plan)}; {plan.cost}", options.width)
     snapshot = plan.proposal.case.snapshot
     remark = "" if snapshot.is_live else f". {_NOT_HERE}"
@@ -93,7 +96,7 @@ def _head(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
 
 
 def _criteria_lines(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
-    yield "WHY THESE CPUS" if not plan.proposal.is_given else "ABOUT THESE CPUS"
+    yield _heading("WHY THESE CPUS" if not plan.proposal.is_given else "ABOUT THESE CPUS", options)
     widest = max(len(judged_criterion.criterion) for judged_criterion in plan.criteria)
     for judged in plan.criteria:
         indent = " " * (len(_INDENT) + 2 + widest + 2)
@@ -111,11 +114,12 @@ def _answer_text(judged: Judged) -> str:
 
 
 def _immediate_steps(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
-    yield "NOW, until the next boot   (--format script; save the --undo script first)"
+    yield _heading("NOW, until the next boot   (--format script; save the --undo script first)", options)
     for step in plan.steps.now:
         yield f"{_INDENT}{step.about}"
         for action in step.fix.actions:
-            yield from (f"{_INDENT * 2}{printable(line)}" for line in split_command(action.do, options.width))
+            for line in split_command(action.do, options.width):
+                yield f"{_INDENT * 2}{_command(line, options)}"
     if not plan.steps.now:
         yield f"{_INDENT}nothing to do, as far as is known" if plan.steps.unknown else f"{_INDENT}nothing to do"
     if plan.no_partition_reason is not None:
@@ -126,14 +130,16 @@ def _immediate_steps(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
 
 def _permanent_steps(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     arguments = plan.steps.kernel_arguments
-    yield "FOR GOOD, from the next boot on"
+    yield _heading("FOR GOOD, from the next boot on", options)
     if arguments:
         yield f"{_INDENT}add to the kernel command line and reboot"
-        yield f"{_INDENT * 2}{printable(arguments)}"
+        yield f"{_INDENT * 2}{_command(arguments, options)}"
     for step in plan.steps.lasting:
         yield f"{_INDENT}{step.about}"
         yield from (
-            f"{_INDENT * 2}{printable(action.do)}" for action in step.fix.lasting if not isinstance(action, BootOptions)
+            f"{_INDENT * 2}{_command(action.do, options)}"
+            for action in step.fix.lasting
+            if not isinstance(action, BootOptions)
         )
     if not arguments and not plan.steps.lasting:
         yield f"{_INDENT}nothing to do, as far as is known"
@@ -143,10 +149,18 @@ def _permanent_steps(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
 
 
 def _start_section(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
-    yield "RUN THE BENCHMARK"
-    yield from (f"{_INDENT}{line.about:<{_COLUMN}}{printable(line.command)}" for line in plan.start_lines)
+    yield _heading("RUN THE BENCHMARK", options)
+    yield from (f"{_INDENT}{line.about:<{_COLUMN}}{_command(line.command, options)}" for line in plan.start_lines)
     for note in plan.notes:
         yield from _wrap(note, options.width, _INDENT, _INDENT)
+
+
+def _heading(text: str, options: PlanRenderOptions) -> str:
+    return paint(text, "title") if options.in_colour else text
+
+
+def _command(text: str, options: PlanRenderOptions) -> str:
+    return paint(printable(text), "command") if options.in_colour else printable(text)
 
 
 def _wrap(text: str, width: int, first: str = "", further: str = _INDENT) -> list[str]:

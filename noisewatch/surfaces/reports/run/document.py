@@ -13,6 +13,7 @@ from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude, remedy_in
 from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.drawing.accents import Accents, first_figure
 from noisewatch.surfaces.drawing.colours import Meaning, paint
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.drawing.tables import MOST_BYTES, fitting
@@ -118,7 +119,8 @@ def _sections(series: RunSeries, conclusion: RunConclusion, disturbed: Table, id
     """Yield the sections between the head and the picture; without a measurement there are no culprits."""
     is_measured = any(command.selected.of_all is not None for command in conclusion.commands)
     if is_measured:
-        yield Section(sentences=difference_sentences(series, conclusion))
+        differences = difference_sentences(series, conclusion)
+        yield Section(sentences=differences, accents=first_figure(differences[0]) if differences else {})
     for command in conclusion.commands:
         yield _command_section(series, command, identifies)
     if is_measured:
@@ -127,16 +129,20 @@ def _sections(series: RunSeries, conclusion: RunConclusion, disturbed: Table, id
         yield Section(table=culprit_table(conclusion.culprits))
         yield Section(table=process_table(processes, identifies))
         if fixes := _fixes(series, conclusion, identifies):
-            yield Section("fixes", steps=fixes)
+            accents: Accents = {name_of_culprit(culprit): "culprit" for culprit in listed}
+            yield Section("fixes", steps=fixes, title_style="title", accents=accents)
         yield Section(sentences=[*left_sentences(series), *own_quota_sentences(series), *not_watched_sentences(series)])
     yield Section(table=disturbed)
 
 
 def _command_section(series: RunSeries, command: CommandConclusion, identifies: bool) -> Section:
+    facts = selection_rows(command.selected)
     return Section(
         title=letter_of(series, command.command),
         command=command_words(series.options.commands[command.command], identifies),
-        facts=selection_rows(command.selected),
+        title_style="title",
+        facts=facts,
+        accents={text.partition(" (")[0]: "strong" for _, text in facts},
         sentences=command_sentences(command, is_alone=len(series.options.commands) == 1),
     )
 
@@ -173,7 +179,11 @@ def _disturbed_table(series: RunSeries, max_rows: int, max_reasons: int = MOST_N
         )
         for judged_run in judged[:max_rows]
     ]
-    return Table(("run", "time", "verdict", "why"), rows, len(judged) - len(rows))
+    styles: list[Accents] = [
+        {"verdict": "notable" if judged_run.standing.value == RunOutcome.UNKNOWN else "grave"}
+        for judged_run in judged[:max_rows]
+    ]
+    return Table(("run", "time", "verdict", "why"), rows, len(judged) - len(rows), styles=styles)
 
 
 def _pictures(series: RunSeries, conclusion: RunConclusion, width: int, glyphs: Glyphs) -> Iterator[Section]:

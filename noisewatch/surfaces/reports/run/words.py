@@ -9,6 +9,7 @@ from noisewatch.judgement.run.reasons import ReasonKind
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.conclusion import RunConclusion
 from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.drawing.accents import Accents
 from noisewatch.surfaces.reports.parts.sections import Table
 from noisewatch.surfaces.reports.run.conditions import memory_sentences
 from noisewatch.surfaces.reports.run.sentences import (
@@ -47,7 +48,8 @@ def culprit_table(culprits: Sequence[RunCulprit]) -> Table:
 
 def table_of_culprits(rows: Sequence[CulpritCells], count: int) -> Table:
     """Return the table of the first of `count` culprits: name, time, number of disturbed runs, and place."""
-    return Table(("who", "time", "runs", "where"), rows, count - len(rows), "who", ("where", "runs"))
+    styles: list[Accents] = [{"who": "culprit", "time": "strong"}] * len(rows)
+    return Table(("who", "time", "runs", "where"), rows, count - len(rows), "who", ("where", "runs"), styles=styles)
 
 
 def _cells(culprit: RunCulprit) -> CulpritCells:

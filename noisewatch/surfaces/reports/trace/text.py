@@ -13,8 +13,11 @@ from noisewatch.kinds import Kind, Tracer
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import TracedCpu
 from noisewatch.operations.trace import TraceRun
+from noisewatch.surfaces.drawing.accents import Accents, accent_lines
+from noisewatch.surfaces.drawing.text_row import Style
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.parts.culprits import (
+    culprit_accents,
     culprit_lines,
     disturbance_name,
     interruption_lines,
@@ -37,21 +40,25 @@ _BY = {Tracer.EVENTS: "the kernel's trace", Tracer.OSNOISE: "the kernel's osnois
 _NOTHING = "no noise"
 
 
-def text_of_followed(followed: TraceRun, width: int) -> str:
+def text_of_followed(followed: TraceRun, width: int, in_colour: bool = False) -> str:
     """Return the report of `noisewatch trace`."""
     by = _BY[followed.trace.tracer] if followed.trace is not None else "counters only, ~ marks inferred figures"
-    lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
+    title = f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"
+    lines, accents = [title], _accents(followed) | {title: "title"}
     if followed.reason is not None:
         lines += wrap(f"No trace: {followed.reason}.", width)
         trace = f"trace --cpus {cpu_list_argument(followed.target)}"
-        lines += root_lines(followed.reason, trace, followed.interval.after.is_live)
+        commands = root_lines(followed.reason, trace, followed.interval.after.is_live)
+        lines += commands
+        accents |= {command.strip(): "command" for command in commands}
     for traced in followed.cpus:
         lines += ["", *_traced_cpu_lines(traced, followed, width)]
     for cpu in followed.target if followed.trace is None else ():
         lines += ["", *_counted_cpu_lines(followed, cpu, width)]
     processes = process_table(_processes(followed)).lines(width)
     lines += ["", *processes] if processes else []
-    lines += _remedy_lines(followed, width)
+    lines = accent_lines(lines, accents, in_colour)
+    lines += _remedy_lines(followed, width, in_colour)
     if followed.trace is not None and followed.trace.uncovered:
         lines += ["", *wrap(f"This kernel does not report {', '.join(followed.trace.uncovered)}.", width)]
     return "\n".join(lines) + "\n"
@@ -67,7 +74,20 @@ def _processes(followed: TraceRun) -> Iterator[tuple[int | None, ProcessIdentity
             yield disturbance.pid, disturbance.identity
 
 
-def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
+def _accents(followed: TraceRun) -> dict[str, Style]:
+    """Return the styles of each culprit's name and each CPU's noise."""
+    disturbances = [culprit.disturbance for traced in followed.cpus for culprit in traced.culprits]
+    for cpu in followed.target if followed.trace is None else ():
+        disturbances += followed.other_culprits(cpu)
+    noises = (_stolen_text(traced, followed.seconds) for traced in followed.cpus)
+    return {**culprit_accents(disturbances), **{f"noise {noise}": "strong" for noise in noises}}
+
+
+def _stolen_text(traced: TracedCpu, seconds: float) -> str:
+    return describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
+
+
+def _remedy_lines(followed: TraceRun, width: int, in_colour: bool) -> list[str]:
     """Return the remedies against the costliest culprits, without repetition. Commands are on separate lines."""
     disturbances = [culprit.disturbance for traced in followed.cpus for culprit in traced.culprits]
     if followed.trace is None:
@@ -79,7 +99,9 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
         (f"{culprits}: {remedy.advice}", commands_of(remedy.fix))
         for remedy, culprits in list(culprits_by_remedy.items())[:_MOST_REMEDIES]
     ]
-    return ["", *text_of_section(Section("fixes", steps=steps), width)] if steps else []
+    accents: Accents = dict.fromkeys(culprits_by_remedy.values(), "culprit")
+    section = Section("fixes", steps=steps, title_style="title", accents=accents)
+    return ["", *text_of_section(section, width, in_colour)] if steps else []
 
 
 def _group_by_remedy(disturbances: Iterable[Disturbance]) -> list[list[Disturbance]]:
@@ -102,7 +124,7 @@ def _name_all(together: Sequence[Disturbance]) -> str:
 
 def _traced_cpu_lines(traced: TracedCpu, followed: TraceRun, width: int) -> list[str]:
     seconds = followed.seconds
-    stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
+    stolen = _stolen_text(traced, seconds)
     works = traced.main_thread.disturbance if traced.main_thread is not None else None
     at_work = (
         f"{disturbance_name(works)} ran {describe_share(works.share, 1)} of the time, noise {stolen}"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from noisewatch.cpus import name_cpus, parse_cpu_list
 from noisewatch.judgement.finding_words import full_statement
 from noisewatch.judgement.fixes.shell import glob_of, products_of_paths
+from noisewatch.judgement.noise.tuning_effect import Worth
 from noisewatch.kernel.system.tuning import (
     Change,
     EventChange,
@@ -22,6 +23,9 @@ from noisewatch.operations.tuning.plan import PlannedChange, TuningPlan
 from noisewatch.operations.tuning.states import requested_state
 from noisewatch.operations.tuning.tune import AFTER_LOSS, Restoring, TuningStatus
 from noisewatch.operations.tuning.tuner import Changed, Outcome
+from noisewatch.patterns import regex
+from noisewatch.surfaces.drawing.accents import accent_lines
+from noisewatch.surfaces.drawing.text_row import Style
 from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_minute
 
@@ -31,6 +35,28 @@ _GUESS = (
     "may have set other values. Services, threads and partitions are not included. A reboot undoes all changes of tune."
 )
 NOT_TUNED = "not tuned: no change made by noisewatch tune is in effect\n"
+
+
+_CHECK = regex(r"(?m)^[a-z0-9]+(?:-[a-z0-9]+)+(?=: )")
+_NEW_VALUE = regex(r"(?m)-> .+$")
+_COMMAND = regex(r"(?:sudo )?noisewatch (?:restore|tune|explain)(?: --[a-z-]+| ID)*")
+_STYLE_BY_WORTH: Mapping[Worth, Style] = {
+    Worth.BETTER: "calm",
+    Worth.WORSE: "grave",
+    Worth.BOTH: "notable",
+    Worth.NOT_SHOWN: "faint",
+}
+
+
+def in_colours(text: str) -> str:
+    """Return a report of tune or restore with a terminal's colours: checks, new values, failures, commands to copy."""
+    accents: dict[str, Style] = dict.fromkeys(_CHECK.findall(text), "strong")
+    accents |= dict.fromkeys(_NEW_VALUE.findall(text), "strong")
+    accents |= dict.fromkeys((outcome for outcome in Outcome if outcome.is_failure), "grave")
+    accents |= {"not restored": "grave", "not measured": "notable"}
+    accents |= {str(worth): style for worth, style in _STYLE_BY_WORTH.items()}
+    accents |= dict.fromkeys(_COMMAND.findall(text), "command")
+    return "\n".join(accent_lines(text.split("\n"), accents, in_colour=True))
 
 
 def text_of_plan(plan: TuningPlan) -> str:

@@ -47,6 +47,7 @@ from noisewatch.judgement.rules import MICRO
 from noisewatch.judgement.terms import FOR_GOOD, NOW, STEP, TRY, UNDO, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.patterns import regex
+from noisewatch.surfaces.drawing.accents import Accents, accent_lines, first_figure
 from noisewatch.surfaces.drawing.colours import Meaning, paint, paint_row, plain_row, style_of_label
 from noisewatch.surfaces.drawing.marks import grid, legend, marks_by_area, paint_mark
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_around
@@ -87,7 +88,20 @@ def head_lines(verdict: Verdict, options: RenderOptions) -> list[str]:
     word = verdict.verdict.upper()
     first, *more = wrap_indented(f"{word}   {headline(verdict)}", options.width, 0, len(word) + 3)
     remark = remark_on_commands(verdict)
+    accents = _culprits_of(causes_of(verdict))
+    first, *more = accent_lines([first, *more], accents, options.in_colour)
     return [paint_outcome(first, word, options), *more, *(wrap_indented(remark, options.width, 0) if remark else [])]
+
+
+def _culprits_of(causes: Iterable[Cause]) -> Accents:
+    """Return the style of each name of the causes' culprits."""
+    culprits = [culprit for cause in causes for finding in cause.findings for culprit in finding.answer.culprits]
+    names = {name for culprit in culprits for name in (printable(culprit.label), printable(culprit.name))}
+    return dict.fromkeys(names, "culprit")
+
+
+def _command(line: str, options: RenderOptions) -> str:
+    return paint(line, "command") if options.in_colour else line
 
 
 def paint_outcome(line: str, word: str, options: RenderOptions) -> str:
@@ -107,7 +121,7 @@ def basis_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOption
     lines += [""] if lines else []
     if has_fixes:
         command = f"noisewatch preflight{_options_of(verdict)} --fix-script fix.sh --undo-script undo.sh"
-        lines.append(f" {'all fixes':<{_LABEL}}{command}")
+        lines.append(f" {'all fixes':<{_LABEL}}{_command(command, options)}")
     lines += _details(verdict, causes, options)
     configured_by = verdict.case.rules.configured_by
     lines += [f" with options of {printable(configured_by)}"] if configured_by is not None else []
@@ -147,10 +161,13 @@ def _details(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) 
     counts_text = f"{len(verdict.findings)} checks" + (f", {unknown} unknown" if unknown else "")
     line = f" {'details':<{_LABEL}}-v ({counts_text})"
     command = f"noisewatch explain {causes[0].findings[0].check.id if causes else VERDICT}"
-    both, alone = f"{line}    why: {command}", f" {'why':<{_LABEL}}{command}"
+    both, shown = f"{line}    why: {command}", _command(command, options)
+    alone = f" {'why':<{_LABEL}}{shown}"
     if options.is_verbose:
         return [alone]
-    return [both] if len(both) <= options.width else [*wrap_indented(line.strip(), options.width, 1, 3), alone]
+    if len(both) <= options.width:
+        return [f"{line}    why: {shown}"]
+    return [*wrap_indented(line.strip(), options.width, 1, 3), alone]
 
 
 def _options_of(verdict: Verdict) -> str:
@@ -229,6 +246,7 @@ def _brief_cause(number: int, cause: Cause, case: Case, level: int, options: Ren
     margin, width = 5, max(options.width, NARROWEST)
     title = short_title(cause, case)
     lines = _title_lines(title.text, title.limits, width, margin)
+    lines = accent_lines(lines, _culprits_of([cause]) | first_figure(title.text), options.in_colour)
     shown = paint_mark(cause.gravity, options.in_unicode, options.in_colour)
     lines[0] = f"{number:>2} {shown} {lines[0].lstrip()}"
     if level == _MOST_STEPS:
@@ -238,7 +256,7 @@ def _brief_cause(number: int, cause: Cause, case: Case, level: int, options: Ren
         lines.append(shorten(f"{'':{margin}}{RUNS:<{STEP}}{details}", width))
     if others and level == 0:
         lines.append(shorten(f"{'':{margin}}{'who':<{STEP}}{', '.join(others)}", width))
-    return lines + _steps(cause, case, level, margin, width)
+    return lines + _steps(cause, case, level, margin, options)
 
 
 def _title_lines(text: str, limits: str | None, width: int, margin: int) -> list[str]:
@@ -265,11 +283,13 @@ def _cut(lines: list[str], max_lines: int, width: int) -> list[str]:
     return [*lines[: max_lines - 1], indent + shorten(rest, width - len(indent))]
 
 
-def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> list[str]:
+def _steps(cause: Cause, case: Case, level: int, margin: int, options: RenderOptions) -> list[str]:
     """Return the cause's commands and advice at this level of detail."""
+    width = max(options.width, NARROWEST)
     tries = floor_options(cause, case)
     if tries:
-        return wrap_options(f"{TRY:<{STEP}}", tries, width, margin)
+        lines = wrap_options(f"{TRY:<{STEP}}", tries, width, margin)
+        return accent_lines(lines, dict.fromkeys(tries, "command"), options.in_colour)
     if cause.way is not None:
         return _cut(wrap_indented(checks_of(cause), width, margin, margin + STEP), _OPEN_ROWS[level], width)
     steps = steps_against(cause) if not is_one_line(cause) else []
@@ -280,15 +300,21 @@ def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> lis
     for name, line in steps:
         label = name or label  # further lines of a long command have no label
         shown += [(name, line)] if label in shown_labels else []
-    return _step_lines(shown, margin, width)
+    return _step_lines(shown, margin, options)
 
 
-def _step_lines(steps: Iterable[tuple[str, str]], margin: int, width: int) -> list[str]:
+def _step_lines(steps: Iterable[tuple[str, str]], margin: int, options: RenderOptions) -> list[str]:
     """Return the steps behind their labels; advice is wrapped, commands are not."""
     lines: list[str] = []
     for name, line in steps:
-        step = f"{name:<{STEP}}{line}"
-        lines += wrap_around_commands(step, width, margin, margin + STEP) if name == TRY else [" " * margin + step]
+        if name == TRY:
+            width = max(options.width, NARROWEST)
+            advice = wrap_around_commands(f"{name:<{STEP}}{line}", width, margin, margin + STEP)
+            commands: Accents = dict.fromkeys(_COMMAND.findall(line), "command")
+            lines += accent_lines(advice, commands, options.in_colour)
+        else:
+            shown = line if name == FOR_GOOD else _command(line, options)  # which may be prose
+            lines.append(f"{' ' * margin}{name:<{STEP}}{shown}")
     return lines
 
 
@@ -347,6 +373,7 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
         else brief_lines(verdict, causes, options)
     )
     summary = summary_of_verdict(verdict, options.exit_status, causes)
+    (summary,) = accent_lines([summary], _culprits_of(causes), options.in_colour)
     return "\n".join([*lines, paint_outcome(summary, verdict.verdict.upper(), options)]) + "\n"
 
 
@@ -372,7 +399,7 @@ def _verbose_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOpt
 def _to_do(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> Iterator[str]:
     if not causes:
         return
-    yield from ["", "WHAT TO DO"]
+    yield from ["", paint("WHAT TO DO", "title") if options.in_colour else "WHAT TO DO"]
     margin = len(str(len(causes))) + 4
     for number, cause in enumerate(causes, start=1):
         yield from _cause(number, cause, verdict, margin, options)
@@ -383,7 +410,8 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, options: Re
     items = cause.findings[0].answer.items if is_one_line(cause) else ()
     title = cause.findings[0].answer.said if items else title_of(cause, verdict.case)
     title += f" ({cause.findings[0].check.id})" if is_one_line(cause) else ""
-    first, *more = wrap_indented(title, options.width, margin)
+    accents = _culprits_of([cause]) | first_figure(title)
+    first, *more = accent_lines(wrap_indented(title, options.width, margin), accents, options.in_colour)
     shown = paint_mark(cause.gravity, options.in_unicode, options.in_colour)
     yield f"{number:>{margin - 3}} {shown} {first.strip()}"
     yield from more
@@ -400,7 +428,7 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, options: Re
     tries = floor_options(cause, verdict.case)
     if tries:
         yield from wrap_options(f"{TRY:<{STEP}}", tries, options.width, margin)
-    yield from _step_lines(steps_against(cause), margin, options.width)
+    yield from _step_lines(steps_against(cause), margin, options)
     yield from wrap_indented(checks_of(cause), options.width, margin, margin + STEP)
 
 
@@ -483,5 +511,8 @@ def _describe(findings: list[Finding], verdict: Verdict, options: RenderOptions)
     lines += culprits
     for item in answer.items:
         lines += wrap_indented(item, options.width, len(_INDENT) + 2, len(_INDENT) + 4)
-    lines += [f"{_INDENT}{name + ':':<{STEP + 1}}{command}" for name, command in commands_of(answer.fix)]
+    lines += [
+        f"{_INDENT}{name + ':':<{STEP + 1}}{command if name == FOR_GOOD else _command(command, options)}"
+        for name, command in commands_of(answer.fix)
+    ]
     return lines
