@@ -122,10 +122,10 @@ def test_stream_copies_the_source_in_turn(core: ModuleType) -> None:
     source = memoryview(bytes(at // LINE_BYTES for at in range(6 * LINE_BYTES)))
     target = memoryview(mmap.mmap(-1, mmap.PAGESIZE))[: 4 * LINE_BYTES]
     samples, count = _words(2), _words(1)
-    place = core.stream(samples, count, time.monotonic_ns() + _MS, source, target, 4, 0)
+    place = core.stream(samples, count, time.monotonic_ns() + 10_000 * _MS, source, target, 4, 0)
     assert (count[0], place, bytes(target[::LINE_BYTES])) == (1, 4 * LINE_BYTES, bytes([0, 1, 2, 3]))
     count[0] = 0
-    place = core.stream(samples, count, time.monotonic_ns() + _MS, source, target, 2, place)
+    place = core.stream(samples, count, time.monotonic_ns() + 10_000 * _MS, source, target, 2, place)
     assert (count[0], place, bytes(target[: 2 * LINE_BYTES : LINE_BYTES])) == (1, 0, bytes([4, 5]))
 
 
@@ -138,7 +138,7 @@ def test_ring_visits_all_of_the_memory() -> None:
     samples, count, places = _words(2), _words(1), [0]
     for _ in links:  # samples of one step, each from the end of the last one
         count[0] = 0
-        places.append(core.chase(samples, count, time.monotonic_ns() + _MS, memory, 1, places[-1]))
+        places.append(core.chase(samples, count, time.monotonic_ns() + 10_000 * _MS, memory, 1, places[-1]))
     assert places[1:] == [links[at] for at in places[:-1]]
     assert len(set(places)) == len(links) == 1 << 6
 
