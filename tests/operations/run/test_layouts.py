@@ -86,6 +86,7 @@ def test_fixed_layout_adds_no_variable(tmp_path: Path) -> None:
     assert [judged.repetition.layout for judged in series.repetitions] == [None, None]
 
 
+@pytest.mark.usefixtures("restored_process")
 @pytest.mark.parametrize("options", [{"varies_layout": True}, {"has_fixed_layout": True}])
 def test_refused_layout_is_an_error_before_anything_is_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: dict[str, bool]
