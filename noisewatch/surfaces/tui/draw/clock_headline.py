@@ -22,7 +22,7 @@ _LONG_LIST = 14  # characters; instead of a longer list of CPUs their number is 
 _PERFORMANCE = "performance"  # the only governor that never lowers a clock
 
 
-NEEDED, USEFUL, EXTRA = range(3)  # a sentence that does not fit is shown without extra pieces, then without useful ones
+NEEDED, TIME, BEFORE, EXTRA = range(4)  # a sentence that does not fit loses its pieces from the last kind on
 Sentence = list[tuple[int, Piece]]
 
 
@@ -41,6 +41,12 @@ def describe_clock_history(model: ScreenModel, frame: Frame) -> Sentence:
 def has_fallen(model: ScreenModel, frame: Frame) -> bool:
     """Return whether the sentence reports a fall."""
     return model.clocks.falls.last(_recent(model), frame.target) is not None
+
+
+def is_low(model: ScreenModel, frame: Frame) -> bool:
+    """Return whether the clock of a target CPU fell and has not returned by the shown interval."""
+    fall = model.clocks.falls.last(_recent(model), frame.target)
+    return fall is not None and fall.back(model.number) is None
 
 
 def _recent(model: ScreenModel) -> range:
@@ -68,25 +74,22 @@ def _describe_range(frame: Frame, range_by_cpu: Mapping[int, ClockRange]) -> Sen
     slow = [cpu for cpu, clock_range in range_by_cpu.items() if clock_range.lowest_khz == low]
     where = f", lowest {_on(slow)}" if len(slow) < len(range_by_cpu) else ""
     text = f"{describe_clocks(low, high)}, spread {spread:.0%}"
-    return [(NEEDED, target), (NEEDED, (text, "notable")), (USEFUL, (where, "notable"))]
+    return [(NEEDED, target), (NEEDED, (text, "notable")), (TIME, (where, "notable"))]
 
 
 def _describe_fall(model: ScreenModel, fall: ClockFall) -> Sentence:
     lows = [part.lowest_khz for part in fall.parts.values()]
     lowest, highest = min(lows), max(lows)
     to = _ghz(lowest) if highest - lowest < _STEADY * highest else f"{_ghz(lowest)}-{_ghz(highest)}"
-    at = "at" if fall.since >= fall.number - _EXACT else "by"
-    back, numbers = fall.back(model.number), _recent(model)
-    returned = f", back at {_time(model, back)}" if back is not None else ""
+    numbers = _recent(model)
     count = sum(number in numbers for number in model.clocks.drops())
     return [
-        (NEEDED, ("fell ", "notable")),
-        (USEFUL, (f"from {_ghz(fall.worst.from_khz)} ", "notable")),
+        (NEEDED, ("fell " if fall.back(model.number) is None else "dipped ", "notable")),
+        (BEFORE, (f"from {_ghz(fall.worst.from_khz)} ", "notable")),
         (NEEDED, (f"to {to} GHz {_on(sorted(fall.parts))}", "notable")),
-        (USEFUL, (f" {at} {_time(model, fall.number)}", "notable")),
+        (TIME, (_times(model, fall), "notable")),
         (NEEDED, (": ", "plain")),
         *_causes(model, fall),
-        (USEFUL, (returned, "plain")),
         (EXTRA, (f"  {count} drops in {describe_count(len(numbers), 'interval')}" if count > 1 else "", "plain")),
     ]
 
@@ -105,6 +108,14 @@ def _causes(model: ScreenModel, fall: ClockFall) -> Sentence:
             sentence.append((NEEDED, (f"cause not visible{where}", "unknown")))
             sentence.append((EXTRA, (_hint(model, fall, cpus), "unknown")))
     return sentence
+
+
+def _times(model: ScreenModel, fall: ClockFall) -> str:
+    """Return when the clock fell and, if it has returned, when it was back."""
+    began, back = _time(model, fall.number), fall.back(model.number)
+    if fall.since < fall.number - _EXACT:
+        return f" by {began}" if back is None else f" by {began}, back at {_time(model, back)}"
+    return f" at {began}" if back is None else f", {began} to {_time(model, back)}"
 
 
 def _time(model: ScreenModel, number: int) -> str:

@@ -27,7 +27,7 @@ from noisewatch.surfaces.drawing.text_row import (
     text_width,
 )
 from noisewatch.surfaces.tui.draw.clock_facts import helpful_findings
-from noisewatch.surfaces.tui.draw.clock_headline import describe_clock_history, has_fallen
+from noisewatch.surfaces.tui.draw.clock_headline import describe_clock_history, has_fallen, is_low
 from noisewatch.surfaces.tui.draw.levels import style_of
 from noisewatch.surfaces.tui.draw.waiting import no_rates_reason, waiting_text
 from noisewatch.surfaces.tui.state.folding import cpus_of, culprit_identity
@@ -54,6 +54,7 @@ _MOST_NAMED = 3
 NARROW = 60  # columns
 _LIMIT_TEXT = short_share(GRAVE_NS / 1e9)
 _PREFLIGHT = ("p", "preflight")
+_CLOCK = (str(Screen.CLOCK.number), "clock")
 _FIX, COPY, _MEASURE = ("f", "fix"), ("y", "copy fix"), ("c", "measure")
 _HELPFUL_KEYS_BY_SCREEN = {
     Screen.MAP: (("enter", "CPU"), _PREFLIGHT),
@@ -146,8 +147,7 @@ def _headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     """Return the sentences behind the verdict; on a noisy machine the screen's own sentence follows the culprit."""
-    sentence, describe = _noise_sentence(model, frame, glyphs), _OWN_SENTENCES.get(model.screen)
-    own = describe(model, frame, glyphs) if describe is not None and frame.seconds > 0 and not model.is_past else []
+    sentence, own = _noise_sentence(model, frame, glyphs), _own_sentence(model, frame, glyphs)
     if not own:
         return sentence
     has_culprit = model.lead is not None and (frame.verdict != "stable" or bool(over_now(model)))
@@ -155,7 +155,24 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         return own
     if model.screen == Screen.CLOCK and has_fallen(model, frame):
         return [*own, (_OWN, ("  ", "plain")), *((_OWN_DETAIL if rank else _OWN, piece) for rank, piece in sentence)]
-    return [*sentence, (_OWN, ("  ", "plain")), *((rank or _OWN, piece) for rank, piece in own)]
+    return [*sentence, *_behind(own)]
+
+
+def _own_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
+    """Return the screen's own sentence; on each screen also a clock that is low, as noise does not show it."""
+    if frame.seconds <= 0 or model.is_past:
+        return []
+    describe = _OWN_SENTENCES.get(model.screen)
+    own = describe(model, frame, glyphs) if describe is not None else []
+    if model.screen == Screen.CLOCK or not is_low(model, frame):
+        return own
+    clock = [(_CORE, ("clock ", "notable")), *_clock_sentence(model, frame, glyphs)]
+    return [*own, *_behind(clock)] if own else clock
+
+
+def _behind(parts: Parts) -> Parts:
+    """Return the parts as a sentence that is left out if it does not fit behind another."""
+    return [(_OWN, ("  ", "plain")), *((rank or _OWN, piece) for rank, piece in parts)]
 
 
 def _keys(model: ScreenModel, frame: Frame) -> list[Row]:
@@ -167,6 +184,7 @@ def _keys(model: ScreenModel, frame: Frame) -> list[Row]:
         offered = [key for key in _HELPFUL_KEYS_BY_SCREEN[model.screen] if key not in idle]
     else:
         offered = [_FIX, _PREFLIGHT] if _selects_culprit(model, frame) else [_PREFLIGHT]
+        offered = [_CLOCK] if frame.verdict == "stable" and not over_now(model) else offered
     return [key_pieces(key, action) for key, action in offered]
 
 
@@ -204,7 +222,7 @@ def verdict_of(model: ScreenModel) -> Piece:
     if verdict is None:
         return (" no verdict yet ", "faint")
     word, style = _VERDICTS[verdict]
-    if over_now(model):
+    if over_now(model) or (word == "STABLE" and model.frame is not None and is_low(model, model.frame)):
         judged_s = model.frame.judged_s if model.frame is not None else None
         return (f" {word} over {short_seconds(judged_s)} " if judged_s is not None else f" {word} ", "doubt")
     return (f" {word} ", style)
@@ -404,7 +422,7 @@ def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     """Return the last fall of the target CPUs' clocks, or else their range; empty if no current clock is known."""
-    ranks = (_CORE, _FIGURES, _NAMES)
+    ranks = (_CORE, _FIGURES, _NAMES, _LIMIT)
     return [(ranks[importance], piece) for importance, piece in describe_clock_history(model, frame)]
 
 

@@ -248,7 +248,9 @@ class ScreenModel(Struct):
         elif self.screen == Screen.CPU and self.cpu is not None:
             self.step_among(self.history.spikes(self.cpu), direction, f"spike of CPU {self.cpu}")
         else:
-            self.step_among(self.history.spikes(), direction, "spike")
+            drops = len(self.clocks.drops())
+            hint = f"; clock drops on screen {Screen.CLOCK.number}: {drops}" if drops else ""
+            self.step_among(self.history.spikes(), direction, f"spike{hint}")
 
     def step_to_event(self, direction: int) -> None:
         """Show the next interval with an event in that direction, if any."""

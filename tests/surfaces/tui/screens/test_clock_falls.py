@@ -159,11 +159,34 @@ def test_a_returned_clock_has_the_time_of_its_return_but_not_before_it_returned(
     low = dict.fromkeys((4, 5), _LOW)
     frames = [_frame(second, low if 6 <= second < 9 else {}, "powersave") for second in range(1, 12)]
     model = model_of(*frames)
-    assert "governor powersave, back at 8 s" in _headline(model)
+    assert "dipped from 3.00 to 1.20 GHz on 4-5, 5 s to 8 s: governor powersave" in _headline(model)
+    assert "dipped to 1.20 GHz on 4-5: governor powersave" in _headline(model, 60)
     model.go_to_number(6)
-    assert "back at" not in _headline(model)
+    assert "fell from 3.00 to 1.20 GHz on 4-5 at 5 s: governor powersave" in _headline(model)
     model.go_to_number(4)
     assert "3 GHz, steady" in _headline(model)
+
+
+def test_without_spikes_the_clock_drops_are_counted() -> None:
+    model = _fallen()
+    model.step_to_spike(-1)
+    assert model.notice == "no earlier spike; clock drops on screen 4: 1"
+
+
+@pytest.mark.parametrize("screen", sorted(set(Screen) - {Screen.CLOCK}))
+def test_a_low_clock_qualifies_the_verdict_on_each_screen_until_it_returns(screen: Screen) -> None:
+    low = dict.fromkeys((4, 5), _LOW)
+    frames = [_frame(second, low if 6 <= second < 9 else {}, "powersave") for second in range(1, 12)]
+    model = model_of(*(replace(taken, verdict="stable", judged_s=5.0) for taken in frames))
+    model.cpu = 4
+    model.go_to(screen)
+    headlines = {}
+    for number in (4, 6, 10):
+        model.go_to_number(number)
+        headlines[number] = text_of(rows_of_screen(model, 200, 34, UNICODE)[1])
+    assert " STABLE over 5 s " in headlines[6]
+    assert "clock fell from 3.00 to 1.20 GHz on 4-5 at 5 s: governor powersave" in headlines[6]
+    assert all(" STABLE  " in headlines[number] and "GHz" not in headlines[number] for number in (4, 10))
 
 
 def test_a_fall_of_a_fast_cpu_counts_although_another_is_slower() -> None:
