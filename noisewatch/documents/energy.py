@@ -18,7 +18,7 @@ class EnergyDomainPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class EnergyPart(DocumentPart, frozen=True, kw_only=True):
-    """The energy of a repetition: of the whole packages, so of all processes.
+    """The energy that the CPU packages used during a repetition, other processes included.
 
     interval_ns: The time between the two readings of the counters, slightly longer than the repetition.
     package_j: The energy of all packages, without memory; null means unknown.

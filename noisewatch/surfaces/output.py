@@ -20,7 +20,7 @@ _MOST_SUMMARY_BYTES = 1024 * 1024  # GitHub rejects a step's summary file that i
 
 @contextmanager
 def open_output(path: str | None, is_quiet: bool = False) -> Iterator[BinaryIO]:
-    """Yield a writable file for standard output (None, `-`) or for `path`, which appears there only on success.
+    """Yield a writable file: standard output (None, `-`), or `path`, which is created or replaced only on success.
 
     Pipes and devices, such as /dev/stderr, are written directly. Unless `is_quiet`, a message names the written file.
     Raise UsageError if the file cannot be written.

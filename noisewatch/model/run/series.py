@@ -230,8 +230,9 @@ class SelectedByCause(Struct, frozen=True):
     """The statistics of all runs, and of undisturbed runs (None if there are no undisturbed runs).
 
     A run whose disturbance is unknown counts as neither disturbed nor undisturbed. Runs that failed or were cut short
-    are not measurements and are in no statistics; `of_all` is None if there are no other runs. If `is_refused`, no
-    run was undisturbed or their share is below `min_undisturbed`, so no figure represents the command alone.
+    are not measurements, so the statistics leave them out; `of_all` is None if there are no other runs. If
+    `is_refused`, no run was undisturbed or their share is below `min_undisturbed`, so no figure represents the command
+    alone.
     """
 
     of_all: SeriesStatistics | None

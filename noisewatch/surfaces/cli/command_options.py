@@ -238,8 +238,8 @@ def _fill_run(parser: ArgumentParser) -> None:
     )
     option_group(parser, MEASUREMENT).flag(
         "--energy",
-        what="measure the energy of each run: of the whole packages, so of all processes, where RAPL counts it (mostly "
-        "for root only)",
+        what="measure the energy that the CPU packages use during each run, other processes included, where RAPL "
+        "counts it (mostly for root only)",
     )
     option_group(parser, MEASUREMENT).value(
         "--load N",
@@ -297,14 +297,14 @@ def _add_repetitions(parser: ArgumentParser) -> None:
     )
     repetitions.value(
         "--warmup N",
-        "run each command N times before the --runs repetitions, in no statistics (default 0)",
+        "run each command N times before the --runs repetitions; the statistics leave these runs out (default 0)",
         whole_number(0, _MAX_RUNS),
         0,
     )
     repetitions.value(
         "--prepare COMMAND",
         "run COMMAND before each repetition, warm-ups included, on noisewatch's CPUs and outside of the measured time; "
-        "no shell runs it (sh -c)",
+        "for shell syntax use sh -c",
         words,
     )
     repetitions.value("--conclude COMMAND", "run COMMAND after each repetition, like --prepare", words)

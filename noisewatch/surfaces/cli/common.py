@@ -31,7 +31,7 @@ def machine_options(arguments: Namespace) -> MachineOptions:
 
 
 def budget_of(arguments: Namespace) -> Budget:
-    """Return the budget in the options: samples of the next benchmark, and limits."""
+    """Return the budget from the options: the samples of the next benchmark, and their limits."""
     from noisewatch.judgement.noise.budget import Budget  # the monitor imports this module before its first picture
     from noisewatch.judgement.rules import WORK_OF_PROFILE
 

@@ -92,7 +92,7 @@ class TerminalListener:
         self._picture(progress)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """Print the reasons to wait when they change, but rarely; on a terminal `on_sampling` shows them instead."""
+        """Print the reasons to wait when they change, at most every 10 s; on a terminal `on_sampling` shows them."""
         now_s = time.monotonic()
         if reasons != self._waits_for and now_s >= self._next_remark_s and not sys.stderr.isatty():
             self.on_remark(f"waiting for {reasons} ({left_s:.0f} s left)")

@@ -30,9 +30,9 @@ class ScreenPart(Struct, frozen=True):
 
     @classmethod
     def of(cls, panel: str | None, width: int, height: int) -> ScreenPart:
-        """Return the part with this name, which is to have this size. Raise UsageError for an unknown name.
+        """Return the part with this name, drawn in this size; the timeline has its own number of lines.
 
-        The timeline has only its own number of lines.
+        Raise UsageError for an unknown name.
         """
         from noisewatch.surfaces.tui.screens.page import heights
         from noisewatch.surfaces.tui.state.screen_model import Screen

@@ -53,7 +53,7 @@ def tuning_words(arguments: Namespace) -> list[str]:
 
 
 def require_root(what: str, words: Sequence[str]) -> None:
-    """Raise UsageError, with the command to type, unless this process runs as root; `words` are its arguments."""
+    """Raise UsageError unless this process runs as root, with the command to type; `words` are its arguments."""
     if not is_root():
         raise UsageError(f"{what} needs root: {as_root(shlex.join(words), is_here=True)}")
 

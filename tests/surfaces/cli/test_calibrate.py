@@ -116,7 +116,7 @@ def test_the_samples_that_show_a_change_are_printed_on_request(
 ) -> None:
     for form in ("text", "markdown"):
         result = calibrate("--format", form, "--detect", "2%", *options)
-        assert "samples of each version that show a change of 2%" in result.words
+        assert "samples of each version needed to show a change of 2%" in result.words
     detect = calibrate("--format", "json", "--detect", "2%", *options).json["detect"]
     assert (detect["share"], detect["reason"], len(detect["rows"])) == (0.02, None, 20)
     assert detect["rows"][0] == {"work": "latency", "sample_ns": 10**6, "samples": 2, "reason": None}

@@ -37,7 +37,7 @@ def test_the_samples_needed_to_detect_a_change_are_a_block() -> None:
     assert case.calibrated is not None
     budget = replace(case.calibrated.budget, detect=0.02)
     detecting = replace(case, calibrated=replace(case.calibrated, budget=budget))
-    heading = "samples of each version that show a change of 2%"
+    heading = "samples of each version needed to show a change of 2%"
     assert f"```text\n{heading}" in rendered("markdown", replace(quiet_verdict(), case=detecting))
     assert heading not in rendered("markdown", quiet_verdict())
 

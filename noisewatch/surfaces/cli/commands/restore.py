@@ -22,8 +22,8 @@ from noisewatch.surfaces.reports.tuning.text import text_of_defaults, text_of_re
 def run(arguments: Namespace) -> int:
     """Restore what tune has changed.
 
-    Return 3 if a setting was not restored: it was refused, was changed since, is of an offline CPU, or is not in the
-    journal.
+    Return 3 if a setting was not restored: the kernel refused it, another program has changed it, its CPU is offline,
+    or the journal does not contain it.
     """
     if arguments.to_defaults:
         return _restore_defaults(arguments)

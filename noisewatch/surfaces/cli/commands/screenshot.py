@@ -246,9 +246,10 @@ async def _draw(arguments: Namespace, keys: list[str], screen_part: ScreenPart) 
 async def _draw_stills(
     app: MonitorApp, pressed: Press, frames: Iterable[Frame], arguments: Namespace, screen_part: ScreenPart
 ) -> list[Still]:
-    """Return the monitor's screens between --from and --to; each frame is shown as long as its interval.
+    """Return the monitor's screens between --from and --to.
 
-    Raise UsageError if the recording has no frame in that time.
+    Each frame is shown until the next frame, and the last for its own interval (at least 0.1 s each). Raise UsageError
+    if the recording has no frame in that time.
     """
     begin_s, end_s = arguments.begin_s or 0.0, arguments.end_s
     begin_ns: int | None = None

@@ -1,4 +1,4 @@
-"""The smallest detectable change as a sentence, and the samples that show a given change (`--detect`) as a table."""
+"""The smallest detectable change as a sentence, and the samples needed for a given change (`--detect`) as a table."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def detect_lines(calibrated: Calibrated | None, share: float | None, width: int)
     if rows is None or (len(reasons) == 1 and None not in reasons):
         (reason,) = reasons
         return wrap(
-            f"The number of samples that show a change of {_requested_text(share)} is unknown: {reason}.", width
+            f"The number of samples needed to show a change of {_requested_text(share)} is unknown: {reason}.", width
         )
-    heading = f"samples of each version that show a change of {_requested_text(share)}, by sample length ({TEST})"
+    heading = f"samples of each version needed to show a change of {_requested_text(share)}, by sample length ({TEST})"
     notes = wrap_all(_notes(rows), width)
     return [*wrap(heading, width), *align(detect_table(rows)).splitlines(), *notes]
 

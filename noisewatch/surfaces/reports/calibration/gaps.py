@@ -141,7 +141,8 @@ def _totals(gaps: Sequence[tuple[int, GapClass]], spun_ns: int) -> list[CauseTot
 def _names(calibrated: Calibrated, cpus: set[int], spun_ns: int) -> tuple[list[tuple[str, float | None]], bool]:
     """Return culprits, costliest first, with their shares of time, and whether they are only suspects.
 
-    Culprits are from the trace. Without a trace they are suspects: whatever ran on the CPUs meanwhile, without shares.
+    Culprits are from the trace. Without a trace they are suspects: everything that ran on the CPUs during the
+    calibration, without shares.
     """
     attribution = calibrated.attribution
     traced = [

@@ -166,7 +166,7 @@ def fold_sentences(lines: Iterable[str], width: int) -> list[str]:
 
 
 def contrast_of(result: CalibratedTarget) -> Contrast | None:
-    """Return the comparison of target CPUs with --against, or without and with a load; None if there is none."""
+    """Return the comparison of the target CPUs with --against, or with themselves under a load; None without both."""
     target = name_cpus(result.target)
     if result.against is not None:
         first, second = (on_cpus(result.calibrated, cpus) for cpus in (result.target, result.against))
@@ -180,7 +180,7 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
     busy = Side.of(f"{target} under load", loaded.calibrated, "under load")
 
     def remarks_on(comparison: Comparison) -> list[str]:
-        """Return remarks on isolation and load. If the comparison is in doubt, only settings show missing isolation."""
+        """Return remarks on isolation and load. A doubtful comparison cannot show isolation, but settings can."""
         isolation = isolation_remark(loaded, comparison) if loaded.not_isolated or not doubt else ""
         return [isolation, load_remark(loaded)]
 

@@ -271,7 +271,7 @@ def _scale(room: int) -> str:
 
 
 def _ratio_bar(ratio: float | None, room: int) -> str:
-    """Draw a bar from 1 to the ratio, or for a ratio below 1 to its inverse, with a mark."""
+    """Draw a bar from 1 to the ratio; for a ratio below 1, a bar to its inverse with another mark."""
     if not ratio:
         return ""
     columns = round(min(abs(math.log10(ratio)) / _DECADES, 1.0) * (room - 1))

@@ -87,7 +87,7 @@ def _bars(culprit: MeasuredCulprit) -> str:
 
 
 def rate_of(disturbance: Disturbance) -> str:
-    """Return the rate per second, for a thread that of its time slices, or an empty text if it was not counted."""
+    """Return the events per second (of a thread, its time slices), or an empty text if they were not counted."""
     rate = disturbance.rate_per_s if disturbance.slices_per_s is None else disturbance.slices_per_s
     return "" if rate is None else f"{rate:.1f}"
 

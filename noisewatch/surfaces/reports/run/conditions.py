@@ -37,12 +37,12 @@ def memory_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:
     change = conclusion.bandwidth_change
     if change is None or not change.is_too_much:
         return []
-    more, took = ("more", "began to use") if change.share > 0 else ("less", "stopped using")
+    more, began = ("more", "began") if change.share > 0 else ("less", "stopped")
     low, high = sorted(map(abs, change.interval))
     change_text = (
         "the memory bandwidth changed during the series: after it, copies of large blocks took "
         f"{share_text(abs(change.share))} {more} time on CPU {change.cpu} ({share_text(low)} to {share_text(high)}): "
-        f"another program or virtual machine {took} it"
+        f"another program or virtual machine {began} using memory bandwidth"
     )
     groups = [
         f"{printable(group.group)} {group.bytes_per_s / 1e9:.1f} GB/s"
@@ -70,7 +70,7 @@ def layout_effect_words(effect: LayoutEffect) -> str:
 
 
 def layout_sentences(series: RunSeries) -> list[str]:
-    """Return what --vary or --fixed changes for the commands; an empty list without both."""
+    """Return what --vary or --fixed changes for the commands; an empty list if neither is given."""
     options = series.options
     if options.has_fixed_layout:
         return [FIXED_LAYOUT_WORDS]

@@ -1,4 +1,4 @@
-"""Sentences on the energy of runs: of the whole packages, so of all processes."""
+"""Sentences on the energy that the CPU packages used during runs, other processes included."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def energy_words(energy: EnergyStatistics) -> str:
         return f"energy unknown: {printable(energy.unknown or '')}"
     mean = quantity_text([energy.mean_j], energy.sd_j, units=_UNITS)
     spread = "" if energy.sd_j is None else f" ± {quantity_text([energy.sd_j], energy.sd_j, energy.mean_j, _UNITS)}"
-    remarks = ["of the whole packages, with all processes"]
+    remarks = ["of the CPU packages, other processes included"]
     if energy.dram_mean_j is not None:
         remarks.append(f"memory used another {quantity_text([energy.dram_mean_j], None, units=_UNITS)}")
     if energy.excess_share is not None and energy.excess_share > _MOST_EXCESS:

@@ -279,8 +279,8 @@ def _axis(shown: Sequence[RunShown], places: PlaceScale, left: int, lanes: Seque
 def histogram_rows(shown: Iterable[RunShown], scale: TimeScale, width: int, glyphs: Glyphs) -> list[Row]:
     """Draw the number of runs for each row of the time scale, longest times first, in at most `width` columns.
 
-    A bar has a cell for each run, followed by the number of runs. Bars that do not fit are scaled down, with at least
-    one cell for each standing that occurs.
+    A bar has a cell for each run, followed by the number of runs. If the longest bar does not fit, all bars are scaled
+    down, with at least one cell for each standing that occurs.
     """
     counts: list[Counter[RunStanding]] = [Counter() for _ in range(scale.rows)]
     for run in shown:

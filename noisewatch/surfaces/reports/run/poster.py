@@ -103,7 +103,7 @@ def _shown_runs(receipt: Receipt) -> Sequence[RunShown]:
 
 
 def _sources(receipt: Receipt) -> list[str]:
-    """Return the machine, the source of the attribution and the day, from long to short."""
+    """Return a line on the machine, the attribution's source and the day, in versions from long to short."""
     header, machine = receipt.header, receipt.header.machine
     kernel = f"Linux {clean(machine.kernel)}" if machine.kernel is not None else "kernel unknown"
     cpu = [clean(machine.cpu_model)] if machine.cpu_model is not None else []

@@ -67,7 +67,7 @@ _BOUNDLESS = 1e9  # a share: the runs vary so much that the interval includes a 
 def mean_words(series: SeriesStatistics, is_result: bool = True) -> str:
     """Return `1.234 s ± 0.012 s (25 runs, CV 0.97%, 95% interval of the mean 1.229 to 1.239 s)`.
 
-    If the series has no result, the interval is left out, because noise may have shifted it; also for a single layout.
+    The interval is left out for a single layout, and for a series without a result, because noise may have shifted it.
     """
     if series.sd_s is None or series.cv is None:
         return f"{quantity_text([series.mean_s], None)} (1 run: its variation is unknown)"
@@ -91,13 +91,13 @@ def doubt_words(
 ) -> list[str]:
     """Return clauses on why the interval may be wrong; `numbers` are the numbers of the runs in the statistics.
 
-    Far runs that are `explained` have sentences of their own.
+    Far runs in `explained` are left out, because they have sentences of their own.
     """
     clauses = []
     if series.doubt == OrderDoubt.SERIAL:
         clauses.append(f"each run resembles the one before, so {_TOO_NARROW}")
     elif series.doubt is not None and series.later_share is not None:
-        took = "longer" if series.doubt == OrderDoubt.SLOWER else "less"
+        took = "longer" if series.doubt == OrderDoubt.SLOWER else "less time"
         later = _more_or_less(series.later_share)
         clauses.append(f"later runs took {took} (the second half {later} than the first), so {_TOO_NARROW}")
     elif not series.is_order_tested:
@@ -154,8 +154,8 @@ def against_itself_words(difference: MeanDifference) -> str:
     if not difference.is_shown:
         return shown
     return (
-        f"{shown}; but the command differs from itself by {_from_to(difference.interval)}, "
-        "which happens by chance in one series of twenty: measure again"
+        f"{shown}; but the command differs from itself ({_from_to(difference.interval)}), which happens by chance in "
+        "one of twenty series: measure again"
     )
 
 
@@ -181,7 +181,7 @@ def variance_words(parts: VarianceParts) -> str:
     if parts.explained == Explained.MACHINE:
         return f"{varies}, no more than the machine alone may cause ({machine}), so nothing points to the program"
     return (
-        f"{varies} ({_range(parts.cv_interval)} by {describe_count(parts.count, 'run')}); "
+        f"{varies} ({_range(parts.cv_interval)} from {describe_count(parts.count, 'run')}); "
         f"the machine explains {machine}; too few runs to tell whether the program varies"
     )
 
@@ -201,9 +201,9 @@ def selection_words(selected: SelectedByCause) -> str:
 
 
 def count_words(selected: Sequence[SelectedByCause]) -> str:
-    """Return counts of one or two commands.
+    """Return the number of runs by outcome, of one command or of two together.
 
-    They read `18 of 25 runs undisturbed, 2 disturbed, 1 unknown, 3 failed (status 3), 1 cut short`.
+    Such as `18 of 25 runs undisturbed, 2 disturbed, 1 unknown, 3 failed (status 3), 1 cut short`.
     """
     statuses = [status for selection in selected for status in selection.failed_statuses]
     kinds = "/".join(
@@ -332,7 +332,7 @@ def command_sentences(command: CommandConclusion, is_alone: bool = False) -> lis
 
 def _outlier_sentences(command: CommandConclusion) -> list[str]:
     """Return sentences on runs far from the others without a cause, and the advice to add a warm-up."""
-    warm_up = "the first run took longer than all others: --warmup 1 runs the command once before, in no statistics"
+    warm_up = "the first run took longer than all others: --warmup 1 adds a run before it that the statistics leave out"
     return [*map(outlier_words, _explained_outliers(command)), *([warm_up] if command.advises_warm_up else [])]
 
 
@@ -381,9 +381,9 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
 
 
 def left_sentences(series: RunSeries) -> list[str]:
-    """Return clauses on the processes that runs left running, for the first such runs; others usually left the same.
+    """Return clauses on the processes that the first such runs left running, then on those of side commands.
 
-    Clauses on side commands follow.
+    Further runs are only counted, because they usually left the same processes.
     """
     judged = (*series.warm_ups, *series.repetitions)
     clauses = [words for one in judged if (words := left_words(one.repetition)) is not None]

@@ -110,6 +110,6 @@ def _end_of(measurement: TuningMeasurement) -> str:
     if restoring.is_complete:
         return "All settings are restored.\n"
     count = describe_count(len(failed(restoring.outcomes)), "setting")
-    why = "changed by another program, refused by the kernel, or of an offline CPU"
+    why = "changed by another program, refused by the kernel, or their CPU is offline"
     left = f"{count} not restored: {why}; see sudo noisewatch tune --status"
     return "\n".join([left, *loss_lines(restoring.loss), ""])

@@ -35,7 +35,7 @@ _UNITS = {"share": ("%", 100.0), "ns": ("s", 1e-9), "us": ("s", 1e-6), "µs": ("
           "s": ("s", 1.0), "kB": ("KB", 1.0)}  # fmt: skip
 _SHOWN_GRAVITIES = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN, Gravity.NOTED)
 _MOST_NAMED = 3
-_MOST_BYTES = 1_000  # NRPE passes on 1,023 bytes (its packets of version 2), and cuts the rest
+_MOST_BYTES = 1_000  # NRPE passes on 1,023 bytes in a packet of version 2, and cuts the rest
 _MOST_SUMMARY_BYTES, _MOST_LINE_BYTES = 300, 200
 _MOST_PERFORMANCE_BYTES = 600
 _REST_BYTES = 60  # room for the line that counts the findings that are left out

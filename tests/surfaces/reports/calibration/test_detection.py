@@ -80,7 +80,9 @@ def test_the_table_keeps_to_the_width(name: str, width: int) -> None:
 
 def test_table_has_a_row_for_each_kind_and_explains_dashes() -> None:
     lines = detect_lines(recorded(), 0.02, 120)
-    assert lines[0].startswith("samples of each version that show a change of 2%, by sample length (Welch's t-test")
+    assert lines[0].startswith(
+        "samples of each version needed to show a change of 2%, by sample length (Welch's t-test"
+    )
     rows = [line.split() for line in lines[1:7]]
     assert " ".join(rows[0]) == "kind of work 1 ms 10 ms 100 ms 1 s"
     assert [row[0] for row in rows[1:]] == ["latency", "throughput", "interpreter", "cache", "memory"]
@@ -94,9 +96,9 @@ def test_table_has_a_row_for_each_kind_and_explains_dashes() -> None:
 
 def test_reason_common_to_all_kinds_is_a_sentence() -> None:
     (line,) = detect_lines(broken(), 0.02, 200)
-    assert line.startswith("The number of samples that show a change of 2% is unknown: CPU 3: it went offline")
+    assert line.startswith("The number of samples needed to show a change of 2% is unknown: CPU 3: it went offline")
     assert detect_lines(None, 0.02, 200) == [
-        "The number of samples that show a change of 2% is unknown: no calibration was run."
+        "The number of samples needed to show a change of 2% is unknown: no calibration was run."
     ]
 
 

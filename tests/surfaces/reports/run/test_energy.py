@@ -36,8 +36,8 @@ def _measured(joules: Sequence[float | str], has_two: bool = False) -> RunSeries
 def test_reports_have_the_energy_of_whole_packages(form: str) -> None:
     words = " ".join(render(form, _measured([12.0, 13.0])).split())
     assert (
-        "energy 12.50 J ± 0.71 J per run, 12.5 W on average (of the whole packages, with all processes; memory used "
-        "another 1.250 J)"
+        "energy 12.50 J ± 0.71 J per run, 12.5 W on average (of the CPU packages, other processes included; memory "
+        "used another 1.250 J)"
     ) in words
     assert "energy" not in render(form, written_series(UNDISTURBED, UNDISTURBED))
 
@@ -93,12 +93,12 @@ def test_the_difference_has_the_pairs_with_a_known_energy() -> None:
         (EnergyStatistics(0, None, None, None, None, None, _DENIED), f"energy unknown: {_DENIED}"),
         (
             EnergyStatistics(3, 5.0, 0.1, 50.0, None, 0.05, _DENIED),
-            "energy 5.00 J ± 0.10 J per run, 50 W on average (of the whole packages, with all processes; measured for "
-            f"5% longer than the run; known in 3 runs, unknown in others: {_DENIED})",
+            "energy 5.00 J ± 0.10 J per run, 50 W on average (of the CPU packages, other processes included; measured "
+            f"for 5% longer than the run; known in 3 runs, unknown in others: {_DENIED})",
         ),
         (
             EnergyStatistics(1, 4501.0, None, 50.0, None, 0.0, None),
-            "energy 4.501 kJ per run, 50 W on average (of the whole packages, with all processes)",
+            "energy 4.501 kJ per run, 50 W on average (of the CPU packages, other processes included)",
         ),
     ],
 )

@@ -33,12 +33,14 @@ def _series(before: float, after: float) -> RunSeries:
         (
             0.0,
             0.3,
-            "took 30.3% more time on CPU 2 (30.2% to 30.3%): another program or virtual machine began to use it",
+            "took 30.3% more time on CPU 2 (30.2% to 30.3%): another program or virtual machine began using memory "
+            "bandwidth",
         ),
         (
             0.3,
             0.0,
-            "took 23.2% less time on CPU 2 (23.2% to 23.3%): another program or virtual machine stopped using it",
+            "took 23.2% less time on CPU 2 (23.2% to 23.3%): another program or virtual machine stopped using memory "
+            "bandwidth",
         ),
     ],
 )

@@ -56,7 +56,7 @@ def _first_takes(seconds: float, count: int, warm_ups: int = 0) -> RunSeries:
 def test_slow_first_run_without_a_cause_is_named_with_the_remedy(count: int) -> None:
     text = _text(_first_takes(6.6, count))
     assert "run 1 took 6.6 times as long as the others: no disturbance was seen; CPU time ×" in text
-    assert "--warmup 1 runs the command once before" in text
+    assert "--warmup 1 adds a run before it" in text
     document = read(render("json", _first_takes(6.6, count)))["footer"]["commands"][0]
     assert document["advises_warm_up"]
     assert [(outlier["repetition"], round(outlier["ratio"], 1)) for outlier in document["outliers"]] == [(1, 6.6)]

@@ -83,7 +83,7 @@ def test_doubts_about_a_series_are_listed() -> None:
     ]
     falling = statistics_of([2 - number / 100 for number in range(10)])
     assert doubt_words(falling, range(1, 21))[0].startswith(
-        "later runs took less (the second half 2.53% less than the first)"
+        "later runs took less time (the second half 2.53% less than the first)"
     )
     waves = statistics_of([1 + (number // 5 % 2) / 100 for number in range(40)])
     assert doubt_words(waves, range(1, 21)) == [
@@ -125,8 +125,8 @@ def test_comparison_of_a_command_with_itself_states_the_detectable_difference() 
     shown = "differences of 1.4% or more can be shown here with 25 pairs (5% false alarms, 80% power)"
     assert against_itself_words(_difference(0.002, 0.01)) == shown
     assert against_itself_words(_difference(0.02, 0.01)) == (
-        f"{shown}; but the command differs from itself by 1% to 3% more, which happens by chance in one series "
-        "of twenty: measure again"
+        f"{shown}; but the command differs from itself (1% to 3% more), which happens by chance in one of twenty "
+        "series: measure again"
     )
     assert against_itself_words(difference_of([RunPair(1, 1.5, True)])) == (
         "cannot tell what difference can be shown here: 1 pair, but at least 3 are needed"
@@ -151,7 +151,7 @@ def test_comparison_of_a_command_with_itself_states_the_detectable_difference() 
         (
             [1.0, 1.02] * 2,
             Bounds(0.002, 0.01),
-            "varies 1.14% between processes (0.648% to 4.26% by 4 runs); the machine explains 0.2% to 1%; "
+            "varies 1.14% between processes (0.648% to 4.26% from 4 runs); the machine explains 0.2% to 1%; "
             "too few runs to tell whether the program varies",
         ),
         (
