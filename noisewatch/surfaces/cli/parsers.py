@@ -32,7 +32,7 @@ def build_parsers() -> tuple[Parser, Mapping[str, Parser]]:
     """Return the parser of the whole command line, and the parsers of the commands by name."""
     parser = Parser(
         prog="noisewatch",
-        description="Shows what disturbs the CPUs that a benchmark runs on, and whether it may start.",
+        description="Shows what disturbs the CPUs that a benchmark runs on, and whether the benchmark may start.",
         epilog=EPILOG,
         formatter_class=HelpByQuestion,
     )

@@ -35,7 +35,7 @@ def plan_of(arguments: Namespace, reserves_only: bool = False) -> tuple[TuningPl
 
 
 def preflight_words(arguments: Namespace) -> list[str]:
-    """Return the given options that preflight has too."""
+    """Return the given options that preflight has too, as words of a command line."""
     given = vars(arguments)
     names = ("cpus", "sysroot", "replay", "profile", "config", "work")
     words = [word for name in names if (value := given.get(name)) for word in (f"--{name}", value)]
@@ -45,7 +45,7 @@ def preflight_words(arguments: Namespace) -> list[str]:
 
 
 def tuning_words(arguments: Namespace) -> list[str]:
-    """Return the given options that decide what is tuned."""
+    """Return the given options that decide what is tuned, as words of a command line."""
     words = preflight_words(arguments) + [word for request in arguments.set for word in ("--set", request)]
     words += ["--measure"] * vars(arguments).get("measure", False)
     length = vars(arguments).get("minutes")

@@ -17,7 +17,7 @@ _ABOUT = {
     "prog": "noisewatch",
     "project_name": "noisewatch",
     "version": noisewatch.__version__,
-    "description": "show what disturbs the CPUs that a benchmark runs on, and whether it may start",
+    "description": "show what disturbs the CPUs that a benchmark runs on, and whether the benchmark may start",
     "manual_section": 1,
     "manual_title": "User Commands",
 }

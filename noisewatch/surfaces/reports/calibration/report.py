@@ -90,7 +90,7 @@ def _conclusion_section(
     remarks: Sequence[Row] = (),
     height: int | None = None,
 ) -> Section:
-    """Return the title, the conclusion, the remarks, and a picture, which shrinks to fit all in `height` rows."""
+    """Return the title, the conclusion, the remarks, and a picture that shrinks until all fit in `height` rows."""
     if contrast is not None:
         room = CONTRAST_HEIGHT if height is None else min(max(height, _LEAST_PICTURE), CONTRAST_HEIGHT)
         [(head, style)], *chart = contrast_rows(contrast, width, room, glyphs)

@@ -56,7 +56,7 @@ def _blocking_words(comparison: SideComparison) -> str:
 
 
 def _blind_words(comparison: SideComparison) -> Iterator[str]:
-    """Yield `5 of 15 figures are too noisy to tell`, unless the sides differ; figures of single CPUs do not count."""
+    """Yield `5 of 15 figures are too noisy to tell`, unless a difference blocks; single CPUs' figures do not count."""
     blind = sum(figure.cpu is None for figure in comparison.blind_figures)
     if blind and comparison.outcome != Outcome.DIFFERENT:
         yield f"{blind} of {_compared_figures(comparison)} {'are' if blind != 1 else 'is'} too noisy to tell"

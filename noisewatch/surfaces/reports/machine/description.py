@@ -1,7 +1,7 @@
 """A description of this machine to edit (`show --format machine`), for `preflight --machine`.
 
-It requires the facts on which results of a benchmark depend and which machines of a pool share. Other facts are
-comments, to be uncommented if required.
+It requires the facts that benchmark results depend on and that machines of a pool share. Other facts are comments, to
+be uncommented if required.
 """
 
 from __future__ import annotations

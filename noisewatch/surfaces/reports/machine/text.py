@@ -203,7 +203,7 @@ def _irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
 
 
 def _group_irqs(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
-    """Group the IRQs by number, device or driver: the first of these that fits on a page."""
+    """Group the IRQs by number, device or driver: the first of these that fits on a page, or else by driver."""
     for key in ("number", "queue"):
         if len(groups := group_by_key(busy, attrgetter(key))) <= _MOST_ROWS:
             return groups

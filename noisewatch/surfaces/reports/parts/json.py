@@ -34,7 +34,7 @@ def describe_machine(snapshot: Snapshot) -> MachinePart:
 
 
 def describe_facts(snapshot: Snapshot, identifies: bool = False) -> FactsPart:
-    """Return the value of `facts`, a key with which machines are compared: the facts by class and name.
+    """Return the value of the key `facts`: facts by class and name, to compare machines.
 
     As in a recording, the host's name is left out unless `identifies`. Of the kernel's command line, a snapshot keeps
     only the options that matter to noise.

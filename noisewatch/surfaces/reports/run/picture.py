@@ -1,11 +1,11 @@
 """A series as a picture: start and duration of each run, a histogram of durations, and the culprits.
 
-The time axis is logarithmic, in a few rows that timeline and histogram share. If there are more runs than columns,
-several share a column. If several signs share a cell, the gravest is drawn, so other runs never hide a disturbed run.
-While a series runs, one row shows its progress with the same signs.
+The axis of durations is logarithmic, in a few rows that timeline and histogram share. If there are more runs than
+columns, several share a column. If several signs share a cell, the gravest is drawn, so other runs never hide a
+disturbed run. While a series runs, one row shows its progress with the same signs.
 
-The signs and colours are those of all other pictures, which also work without colour and in ASCII. plotext supports
-neither these signs nor narrow terminals.
+Like all other pictures, this one also works without colour and in ASCII. plotext supports neither its signs nor narrow
+terminals.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _STEPS = (1, 2, 5)
 
 
 class RunShown(Struct, frozen=True):
-    """A run: its place in the series (from 0), its start in ns after the first run's, and its standing."""
+    """A run: its place in the series (from 0), its start in ns after the first run's start, and its standing."""
 
     place: int
     number: int
@@ -367,7 +367,7 @@ class SeriesProgress:
 
     @property
     def left_ns(self) -> int | None:
-        """The estimated time left (ns) at the pace so far; None before the first run or while runs are repeated."""
+        """The estimated time left (ns) at the pace so far; None until a run has ended, and while runs are repeated."""
         done = self._counts.total()
         if self._began_ns is None or done > self._expected:
             return None

@@ -1,7 +1,7 @@
 """A series as a pyperf file: the wall times of undisturbed runs, and all runs with their verdicts.
 
-Warm-ups, and runs with another verdict, are written as warm-ups without values, which pyperf leaves out of its
-statistics. A command without an undisturbed run is left out.
+Warm-ups, and runs with another verdict, have a pyperf warm-up instead of a value, so pyperf's statistics leave them
+out. A command without an undisturbed run is left out.
 https://pyperf.readthedocs.io/en/latest/api.html#run-class
 """
 

@@ -567,7 +567,7 @@ class ReceiptKeeper(RunListener):
             self._length += len(line)
 
     def _cut(self) -> None:
-        """Remove a partly written line, if the file is a regular file that no other process writes to."""
+        """Remove a partly written line from a regular file; standard output may have other writers."""
         with suppress(OSError):
             if not self._is_printed and stat.S_ISREG(os.fstat(self._descriptor).st_mode):
                 os.ftruncate(self._descriptor, self._length)

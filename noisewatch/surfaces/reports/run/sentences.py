@@ -407,7 +407,7 @@ def condition_sentences(series: RunSeries) -> list[str]:
 
 
 def own_quota_sentences(series: RunSeries) -> list[str]:
-    """Return how much noisewatch itself used of a quota that stopped runs; an empty list without such runs."""
+    """Return how much noisewatch itself used of the CPU quota that stopped runs; an empty list if it stopped none."""
     words = own_quota_words((judged.repetition, judged.verdict) for judged in series.repetitions)
     return [] if words is None else [words]
 

@@ -27,7 +27,7 @@ CulpritCells = tuple[str, str, str, str]
 
 
 def words_of(series: RunSeries, conclusion: RunConclusion) -> RunWordsPart:
-    """Return the headline, the doubts, and the difference between two commands."""
+    """Return the headline, the doubts, the difference between two commands, and the first culprits."""
     return RunWordsPart(
         headline=headline_of(conclusion),
         doubts=doubt_sentences(series, conclusion),

@@ -105,7 +105,7 @@ def _remedy_lines(followed: TraceRun, width: int, in_colour: bool) -> list[str]:
 
 
 def _group_by_remedy(disturbances: Iterable[Disturbance]) -> list[list[Disturbance]]:
-    """Group culprits by process, and unattributed time of all CPUs as one; the costliest group first."""
+    """Group culprits by process, and the unattributed time of all CPUs together; the costliest group first."""
     groups: dict[object, list[Disturbance]] = defaultdict(list)
     for number, disturbance in enumerate(sorted(disturbances, key=lambda disturbance: -(disturbance.stolen_ns or 0))):
         is_of_process = disturbance.kind == Kind.THREAD and disturbance.pid is not None

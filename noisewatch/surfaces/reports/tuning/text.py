@@ -139,7 +139,7 @@ def text_of_status(status: TuningStatus) -> str:
 
 
 def loss_lines(loss: str | None) -> list[str]:
-    """Return a line that says which changes the journal has lost, and what helps; no line if nothing is lost."""
+    """Return a line on the changes that the journal has lost, and on what helps; no line if nothing is lost."""
     return [] if loss is None else [f"{loss}: {AFTER_LOSS}"]
 
 
