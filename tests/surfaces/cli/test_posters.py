@@ -301,7 +301,7 @@ def test_a_recording_without_a_calibration_is_refused(run: Run, tmp_path: Path) 
         (("--at", "3"), "--at: not with --poster"),
         (("--from", "3"), "--from: not with --poster"),
         (("--replay", "x.nw"), "--replay: not with --poster"),
-        (("--cpus", "2"), "--cpus: the poster of a receipt is about the target CPUs of its runs"),
+        (("--cpus", "2"), "--cpus: not with a receipt, whose poster is about the target CPUs of its runs"),
     ],
 )
 def test_options_of_the_monitor_are_refused(run: Run, tmp_path: Path, options: tuple[str, str], expected: str) -> None:

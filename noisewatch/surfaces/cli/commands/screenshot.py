@@ -93,7 +93,7 @@ def _read_poster(arguments: Namespace) -> Poster:
         from noisewatch.surfaces.reports.run.poster import poster_of_run
 
         if arguments.cpus is not None:
-            raise UsageError("--cpus: the poster of a receipt is about the target CPUs of its runs; leave it out")
+            raise UsageError("--cpus: not with a receipt, whose poster is about the target CPUs of its runs")
         return poster_of_run(receipt)
     from noisewatch.operations.calibrate import CalibrateOptions, calibrate
     from noisewatch.surfaces.reports.calibration.poster import poster_of_calibration

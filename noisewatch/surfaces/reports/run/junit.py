@@ -86,7 +86,7 @@ def _details(judged: JudgedRepetition) -> Iterator[str]:
 def _failure_of(repetition: Repetition) -> str:
     status = repetition.status
     if repetition.is_cut_short:
-        return "cut short: the series was asked to end"
+        return "cut short: the series was interrupted"
     if status < 0:
         return f"the command ended by signal {-status}"
     return f"the command ended with status {status}" if status else ""

@@ -107,7 +107,7 @@ def undo_script(verdict: Verdict) -> str:
 
 
 FIXES = "Fixes for what noisewatch {}, as `noisewatch tune` makes them without a script"
-RESTORES = "Restores what noisewatch read before the {}"
+RESTORES = "Restores the values that noisewatch read before the {}"
 REMOVE_ARGUMENTS = "If this was appended to the kernel command line, remove it and reboot:"
 NOT_UNDONE = "Not undone by this script:"
 

@@ -40,9 +40,9 @@ _BASE_UNITS = {
 _NO_NAME = regex("[^a-z0-9]+")
 # The attribute of a CPU's figures, the name of its gauge, the factor that converts the unit, and the help text.
 _CPU_GAUGES = (
-    ("gaps_per_s", "gaps_per_second", 1.0, "Gaps per second: how often a spinning loop did not run."),
+    ("gaps_per_s", "gaps_per_second", 1.0, "Gaps per second: how often a spinning loop was interrupted."),
     ("stolen_share", "stolen_ratio", 1.0, "Share of the time lost to gaps."),
-    ("waited_share", "waited_ratio", 1.0, "Share of the time in which another thread ran."),
+    ("waited_share", "waited_ratio", 1.0, "Share of the time in which the loop waited for the CPU."),
     ("gap_p50_ns", "gap_p50_seconds", 1e-9, "Median length of the gaps."),
     ("gap_p99_ns", "gap_p99_seconds", 1e-9, "99th percentile of the lengths of the gaps."),
     ("gap_max_ns", "gap_max_seconds", 1e-9, "Length of the longest gap."),
