@@ -48,7 +48,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     calibration_s: float = 0.0  # before the first repetition, and after the last
     tracer: Tracer = Tracer.NONE
     counts_events: bool = True  # instructions, cycles and cache misses of the command
-    measures_energy: bool = False  # of the whole packages
+    measures_energy: bool = False  # of the CPU packages, other processes included
     has_frequent_snapshots: bool = False  # take snapshots often within long repetitions, too, to judge their parts
 
     @property

@@ -210,7 +210,7 @@ def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
 
 
 async def _draw(arguments: Namespace, keys: list[str], screen_part: ScreenPart) -> _Film:
-    """Return the screens after all frames and keys; the same input gives the same screens."""
+    """Return the screens, drawn with the requested keys pressed; the same input gives the same screens."""
     from noisewatch.surfaces.drawing.glyphs import TONED
     from noisewatch.surfaces.tui.app.monitor import MonitorApp
 
