@@ -41,7 +41,7 @@ def pictures_of(svg: str) -> dict[str, str | bytes]:
 def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> str:
     """Write new files into the working directory; return a message with their names, or with the error."""
     name, reason = export_files(text_by_suffix, now)
-    return reason or f"written: {name} {' '.join(f'.{suffix}' for suffix in text_by_suffix)}"
+    return reason or f"written: ./{name} {' '.join(f'.{suffix}' for suffix in text_by_suffix)}"
 
 
 def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> tuple[str, str | None]:
@@ -68,7 +68,7 @@ def export_scripts(scripts: Mapping[str, str]) -> str:
     if reason is not None:
         return reason
     fix, *others = scripts
-    return f"written: {name}.{fix} {' '.join(f'.{suffix}' for suffix in others)}: read, then run as root"
+    return f"written: ./{name}.{fix} {' '.join(f'.{suffix}' for suffix in others)}: read, then run as root"
 
 
 _RUNNABLE = 0o755

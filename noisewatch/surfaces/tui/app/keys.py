@@ -264,7 +264,7 @@ def _events() -> list[str]:
 
 def _by_group(in_unicode: bool) -> list[list[Row]]:
     """Return a heading and rows for each group; keys with the same effect share a row, and screens come first."""
-    keys_of: dict[str, dict[str, list[str]]] = {name: {} for name in (LOOK, MOVE, ACT, LEAVE)}
+    keys_of: dict[str, dict[str, list[str]]] = {name: {} for name in (LOOK, ACT, MOVE, LEAVE)}
     for command in sorted(IN_HELP, key=lambda command: not command.action.startswith("do('go_to")):
         keys_of[command.group].setdefault(command.name, []).extend(command.key.split(","))
     return [

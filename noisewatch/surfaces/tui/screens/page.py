@@ -136,8 +136,8 @@ _KEYS = (
     ("enter", "CPU"),
     (f"1-{len(Screen)}", "screens"),
     ("p", "preflight"),
-    ("[ ]", "spikes"),
     ("c", "calibrate"),
+    ("[ ]", "spikes"),
     ("t", "trace"),
 )
 _SNAPSHOT_KEYS = (  # while the newest interval is not followed

@@ -152,7 +152,7 @@ def test_the_verdict_is_never_cut_off_by_the_name_of_the_machine(machine: str) -
 def test_keys_are_shown_whole_or_not_at_all() -> None:
     rows = [screen(model_of(frame(4)), width, 24)[-1].strip() for width in range(1, 90)]
     expected = ["", "q quit"]
-    for key in ("? help", "space freeze", "enter CPU", f"1-{len(Screen)} screens", "p preflight", "[ ] spikes"):
+    for key in ("? help", "space freeze", "enter CPU", f"1-{len(Screen)} screens", "p preflight", "c calibrate"):
         expected.append(f"{expected[-1]}  {key}")
     assert set(rows) == set(expected)
 

@@ -250,7 +250,7 @@ def test_brackets_go_to_drops_of_the_clock_which_the_screen_defines() -> None:
     assert (model.cursor, model.notice) == (9, "no earlier clock drop")
     model.go_to(Screen.OVERVIEW)
     model.step_to_spike(1)
-    assert model.notice == "no later spike"
+    assert model.notice == "no later spike; clock drops on screen 4: 1"
 
 
 def test_a_stale_clock_is_not_a_drop() -> None:
