@@ -30,7 +30,7 @@ _IFLAG, _LFLAG, _CC = 0, 3, 6  # indices in the result of termios.tcgetattr
 class FirstPicture:
     """A context that shows the first picture until it is taken over, and restores the terminal on exit.
 
-    Keys pressed meanwhile stay in the terminal's queue; Ctrl-C interrupts. Raises UsageError if the terminal is gone.
+    Until then, keys stay in the terminal's queue; Ctrl-C interrupts. Raises UsageError if the terminal is gone.
     """
 
     def __init__(self, glyphs: Glyphs, pace_s: float, opened: str | None = None) -> None:
@@ -107,7 +107,10 @@ def send(text: str, file: TextIO) -> None:
 
 
 def _write_some(data: memoryview, descriptor: int) -> int:
-    """Return the number of bytes written, or 0 after waiting for a terminal that another process made non-blocking."""
+    """Write what the terminal accepts, and return the number of bytes; if it accepts none, wait, and return 0.
+
+    A terminal accepts none if it is full and another process made it non-blocking.
+    """
     try:
         return os.write(descriptor, data)
     except BlockingIOError:

@@ -54,7 +54,7 @@ class CalmDriver(LinuxDriver):
         super().disable_input()
 
     def _read(self) -> None:
-        typed = b""  # no bytes, also if reading fails, mean that the terminal is gone
+        typed = b""  # stays empty if the terminal is gone or reading fails
         with suppress(OSError):
             typed = os.read(self.fileno, _CHUNK)
         if not typed:

@@ -25,8 +25,8 @@ LOOK, MOVE, ACT, LEAVE = "look", "move in time", "act", "copy, export, leave"  #
 class Command(Struct, frozen=True):
     """A command and its key, or several keys separated by commas; keys have Textual's names. F keys are as in htop.
 
-    An effect that differs on some screens follows in `name` behind `; `, with the screen's name. `words` are further
-    search words for the palette.
+    In `name`, `; ` separates effects that differ by screen; the later ones begin with the screen's name. `words` are
+    further search words for the palette.
     """
 
     key: str
@@ -173,11 +173,11 @@ _TITLE = "noisewatch: what makes the CPUs of your benchmark noisy"
 _FIRST = (  # what the first screen needs, in the order in which it is read: words or signs, and their explanations
     (
         "UNSTABLE",
-        "as `noisewatch preflight` judges, over 5 s or the last interval; then the noisiest target CPU, {cause} its "
+        "verdict of the checks over 5 s or the last interval; then the noisiest target CPU, {cause} its "
         "costliest culprit, and keys",
     ),
     ("T s x", "target CPU, where your benchmark runs; sibling on its core; offline"),
-    ("noise/s", "time that others take from a benchmark there: 10 ms/s are 1%"),
+    ("noise/s", "time that others take from a benchmark: 10 ms/s is 1%"),
     ("~", "estimated: a typical cost, or noise that may have moved between CPUs"),
     ("{bars}", "noise/s in an interval: {legend}"),
     ("{other}", "none, unknown, or not followed: not among the 64 costliest"),
@@ -201,13 +201,13 @@ _TEXT = """\
 _EVENTS_A_LINE = 6
 _SCROLLS = "  {} scroll; any other key closes"
 _KEY, _COLUMN, _LEGEND = 11, 40, 84  # widths in columns: of a key, a key with its effect, the explained words
-_WORD, _WIDEST_TEXT = 12, 100  # columns of a word and its gaps before its explanation, and of both
+_WORD, _WIDEST_TEXT = 12, 100  # columns of a word with its gaps, and of a word with its explanation
 
 
 def help_rows(width: int, height: int, offset: int = 0, in_unicode: bool = True) -> list[Row]:
-    """Return the help: the first screen, then the keys, and next to or below them the other words.
+    """Return the help: the words of the first screen, then the keys, and the other words next to or below the keys.
 
-    It is scrolled by `offset` if it is too long.
+    If it is too long, it is scrolled by `offset` rows.
     """
     legend: list[Row] = [_plain(line) for line in (*_TEXT.splitlines(), *_events())]
     has_room_for_legend = width >= 2 * _COLUMN + _LEGEND

@@ -298,7 +298,7 @@ class MonitorApp(App[None]):
         if frame.sampler_cpu_s is None or frame.housekeeping == self._pinned_cpus:
             return
         self._pinned_cpus = frame.housekeeping
-        with suppress(OSError):  # if pinning is refused, the sampler cannot pin itself either, and its frames say so
+        with suppress(OSError):  # if pinning is refused, the sampler cannot pin itself either, and its frames report it
             pin_all_threads(frozenset(frame.housekeeping or frame.target[:1]))
 
     async def run_action(
@@ -434,7 +434,7 @@ class MonitorApp(App[None]):
         return export({**pictures_of(self.picture()), **reports}, time.localtime())
 
     def action_advise(self) -> None:
-        """Show a fix for the culprit that the user sees selected, or close the shown fix."""
+        """Show a fix for the selected culprit, or close the shown fix."""
         selected = self.model.selected()
         if self.model.screen not in (*WITH_CULPRITS, Screen.IRQS):
             text = "this screen shows the fix of the selected cause, if there is one; y copies it"

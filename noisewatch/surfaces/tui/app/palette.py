@@ -56,7 +56,7 @@ def _key_commands(in_unicode: bool) -> Iterator[Command]:
 def _other_commands() -> Iterator[Command]:
     key = str(Screen.MAP.number)
     for quantity in Quantity:
-        # not `map of interrupts`, which `interrupts` would find before the screen `irqs`
+        # not `map of interrupts`: the query `interrupts` would list it before the screen `irqs`
         name = "map of IRQs" if quantity == Quantity.INTERRUPTS else f"map of {quantity}"
         yield Command(key, name, LOOK, f"{quantity} on the map, over time", f"do('go_to_map', '{quantity}')")
     yield Command("", "light colours, theme", LOOK, "screenshot --theme light", "explain_theme")

@@ -41,7 +41,7 @@ class SamplerProcess:
         self._send({name: value})
 
     def _send(self, requests: Mapping[str, object]) -> None:
-        """Send requests without waiting; they are buffered while the sampler does not read, and dropped without one."""
+        """Send requests without waiting; buffer them while the sampler does not read, and drop them if none runs."""
         if self._requests is not None and not self._requests.is_closing():
             self._requests.write(json.dumps(requests).encode() + b"\n")
 

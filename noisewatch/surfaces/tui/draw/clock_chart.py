@@ -244,7 +244,7 @@ def _braille(dots_by_column: Sequence[Sequence[int]], height: int) -> list[str]:
 
 
 def plain_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
-    """Return the rows of `braille_dots` in ASCII: a `*` for the values of two columns."""
+    """Return the rows of `braille_dots` in ASCII; a `*` shows a value in either half of a character."""
     pairs = [
         [*values[index], *(values[index + 1] if index + 1 < len(values) else ())] for index in range(0, len(values), 2)
     ]

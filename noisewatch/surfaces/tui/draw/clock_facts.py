@@ -115,7 +115,7 @@ def no_clock_reason(model: ScreenModel) -> str:
 
 
 def lacks_clocks(model: ScreenModel) -> bool:
-    """Return whether the kernel has neither a clock nor a governor of any target CPU, as in most virtual machines.
+    """Return whether the kernel reports neither a clock nor a governor for any target CPU, as in most virtual machines.
 
     Then one sentence, `no_clock_reason`, replaces the rows of all figures that the kernel lacks.
     """
@@ -332,7 +332,7 @@ def fact(name: str, value: str | None, width: int, mark: Piece | None = None, re
     return facts(name, marked, _LABEL - 2, style)
 
 
-# The checks of clock, idle states, heat and power. To import the catalogue here would delay the first picture.
+# The checks on clock, idle states, heat and power. Importing the catalogue here would delay the first picture.
 CHECKS = frozenset(
     (
         *("governor-not-performance", "turbo-enabled", "frequency-window-open", "energy-preference-not-performance"),
@@ -367,4 +367,4 @@ def help_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     if unknown and not rows:
         lines = wrap(f"? unknown: {', '.join(unknown)}", width, "", "  ", keep="hyphens")
         return [[(line, "unknown")] for line in lines]
-    return rows or [[("no check of clock, idle states, heat or power fails or warns", "plain")]]
+    return rows or [[("no check on clock, idle states, heat or power fails or warns", "plain")]]

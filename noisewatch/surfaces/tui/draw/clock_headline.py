@@ -14,9 +14,9 @@ from noisewatch.surfaces.tui.state.clock_history import ClockRange
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, describe_count
 
-RANGE_INTERVALS = 120  # intervals of the range, and in which a fall is reported after the clock has returned
+RANGE_INTERVALS = 120  # intervals that the range covers, and in which a fall is reported even if the clock has returned
 _STEADY = 0.01  # share of the clock; with a smaller spread the clock is steady
-_FRESH_S = 5.0  # a clock without a more recent tick may have changed
+_FRESH_S = 5.0  # the clock of a CPU whose last tick is older may have changed
 _EXACT = 2  # intervals: after more intervals without a measured clock, the time of a fall is not exact
 _LONG_LIST = 14  # characters; instead of a longer list of CPUs their number is shown
 _PERFORMANCE = "performance"  # the only governor that never lowers a clock

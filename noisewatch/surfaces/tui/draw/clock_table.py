@@ -113,7 +113,7 @@ def _window(
 
 
 def _differing_first(model: ScreenModel, lines: Sequence[CpuLine], numbers: range) -> list[CpuLine]:
-    """Return target CPUs that differ, the worst first, then those with an unknown clock, the others, and other CPUs."""
+    """Return the CPUs: differing target CPUs, the worst first, unknown and other target CPUs, siblings, other CPUs."""
     deviations = _deviations(model, (line.cpu for line in lines if line.role == Role.TARGET), numbers)
 
     def rank(line: CpuLine) -> tuple[int, float]:
@@ -128,10 +128,10 @@ def _differing_first(model: ScreenModel, lines: Sequence[CpuLine], numbers: rang
 
 
 def _deviations(model: ScreenModel, cpus: Iterable[int], numbers: range) -> dict[int, float | None]:
-    """Return by how much each CPU's clock differs from that of most target CPUs, as a share of it; None if unknown.
+    """Return the deviation of each CPU's clock from the clock that most target CPUs reach, as a share of the latter.
 
-    It is the largest difference in the intervals, or before the first interval the current one. Clocks without a tick
-    are unknown.
+    It is the largest deviation in the intervals; before the first interval, the current one. None means unknown, as for
+    clocks without a tick.
     """
     until = range(numbers.start, min(numbers.stop, model.number + 1))
     khz_by_cpu = {line.cpu: line.current_khz for line in model.cpus}

@@ -85,7 +85,7 @@ def culprit_table(
 ) -> list[Row]:
     """Return a heading and the rows that fit, the selected row among them.
 
-    With the `frame`, wide names are followed by the details of the process.
+    With `frame`, a process's name is followed by its details if there is room.
     Narrow screens drop columns before they shorten names. A heading that does not fit is first cut at its commas.
     """
     if height < 1:

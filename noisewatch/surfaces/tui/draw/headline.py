@@ -478,7 +478,8 @@ def _map_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     read = len(numbers) - unknown_count
     if not read:
         whose = f": {name_cpus(unknown_cpus)}" if 0 < len(unknown_cpus) < len(targets) else ""
-        text = f"noise of the target CPUs unknown in all of {describe_count(unknown_count, 'interval')}{whose}"
+        count_text = f"{unknown_count} of {describe_count(unknown_count, 'interval')}"
+        text = f"noise of the target CPUs unknown in {count_text}{whose}"
         return [(_CORE, (text, "unknown"))]
     # CPUs may be unknown in an interval that counts as known, because another target CPU was over the limit
     unknown = [str(unknown_count)] if unknown_count else []

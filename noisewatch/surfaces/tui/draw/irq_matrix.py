@@ -127,8 +127,8 @@ def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
 def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
     """Return the level of the rate on each column's busiest CPU, and signs for allowed and for offline CPUs.
 
-    If the rates are unknown, the cells of the IRQ's effective CPUs are unknown, or else of its allowed CPUs, or else
-    all cells.
+    If the rates are unknown, so are the cells of the IRQ's effective CPUs; if these CPUs are unknown, the cells of its
+    allowed CPUs; if these are unknown too, all cells.
     """
     allowed = row.allowed if row.is_numbered else None
     unknown: CpuSet | None = frozenset()
@@ -178,7 +178,7 @@ def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> 
 
 
 def round_rate(per_s: float) -> str:
-    """Return a rate in the legend, such as `100` or `5k`."""
+    """Return the legend's text for a rate, such as `100` or `5k`."""
     return f"{per_s / 1000:.0f}k" if per_s >= 1000 else f"{per_s:.0f}"
 
 

@@ -64,13 +64,13 @@ def level_legend(glyphs: Glyphs) -> str:
 
 
 def height_keys(glyphs: Glyphs) -> list[str]:
-    """Return keys of the bars' heights, from long to short, then an empty text."""
+    """Return legends of the bars' heights, from long to short, then an empty text."""
     shortest = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (4, 8))
     return [f"noise/s as bars: {level_legend(glyphs)}", level_legend(glyphs), shortest, ""]
 
 
 def scale_label(row: int, height: int) -> str:
-    """Return the label of this row of `tall_rows`, counted from below: the highest level that ends in it, or empty."""
+    """Return the label of row `row` of `tall_rows`, from below: the highest level whose bar ends there, or empty."""
     level = row * len(LEVELS_NS) // height
     begins_here = level * height > (row - 1) * len(LEVELS_NS)
     return short_duration(LEVELS_NS[level - 1]) if begins_here and level > 1 and height > 1 else ""

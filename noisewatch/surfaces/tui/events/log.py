@@ -81,7 +81,7 @@ class EventLog(Struct):
         return next(before, max(len(listed) - 1, 0))
 
     def selected(self) -> Event | None:
-        """Return the event that the user sees selected."""
+        """Return the event that is shown as selected."""
         listed = self.listed()
         drawn = self.drawn
         if self.chosen is None and drawn is not None and any(is_same_event(event, drawn) for event in listed):

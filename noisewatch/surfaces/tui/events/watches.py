@@ -137,7 +137,7 @@ def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Ep
         )
 
 
-# An episode ends at a lower value than it begins, so a figure that swings between the two values is one episode.
+# Episodes end at a lower value than they begin at, so a figure that swings between the two values is one episode.
 _COOL = 0.1  # share of a CPU
 _HOT_RESTS_S = 5
 _STEAL_ENDS = 0.01  # share of a CPU: less than one tick of 10 ms in a second
@@ -417,7 +417,7 @@ def _power(value: Value) -> str:
 
 
 def new_watchers() -> tuple[Watcher, ...]:
-    """Return new watchers, which have not seen a frame; the log calls them in this order."""
+    """Return new watchers, without a previous frame; the log calls them in this order."""
     return (
         LastCpus().changes,
         LastVerdict().changes,

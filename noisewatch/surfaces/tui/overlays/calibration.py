@@ -31,7 +31,7 @@ from noisewatch.surfaces.tui.overlays.overlay import (
 
 SECONDS = 5.0
 _LEAST_ROWS = 18  # least rows of the picture; if fewer were left, the detectable change is shown below it
-_MOST_ROWS = 48  # most rows of the picture; on a higher screen, the details follow on the same page
+_MOST_ROWS = 48  # most rows of the picture; on a taller screen, the details follow on the same page
 
 
 @dataclass(slots=True)

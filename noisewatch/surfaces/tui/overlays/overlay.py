@@ -62,7 +62,7 @@ class MachineAccess:
 
 @dataclass(slots=True)
 class Overlay(ABC, Generic[Result]):
-    """An overlay that a key opens with an announcement of its cost, a countdown starts, and a key closes."""
+    """An overlay: a key opens it with an announcement of its cost, a countdown or a key starts it, a key closes it."""
 
     title: ClassVar[str] = ""
     no_result: ClassVar[str] = ""  # text before the reason of a failure
@@ -132,7 +132,7 @@ class Overlay(ABC, Generic[Result]):
             return []
         if self.left_s:
             return [[(f"Starts in {self.left_s} s", "strong"), (": enter starts now, esc stops", "plain")], ""]
-        why = [f"{self.runs}: a start would disturb it, so only enter starts.", ""] if self.runs else []
+        why = [f"{self.runs}: starting now would disturb it; enter starts anyway.", ""] if self.runs else []
         return list(wrap_lines(why, width))
 
     @abstractmethod
@@ -299,7 +299,7 @@ class OverlayHost:
         self._next_draw_s = 0.0
 
     def announce(self, overlay: Overlay[Any]) -> None:
-        """Show the overlay with its cost, and start it after a countdown; while a run is measured, only a key does."""
+        """Show the overlay with its cost, and start it after a countdown; during a run, only a key starts it."""
         if self.shown is not None:
             return
         self.shown = overlay

@@ -1,4 +1,4 @@
-"""Tracing of the target CPUs in the monitor: an announcement, then one window after another until it is closed."""
+"""Tracing of the target CPUs in the monitor: an announcement, then windows one after another until it is closed."""
 
 from __future__ import annotations
 

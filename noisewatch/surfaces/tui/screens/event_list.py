@@ -73,7 +73,7 @@ def _fact(name: str, text: str, width: int, style: Style = "plain") -> list[Row]
 
 
 def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
-    """Return the event's time; for a folded event, the times of its last beginnings, and of its last event."""
+    """Return the event's time; for a folded event, its last start times, and the text of its last event."""
     if not isinstance(event, FoldedEvent):
         return _fact("when", time_in_words(model, event), width)
     began = [earlier for earlier in event.related if begins(earlier, event.events[0])]
@@ -247,7 +247,7 @@ def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: i
         return []
     count_of = Counter(event.kind for event in events)
     before = _before_kind(model, width)
-    silence = "a recording has none" if model.is_recorded else model.log.silence  # only a live kernel reports any
+    silence = "a recording has none" if model.is_recorded else model.log.silence  # only live kernels report devices
     rows: list[Row] = []
     for kind in EventKind:
         count = f"{count_of[kind]} times " if count_of[kind] > 1 else "once " if count_of[kind] else ""

@@ -122,9 +122,9 @@ def _rate_by_cpu_row(row: IrqRow, uncounted: CpuSet) -> Row:
 
 
 def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
-    """Return the IRQ's cost on its costliest CPUs, and the cost of softirqs that it likely raised on the first CPU.
+    """Return the IRQ's cost on its costliest CPUs, and of softirqs that it likely raised on the costliest one.
 
-    If another device interrupts the first CPU as often, the softirqs are left out.
+    If another device interrupts that CPU as often, the softirqs are left out.
     """
     lines = sorted(culprits_of(model, row), key=lambda line: -line.stolen_ns_per_s)
     costs = ", ".join(f"{_cost(line, glyphs)} of CPU {line.cpu}" for line in lines[:_MOST_CPUS])

@@ -32,7 +32,7 @@ _CPU_PANEL_SHARE = 0.5
 _LOWEST_WITH_CELL_HEADING = 6
 _NARROW = 60
 _NARROWEST_PANEL = 58  # columns: with frame, figures and a history of a few intervals
-_AROUND_TITLES = 9  # columns of the edge around a panel's title and its key
+_AROUND_TITLES = 9  # columns of the edge around a panel's title and legend
 _AROUND = 3  # further rows of a panel: two edges and a heading
 COLUMN_WIDTH = 27  # mark, number, noise, and some history
 LABEL_WIDTH = 5  # the number of the first CPU of the row
@@ -75,14 +75,14 @@ def framed_cpus(model: ScreenModel, width: int, max_rows: int, glyphs: Glyphs) -
 
 
 def _key_of(title: str, width: int, glyphs: Glyphs) -> str:
-    """Return the key of the bars' heights that fits next to the title in the upper edge of a panel."""
+    """Return the legend of the bars' heights that fits next to the title in the upper edge of a panel."""
     return first_that_fits(height_keys(glyphs), width - text_width(title) - _AROUND_TITLES)
 
 
 def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs, has_key: bool = True) -> list[Row]:
     """Return all CPUs, as densely as needed: a heading and a row for each, or cells and rows for the worst CPUs.
 
-    With `has_key` the heading has a key of the bars' heights, if it fits.
+    With `has_key` the heading has a legend of the bars' heights, if it fits.
     """
     if height < 1:
         return []
@@ -152,7 +152,7 @@ def _part_rows(
 
 
 def _with_keys(texts: Sequence[str], glyphs: Glyphs) -> list[str]:
-    """Return the texts with a key of the bars' heights, the longest text first, then the texts alone."""
+    """Return the texts with a legend of the bars' heights, the longest text first, then the texts alone."""
     return [*(f"{text}  {key}" for text in texts if text for key in height_keys(glyphs) if key), *texts]
 
 
@@ -203,7 +203,7 @@ def _figures(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Column[CpuL
 
 
 def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs, has_key: bool = False) -> Table[CpuLine]:
-    """Return the table for one of several columns of CPUs; with `has_key` its heading is a key of the bars' heights."""
+    """Return the table for one of several columns of CPUs; with `has_key` its heading explains the bars' heights."""
 
     def number(line: CpuLine) -> Piece:
         return f"{_number_text(line)} ", "strong" if line.role == Role.TARGET else "faint"

@@ -149,7 +149,7 @@ _SNAPSHOT_KEYS = (  # while the newest interval is not followed
     ("left right", "step"),
     (")", "newest"),
 )
-_MEASURING = ("c", "t")  # for a recording these keys can only show its contents, if any
+_MEASURING = ("c", "t")  # for a recording, these keys only show a calibration or trace that it contains
 _ARROWS = {"left right": "← →", "up down": "↑ ↓"}
 
 Keys = Sequence[tuple[str, str]]  # each key, and what it does

@@ -201,7 +201,7 @@ def _step(purpose: str, line: str | None, width: int) -> list[Row]:
 
 
 def explain_cause(frame: Frame, finding: FindingLine | None, width: int) -> list[Row]:
-    """Return each check of the cause with its question, finding, reason to matter, remedy and limits."""
+    """Return each check of the cause with its question and finding, why it matters, its remedy and its limits."""
     if finding is None:
         return []
     members = [finding] if finding.cause is None else _findings_of_cause(frame, finding.cause)

@@ -31,8 +31,8 @@ _BY = {"heat": "throttled by heat", "power": "power limit reached"}
 class ClockChange(Struct, frozen=True):
     """A change in interval `number` that can lower the clock of `cpus`; None means all CPUs.
 
-    It explains only falls from above `ceiling_khz` to it or below, if given. `is_seldom_read` means that the change may
-    have happened up to ten seconds before.
+    With `ceiling_khz`, it explains only falls from above this clock to about this clock or below. With
+    `is_seldom_read`, the change may have happened up to ten seconds earlier.
     """
 
     number: int
@@ -73,12 +73,12 @@ class ClockFall(Struct):
 
     @property
     def worst(self) -> CpuFall:
-        """The part of the CPU whose clock fell to the smallest share."""
+        """The part of the CPU whose clock fell to the smallest share of its clock before."""
         return min(self.parts.values(), key=lambda part: part.lowest_khz / part.from_khz)
 
     @property
     def since(self) -> int:
-        """The last interval before the fall in which the clocks of all its CPUs were measured."""
+        """The earliest `since` of the parts; all changes that can explain the fall are in this interval or later."""
         return min(part.since for part in self.parts.values())
 
     def back(self, number: int) -> int | None:

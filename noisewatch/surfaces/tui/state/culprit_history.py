@@ -102,9 +102,9 @@ class CulpritHistory:
         ]
 
     def rates(self, line: CulpritLine, numbers: Sequence[int]) -> list[tuple[float, float]]:
-        """Return the rate and the noise (ns/s) of the line's thread on its CPU in the last of the intervals.
+        """Return the rate and the noise (ns/s) of the line's thread on its CPU by interval, since its last gap.
 
-        The list begins behind the last interval in which the thread did not run there, or its rate is unknown.
+        A gap is an interval in which the thread did not run there, or in which its rate is unknown.
         """
         what, first = hash(culprit_identity(line)), self.count - len(self._intervals)
         rates: list[tuple[float, float]] = []

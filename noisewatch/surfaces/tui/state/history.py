@@ -35,7 +35,7 @@ USUAL_INTERVALS = 120
 # A multiple of the distance from median to upper quartile: six standard deviations of normally distributed noise. The
 # quartile of 120 intervals is so inexact that noise exceeds four deviations in every hour.
 _LEAST_SPREADS = 8
-_LEAST_MEASURED = 10  # intervals; fewer do not show how much noise varies, so unusual is then at least double the usual
+_LEAST_MEASURED = 10  # intervals; fewer do not show how noise varies, so unusual noise is then at least twice the usual
 _DOUBLE = 2  # noise that grows by this factor has a new source, even on a noisy machine
 
 
@@ -290,7 +290,7 @@ class WallTimes:
         ahead_ns = frame.wall_ns + (frame.ahead_s or 0) * NS_PER_S - frame.taken_at_ns
         last_ns = self._ahead_ns.last
         if last_ns is None or abs(ahead_ns - last_ns) > _STEPPED_NS:
-            # from just after the frame before, which had the old offset
+            # the new offset holds from just after the previous frame, which had the old one
             self._ahead_ns.add(frame.taken_at_ns - round(frame.seconds * NS_PER_S) + 1, ahead_ns)
 
     def at(self, at_ns: int) -> str | None:

@@ -44,7 +44,7 @@ class IrqRow(Struct, frozen=True):
 
     @property
     def short_name(self) -> str:
-        """`IRQ 205`, or the name of the row if it has no or several numbers."""
+        """`IRQ 205`, or the name of the row if it has no number or several."""
         return f"IRQ {self.label}" if self.label.isdecimal() and len(self.settings) < 2 else self.name
 
     @property
@@ -87,7 +87,7 @@ class IrqMove(Struct, frozen=True):
     number: int  # interval of that frame
     before: str
     after: str
-    is_effective: bool  # whether the effective affinity changed, or else the allowed CPUs (if only they are reported)
+    is_effective: bool  # false if the allowed CPUs changed, because only they are reported
     balancer: str | None = None  # a running process that moves IRQs: `irqbalance (pid 812)`
 
 
@@ -181,7 +181,7 @@ class IrqHistory:
     def rises(self, labels: Sequence[str]) -> list[int]:
         """Return the kept intervals in which the IRQs' rate reached a higher level than in the ten known ones before.
 
-        The first known interval is no rise.
+        The first known interval is not a rise.
         """
         kept = range(max(self.count - self.capacity, 0), self.count)
         lately, rises = deque[int](maxlen=_RISE_INTERVALS), list[int]()

@@ -11,9 +11,11 @@ from msgspec import Struct
 from noisewatch.cpus import name_cpus
 from noisewatch.kernel.tasks.run_status import OUTCOMES
 from noisewatch.operations.frame.frame import Frame, RepetitionLine, RunLine
+from noisewatch.units import describe_count
 
 RUNNING, ENDED = "running", "ended"
 UNDISTURBED = "undisturbed"
+_OTHER_OUTCOMES = "disturbed, unknown, failed or cut short"
 _MOST_KEPT = 4096  # kept repetitions of a run: about an hour, at one per second
 _MOST_RUNS = 64
 _MOST_EVENTS = 8  # events per frame and run, so that they do not fill the log
@@ -84,7 +86,8 @@ class RunHistory(Struct):
         while len(run.repetitions) > _MOST_KEPT:
             del run.repetitions[next(iter(run.repetitions))]
         if event_count > _MOST_EVENTS:
-            yield frame.taken_at_ns, f"{event_count - _MOST_EVENTS} more repetitions were not undisturbed", ""
+            more = describe_count(event_count - _MOST_EVENTS, "more repetition")
+            yield frame.taken_at_ns, f"{more}: {_OTHER_OUTCOMES}", ""
         if line.stage == ENDED and not run.is_over:
             run.is_over = True
             yield frame.taken_at_ns, f"run of {run.program} ended: {describe_counts(line)}", ""

@@ -330,7 +330,7 @@ class ScreenModel(Struct):
         return self.advice is not None or self.awaits_fix
 
     def ask_for_fix(self, selected: CulpritLine) -> None:
-        """Request a fix for the culprit that the user sees selected, and keep that culprit selected."""
+        """Request a fix for the culprit that is shown as selected, and keep it selected."""
         if self.screen == Screen.IRQS:
             self._move_selection(0)
         else:
@@ -468,7 +468,7 @@ class ScreenModel(Struct):
         return listing
 
     def selected(self) -> CulpritLine | None:
-        """Return the culprit that the user sees selected (on the IRQ screen, the IRQ's costliest culprit), or None."""
+        """Return the culprit that is shown as selected (on the IRQ screen, the IRQ's costliest culprit), or None."""
         if self.screen == Screen.IRQS:
             row = self.selection.drawn if isinstance(self.selection.drawn, IrqRow) else self.irq_listing().selected
             return culprit_of(self, row) if row is not None else None
@@ -490,7 +490,7 @@ class ScreenModel(Struct):
             self.selection = self.selection.with_drawn(self.findings())
 
     def selected_finding(self) -> FindingLine | None:
-        """Return the finding that the user sees selected."""
+        """Return the finding that is shown as selected."""
         drawn = self.selection.drawn
         return drawn if isinstance(drawn, FindingLine) else self.findings().selected
 
@@ -545,7 +545,7 @@ class ScreenModel(Struct):
         return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)
 
     def behind_s(self) -> float:
-        """Return how many seconds the shown frame is older than the newest frame."""
+        """Return the seconds from the shown frame to the newest frame."""
         frame, newest = self.frame, self.newest
         return 0.0 if frame is None or newest is None else (newest.taken_at_ns - frame.taken_at_ns) / 1e9
 

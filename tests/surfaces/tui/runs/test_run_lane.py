@@ -160,7 +160,7 @@ def test_many_disturbed_repetitions_do_not_fill_the_log() -> None:
     model = _model(None, _run(), _run(*many, number=60))
     texts = [event.text for event in model.log.events if event.kind == "run"]
     assert len(texts) == 10
-    assert texts[-1] == "51 more repetitions were not undisturbed"
+    assert texts[-1] == "51 more repetitions: disturbed, unknown, failed or cut short"
 
 
 def test_the_current_run_is_named_below_the_verdict_without_changing_it() -> None:

@@ -83,7 +83,7 @@ def test_a_high_screen_gives_its_rows_to_cpus_then_to_heat_and_power() -> None:
 def test_what_helps_takes_one_row_if_nothing_fails() -> None:
     model = _model(2)
     calm = framed_lines(model, 120, 34)
-    assert any("what helps: no check of clock" in line or "what helps: not judged" in line for line in calm)
+    assert any("what helps: no check on clock" in line or "what helps: not judged" in line for line in calm)
     failing = FindingLine("turbo-enabled", "fail", "blocking", Gravity.FAILED, "turbo is on", "echo 1 > no_turbo")
     model.add(replace(_frame(13, 2), findings=(failing,)))
     lines = framed_lines(model, 120, 34)
