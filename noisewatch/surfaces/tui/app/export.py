@@ -131,7 +131,7 @@ def _when(model: ScreenModel, frame: Frame, event: Event) -> str:
     """Return the event's time in the recording; on a live machine, how long before the shown interval it was."""
     if model.is_recorded:
         return f"at {(event.at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
-    return f"{(frame.taken_at_ns - event.at_ns) / 1e9:.0f} s before"
+    return f"{(frame.taken_at_ns - event.at_ns) / 1e9:.0f} s earlier"
 
 
 def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:

@@ -119,7 +119,7 @@ COMMANDS = (
     Command("up", "scroll", LOOK, "", "scroll(-1)", is_in_overlay=True),
     Command(
         "k",
-        "a row up; map: noise, clock or heat",
+        "a row up; map: next quantity",
         LOOK,
         "on the map: noise, interrupts, clock, heat",
         "scroll_or_choose",

@@ -106,8 +106,8 @@ class PreflightOverlay(Overlay[Verdict]):
         if self.origin is not None:
             return [f"Judges the whole {self.origin}, with its calibration if it has one."]
         return [
-            "Runs `noisewatch preflight` with the same options file: samples the machine, runs the microbenchmark on "
-            "the target CPUs, and reports whether a benchmark may start.",
+            "Runs `noisewatch preflight` with your options file, if any: samples the machine, runs the microbenchmark "
+            "on the target CPUs, and reports whether a benchmark may start.",
             "",
             DISTURBS,
         ]

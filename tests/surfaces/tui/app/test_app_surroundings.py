@@ -194,7 +194,7 @@ def _all_pages(size: tuple[int, int]) -> str:
     ("key", "expected"),
     [
         ("z", ("irqs: show silent IRQs", "map: one cache, or all")),
-        ("k", ("a row up", "map: noise, clock or heat")),
+        ("k", ("a row up", "map: next quantity")),
         ("g", ("group rows", "clock: next graph")),
     ],
 )

@@ -292,8 +292,8 @@ def test_the_window_in_markdown_lists_culprits_failures_and_changes() -> None:
     assert "worker [4711/4715]" in text
     assert "| 1 | target | 20 µs | 20 µs | 0 |" in text
     assert "- FAIL `cpu-quota` (blocking): cpu-quota was found" in text
-    assert "- 0 s before: device: sdb was added" in text
-    assert " s before: verdict: recovered: cpu-quota (last 5 s)" in text
+    assert "- 0 s earlier: device: sdb was added" in text
+    assert " s earlier: verdict: recovered: cpu-quota (last 5 s)" in text
     assert window_reports(ScreenModel(), 100) == {}
 
 
