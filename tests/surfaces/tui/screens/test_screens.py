@@ -248,7 +248,7 @@ def test_the_screen_is_exported_to_files(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     _, lines = _press("left", "e")
     paths = {path.suffix: path for path in tmp_path.iterdir()}
-    assert f"written: {paths['.svg'].stem} .s" in lines[-1]
+    assert f"written: ./{paths['.svg'].stem} .s" in lines[-1]
     assert paths.keys() >= {".svg", ".json", ".md"}
     assert "hog" in paths[".svg"].read_text()
     data = json.loads(paths[".json"].read_text())
@@ -277,9 +277,9 @@ def test_the_exported_json_keeps_its_keys() -> None:
 def test_an_export_does_not_overwrite_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     now = time.strptime("2026-01-01", "%Y-%m-%d")
-    assert export({"json": "one"}, now) == "written: noisewatch-20260101-000000 .json"
-    assert export({"svg": b"two", "json": "two"}, now) == "written: noisewatch-20260101-000000-2 .svg .json"
-    assert export({"md": "three"}, now) == "written: noisewatch-20260101-000000 .md"
+    assert export({"json": "one"}, now) == "written: ./noisewatch-20260101-000000 .json"
+    assert export({"svg": b"two", "json": "two"}, now) == "written: ./noisewatch-20260101-000000-2 .svg .json"
+    assert export({"md": "three"}, now) == "written: ./noisewatch-20260101-000000 .md"
     assert (tmp_path / "noisewatch-20260101-000000.json").read_text() == "one"
 
 
