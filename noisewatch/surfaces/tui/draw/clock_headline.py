@@ -22,7 +22,7 @@ _LONG_LIST = 14  # characters; instead of a longer list of CPUs their number is 
 _PERFORMANCE = "performance"  # the only governor that never lowers a clock
 
 
-NEEDED, TIME, BEFORE, EXTRA = range(4)  # a sentence that does not fit loses its pieces from the last kind on
+NEEDED, TIME, BEFORE, EXTRA = range(4)  # kinds of pieces; if the sentence does not fit, EXTRA is dropped first
 Sentence = list[tuple[int, Piece]]
 
 

@@ -159,7 +159,7 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _own_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the screen's own sentence; on each screen also a clock that is low, as noise does not show it."""
+    """Return the screen's own sentence and, except on the clock screen, a sentence on a clock that is low."""
     if frame.seconds <= 0 or model.is_past:
         return []
     describe = _OWN_SENTENCES.get(model.screen)
@@ -176,7 +176,7 @@ def _behind(parts: Parts) -> Parts:
 
 
 def _keys(model: ScreenModel, frame: Frame) -> list[Row]:
-    """Return the keys to offer: no key for a good verdict, and `f` only if the headline's culprit is selected."""
+    """Return the keys to offer: none for a good verdict, and `f` only if the headline's culprit is selected."""
     if verdict_of(model)[1] == "good":
         return []
     if model.screen in _HELPFUL_KEYS_BY_SCREEN:
