@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.events.kinds import SEVERAL, EventKind
 from noisewatch.surfaces.tui.screens.table import ALL_ROWS, SCREEN_ENTRIES
 from noisewatch.surfaces.tui.state.screen_model import Screen
 
-LOOK, MOVE, ACT, LEAVE = "look", "move in time", "act", "copy, export, leave"  # groups of the help, in order
+LOOK, MOVE, ACT, LEAVE = "look", "move in time", "act", "copy, export, leave"  # groups of the help
 
 
 class Command(Struct, frozen=True):
