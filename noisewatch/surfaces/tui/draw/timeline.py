@@ -100,13 +100,12 @@ def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
 
 LABEL = 7  # columns of the label before the lane of the timeline
 _WIDER_LABEL = 8  # additional columns for labels of the map, whose lanes show the same intervals
-_WIDEST = 4  # most columns of one interval
 _BETWEEN_TIMES = 24  # columns from one time to the next on the axis
 T = TypeVar("T")
 
 
 class TimeAxis(Struct, frozen=True):
-    """A lane of `room` columns, without its label; `zoom` intervals share a place, which takes `wide` columns.
+    """A lane of `room` columns, without its label; `zoom` intervals share a place, and `held` places `filled` columns.
 
     `first` is the oldest kept interval, `last` the newest in sight. Behind `last` are `after` free columns, because the
     first interval stays at the left while there is room. `marked` is the cursor's interval.
@@ -116,15 +115,15 @@ class TimeAxis(Struct, frozen=True):
     first: int
     last: int
     zoom: int
-    wide: int
-    after: int
-    marked: int | None
+    held: int = 1
+    filled: int = 1  # at least `held`: each place takes one or more whole columns
+    after: int = 0
+    marked: int | None = None
 
     @property
     def numbers(self) -> range:
         """The intervals in sight."""
-        places = (self.room - self.after) // self.wide
-        return range(max(self.last + 1 - places * self.zoom, self.first), self.last + 1)
+        return range(max(self.last + 1 - self._place_at(self.stop) * self.zoom, self.first), self.last + 1)
 
     @property
     def stop(self) -> int:
@@ -139,12 +138,20 @@ class TimeAxis(Struct, frozen=True):
     @property
     def width(self) -> int:
         """The number of columns of all intervals in sight."""
-        return self.places * self.wide
+        return self._columns_of(self.places)
 
     @property
     def places(self) -> int:
-        """The number of places in sight, which is the number of values that `spread` expects."""
+        """The number of places in sight."""
         return -(-len(self.numbers) // self.zoom)
+
+    def _columns_of(self, places: int) -> int:
+        """Return the number of columns of the last `places` places."""
+        return places * self.filled // self.held
+
+    def _place_at(self, columns: int) -> int:
+        """Return the number of places, from the last one on, that fit into that many columns."""
+        return ((columns + 1) * self.held - 1) // self.filled
 
     @property
     def cursor(self) -> int | None:
@@ -153,18 +160,30 @@ class TimeAxis(Struct, frozen=True):
 
     def column(self, number: int) -> int:
         """Return the column for the interval's sign: the middle of its columns."""
-        return self.stop - ((self.last - number) // self.zoom + 1) * self.wide + (self.wide - 1) // 2
+        place = (self.last - number) // self.zoom
+        return self.stop - (self._columns_of(place) + self._columns_of(place + 1) + 2) // 2
 
     def intervals_in(self, column: int) -> range:
         """Return the intervals of a column, even if no longer kept, or an empty range outside the lane."""
         if not self.before <= column < self.stop:
             return range(0)
-        end = self.last + 1 - (self.stop - 1 - column) // self.wide * self.zoom
+        end = self.last + 1 - self._place_at(self.stop - 1 - column) * self.zoom
         return range(end - self.zoom, end)
 
     def spread(self, values: Sequence[T]) -> Sequence[T]:
-        """Return the values, repeated to have one for each column."""
-        return values if self.wide == 1 else [value for value in values for _ in range(self.wide)]
+        """Return the values, repeated to have one for each column.
+
+        There are as many values for each place: one, or with half columns two.
+        """
+        places = self.places
+        if self.filled == self.held or not places:
+            return values
+        each = len(values) // places
+        return [
+            value
+            for at, value in enumerate(values)
+            for _ in range(self._columns_of(places - at // each) - self._columns_of(places - at // each - 1))
+        ]
 
     def pad(self, values: Sequence[T], blank: T) -> list[T]:
         """Return the values, spread over the columns in sight; `blank` fills the lane's other columns."""
@@ -184,18 +203,30 @@ def axis_of(model: ScreenModel, width: int) -> TimeAxis:
     if behind >= least:  # the shown interval is out of sight: move the window, and keep it full
         moved = min(behind - least // 2, places - least)
         last, places = last - moved * zoom, places - moved
-    is_whole = model.is_recorded and model.newest is not None and model.newest.is_last
-    widest = _WIDEST if zoom == 1 else least  # few places fill the lane, also after zooming out
-    wide = max(min(least // places, widest), 1) if is_whole and places else 1
+    held, filled = _scale(model, least, places)
     return TimeAxis(
         room=room,
         first=first,
         last=last,
         zoom=zoom,
-        wide=wide,
-        after=max(least - places * wide, 0),
+        held=held,
+        filled=filled,
+        after=max(least - places * filled // held, 0),
         marked=model.cursor,
     )
+
+
+def strip_axis(model: ScreenModel, width: int) -> TimeAxis:
+    """Return the axis of a strip of `width` columns that ends with the shown interval, scaled like the timeline."""
+    places = -(-(model.history.count - model.history.first) // model.zoom)
+    held, filled = _scale(model, width, places)
+    return TimeAxis(max(width, 0), model.history.first, model.number, model.zoom, held, filled)
+
+
+def _scale(model: ScreenModel, columns: int, places: int) -> tuple[int, int]:
+    """Return how many places take how many columns: all of a whole recording fill the columns, others take one each."""
+    is_whole = model.is_recorded and model.newest is not None and model.newest.is_last
+    return (places, columns) if is_whole and 0 < places < columns else (1, 1)
 
 
 _LANE, _EVENTS = f"{'target':<{LABEL}}", f"{'event':<{LABEL}}"

@@ -21,6 +21,7 @@ from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_f
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_cell
 from noisewatch.surfaces.tui.draw.levels import height_keys, level_of, level_pieces, mark_of, style_of
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order, place_title
+from noisewatch.surfaces.tui.draw.timeline import strip_axis
 from noisewatch.surfaces.tui.screens.culprits import culprit_list
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.filters import cpus_in_order
@@ -229,7 +230,7 @@ def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs, has_key: bool 
 
 def _history_descriptions(model: ScreenModel, width: int) -> list[str]:
     """Return descriptions of the history, from long to short."""
-    count = len(fitting_intervals(model, width))
+    count = len(strip_axis(model, width).numbers)
     per_column = f", {model.zoom} per column" if model.zoom > 1 else ""
     return [f"last {describe_count(count, 'interval')}{per_column}", f"last {count}{per_column}", f"last {count}", ""]
 
@@ -361,15 +362,10 @@ def cell_heading(layout: Density, width: int, glyphs: Glyphs) -> Row:
     return [(first_that_fits([what + marks, what], width), "heading")]
 
 
-def fitting_intervals(model: ScreenModel, width: int) -> range:
-    """Return the intervals, up to the shown interval, that fit into `width` columns."""
-    return range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
-
-
 def history_pieces(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> Row:
     """Return the CPU's noise up to the shown interval, drawn from the left."""
-    numbers = fitting_intervals(model, width)
-    shown = columns_of(model.history.lane(line.cpu, numbers), model.zoom)[-width:] if width > 0 else []
+    axis = strip_axis(model, width)
+    shown = axis.spread(columns_of(model.history.lane(line.cpu, axis.numbers), model.zoom)) if width > 0 else []
     return [*level_pieces(shown, glyphs, line.role), (" " * (width - len(shown)), "plain")]
 
 

@@ -106,7 +106,7 @@ def test_a_step_stops_the_player_and_the_time_of_the_recording_is_shown() -> Non
     player.advance()
     model.step(2)
     assert (model.number, model.plays) == (3, False)
-    assert " 4 s ▲ " in screen(model)[-2]
+    assert "▲ 4 s " in screen(model)[-2]
 
 
 def test_the_player_pauses_on_the_next_spike() -> None:

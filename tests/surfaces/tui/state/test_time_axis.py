@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from noisewatch.kinds import Role
 from noisewatch.surfaces.drawing.glyphs import UNICODE
-from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of, number_in, timeline_rows
+from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of, number_in, strip_axis, timeline_rows
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
@@ -33,19 +33,57 @@ def _model(count: int, is_recorded: bool = False, zoom: int = 1) -> ScreenModel:
     return model
 
 
-@pytest.mark.parametrize(("count", "wide"), [(200, 1), (144, 2), (96, 3), (72, 4), (7, 4)])
-def test_an_interval_of_a_whole_recording_takes_as_many_columns_as_fit(count: int, wide: int) -> None:
-    axis = axis_of(_model(count, is_recorded=True), 296)
-    assert (axis.wide, axis.width, axis.before) == (wide, count * wide, 0)
-    assert axis.stop <= axis.room
-    assert len(axis.numbers) == count
+@pytest.mark.parametrize("width", [60, 140, 296])
+@pytest.mark.parametrize("count", [1, 7, 50, 53, 100, 133, 200, 289, 290, 400])
+def test_the_intervals_of_a_whole_recording_fill_the_lane_evenly(count: int, width: int) -> None:
+    axis = axis_of(_model(count, is_recorded=True), width)
+    assert (axis.before, axis.after, axis.stop) == (0, 0, width - LABEL)
+    numbers_by_column = [axis.intervals_in(column)[0] for column in range(axis.room)]
+    assert numbers_by_column == [*axis.spread(axis.numbers)]
+    columns = [numbers_by_column.count(number) for number in axis.numbers]
+    assert len(columns) == min(count, axis.room)
+    assert max(columns) - min(columns) <= 1
+    assert all(numbers_by_column[axis.column(number)] == number for number in axis.numbers)
+
+
+@pytest.mark.parametrize("room", [20, 50, 53, 60])
+def test_a_lane_with_another_room_keeps_the_columns_of_its_last_intervals(room: int) -> None:
+    axis = axis_of(_model(37, is_recorded=True), 53 + LABEL)
+    other = axis.with_room(room)
+    assert other.numbers[-1] == axis.numbers[-1]
+    assert all(room - other.column(number) == 53 - axis.column(number) for number in other.numbers)
+    assert len(other.spread(other.numbers)) == other.width <= room
+
+
+def test_half_columns_have_the_columns_of_their_interval() -> None:
+    axis = axis_of(_model(5, is_recorded=True), 13 + LABEL)
+    halves = [(number, half) for number in axis.numbers for half in "ab"]
+    assert (
+        axis.spread(halves)[::2]
+        == [
+            (number, half)
+            for number in axis.numbers
+            for half in "ab"
+            for _ in range(axis.spread(axis.numbers).count(number))
+        ][::2]
+    )
+    assert len(axis.spread(halves)) == 2 * 13
+
+
+@pytest.mark.parametrize("number", [0, 20, 36])
+def test_a_strip_ends_with_the_shown_interval_in_the_scale_of_the_recording(number: int) -> None:
+    model = _model(37, is_recorded=True)
+    model.go_to_number(number)
+    strip = strip_axis(model, 80)
+    assert strip.numbers == range(number + 1)
+    assert len(strip.spread(strip.numbers)) == strip.width == (number + 1) * 80 // 37
 
 
 def test_an_interval_of_an_unfinished_recording_or_live_takes_one_column() -> None:
     model = _model(30, is_recorded=True)
     assert model.newest is not None
     model.newest = replace(model.newest, is_last=False)
-    assert axis_of(model, 296).wide == axis_of(_model(30), 296).wide == 1
+    assert axis_of(model, 296).width == axis_of(_model(30), 296).width == 30
 
 
 def test_a_live_lane_starts_at_the_left_and_moves_only_when_it_is_full() -> None:
