@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from noisewatch.patterns import regex
 
+_LEAST_S = 0.5  # of two frames that arrive together, the second has the sampler's work of an interval
 _WRITTEN = regex(rb"^wchar: (\d+)$", re.MULTILINE)
 
 
@@ -35,15 +36,18 @@ class OwnCost(Struct, frozen=True):
 
 
 class OwnCostMeter:
-    """A meter of the monitor's cost from frame to frame."""
+    """A meter of the monitor's cost over half a second or more, in which delayed frames weigh little."""
 
     def __init__(self) -> None:
         self._usage: Usage | None = None
+        self._cost: OwnCost | None = None
 
     def measure(self, sampler_cpu_s: float, sampler_wakeups: int) -> OwnCost | None:
-        """Return the cost since the last call, or None at the first call."""
-        before, self._usage = self._usage, own_usage(sampler_cpu_s, sampler_wakeups)
-        return cost_between(before, self._usage) if before is not None else None
+        """Return the newest cost, or None if it is unknown."""
+        before, now = self._usage, own_usage(sampler_cpu_s, sampler_wakeups)
+        if before is None or now.at_s - before.at_s >= _LEAST_S:
+            self._usage, self._cost = now, cost_between(before, now) if before is not None else None
+        return self._cost
 
 
 def own_usage(sampler_cpu_s: float, sampler_wakeups: int) -> Usage:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from noisewatch.surfaces.tui.state.own_cost import OwnCost, Usage, cost_between, own_usage
+from noisewatch.surfaces.tui.state import own_cost
+from noisewatch.surfaces.tui.state.own_cost import OwnCost, OwnCostMeter, Usage, cost_between, own_usage
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.tui.framing import frame, model_of, screen
 
@@ -32,6 +33,14 @@ def test_written_bytes_are_unknown_if_the_kernel_does_not_count_them() -> None:
     cost = cost_between(Usage(10.0, 1.0, 100, None), Usage(11.0, 1.0, 100, 5))
     assert cost is not None
     assert cost.written_per_s is None
+
+
+def test_frames_that_arrive_together_share_a_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    usages = [Usage(at_s, cpu_s, 0, None) for at_s, cpu_s in ((10.0, 0.0), (10.01, 0.5), (11.0, 0.6), (11.1, 1.1))]
+    monkeypatch.setattr(own_cost, "own_usage", lambda *_: usages.pop(0))
+    meter = OwnCostMeter()
+    costs = [meter.measure(0.0, 0) for _ in range(4)]
+    assert [cost and cost.cpu_share for cost in costs] == [None, None, pytest.approx(0.6), pytest.approx(0.6)]
 
 
 def test_our_own_usage_grows() -> None:
