@@ -128,7 +128,7 @@ def _rows_below(model: ScreenModel, needed: int, space: Space) -> int:
         return min(max(fix_height, free, _LEAST_FACTS), room - min(_LEAST_TABLE, room // 2))
     if space.width < _LEAST_WIDTH:
         return 0
-    below = max(free, min(_FACTS, room // 2) if space.is_framed else 0)
+    below = max(free, min(_FACTS if space.is_framed else _LEAST_FACTS, room // 2))
     return below if below >= _LEAST_FACTS else 0
 
 

@@ -86,6 +86,15 @@ def test_a_thread_is_shown_with_its_process_where_there_is_room() -> None:
         assert "process_api [1/33], thread tokio-rt-worker on CPU 3" in text
 
 
+def test_a_low_screen_shows_the_command_of_the_selected_culprit() -> None:
+    hog = culprit("python3", 3, 9e6)
+    lesser = [culprit(f"worker-{index}", 3, 1e6 + index, pid=100 + index, tid=100 + index) for index in range(12)]
+    process = ProcessLine(hog.pid or 0, "/usr/bin/python3 hog.py", "", "python3 hog.py")
+    model = model_of(frame((cpu_line(3, Role.TARGET),), (hog, *lesser), processes=(process,)))
+    for screen in (Screen.OVERVIEW, Screen.CULPRITS):
+        assert "runs      /usr/bin/python3 hog.py" in "\n".join(screen_of(model, screen, 80, 24))
+
+
 def test_a_row_has_the_details_of_its_process_if_they_fit() -> None:
     hog = culprit("python3", 3, 9e6)
     process = ProcessLine(4711, "/usr/bin/python3 -c pass", "", "python3 -c pass")
