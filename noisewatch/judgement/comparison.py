@@ -110,7 +110,7 @@ class ComparedFigure(Struct, frozen=True):
 
     @property
     def is_suspect(self) -> bool:
-        """Whether a speed changed by more than usual noise, but is too noisy to prove that it did."""
+        """Whether a speed changed by more than noise usually causes, but is too noisy to prove that it did."""
         is_open_speed = not self.differs and self.traits.nature != Nature.NOISE
         return is_open_speed and abs(math.log(self.ratio.value)) >= math.log(_SUSPECT)
 

@@ -56,7 +56,7 @@ def _turn(begin: int) -> list[Slot]:
 
 
 def _speed_series(multiply_ns: int) -> str:
-    """Return the series that shows the CPU's speed: chains of multiplications, or interpreter work without them."""
+    """Return the series that shows the CPU's speed: multiplications if there are any, or else interpreter work."""
     return CYCLES if multiply_ns > 0 else INTERPRETER
 
 

@@ -29,6 +29,7 @@ from noisewatch.operations.tuning.schedule import Candidate, Schedule, order_of
 from noisewatch.operations.tuning.states import are_equal, change_key, is_side_effect
 from noisewatch.operations.tuning.tune import JOURNAL, Restoring, require_untuned, restore_host, tune_host
 from noisewatch.operations.tuning.tuner import Changed, Outcome, is_refused_partition
+from noisewatch.units import describe_count
 
 _SETTLING_S = 0.2  # pause before each period, even if the state is unchanged
 TOO_LATE = "no time was left"
@@ -218,7 +219,7 @@ class _CandidateRun:
         switch = self._switch
         is_ended = switch.outcome is not None or bool(switch.reason)
         effect = None if is_ended else effect_of(self._pairs, len(self._schedule.measured))
-        few = f"only {len(self._periods)} periods were measured, too few for an interval"
+        few = f"only {describe_count(len(self._periods), 'period')} measured, too few for an interval"
         few = few if self._interrupt is None else INTERRUPTED
         reason = switch.reason or ("" if effect is not None or switch.outcome is not None else few)
         return CandidateResult(switch.candidate, effect, reason, switch.outcome, switch.made, tuple(switch.troubles))

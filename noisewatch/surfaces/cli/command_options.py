@@ -412,7 +412,7 @@ def _fill_show(parser: ArgumentParser) -> None:
         nargs="?",
         choices=("all", "cpus", "topology", "clock", "irqs"),
         default="all",
-        help="part to show as text: all, cpus, topology, clock or irqs (default all); other formats contain all parts",
+        help="part to show as text: all, cpus, topology, clock or irqs (default all)",
     )
     add_verbose(option_group(parser, REPORT), "show a row for each CPU and each IRQ (text)")
     add_machine(parser)

@@ -1,4 +1,4 @@
-"""No command, option or advice has an empty CPU list: without target CPUs, and without a CPU for all other work."""
+"""No command, option or advice has an empty CPU list, even if no CPU is a target, or none is left for other work."""
 
 from __future__ import annotations
 

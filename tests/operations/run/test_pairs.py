@@ -15,7 +15,7 @@ from tests.surfaces.reports.run.written_series import UNDISTURBED, UNKNOWN, dist
 
 _DISTURBED = disturbed_by("hog")
 _LONGER = 1.1  # B takes 10% longer than A in each pair
-_SPOILT_S = 100.0  # time of a run that must not count
+_SPOILT_S = 100.0  # time of a disturbed run, which only counts among all pairs
 
 
 def _series(orders: str, spoilt: Mapping[int, RepetitionVerdict] | None = None) -> RunSeries:

@@ -20,6 +20,7 @@ from noisewatch.kernel.memory.nodes import HAS_MEMORY, QUESTION, MemoryPolicy
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import STATUS
 from noisewatch.model.interval.interval import Interval
+from noisewatch.units import describe_count
 
 _COLLAPSED = Limit(
     key="fails",
@@ -156,7 +157,8 @@ def numa_balancing_runs(case: Case) -> Answer:
         return observed.passes("off", measured=mode)
     fix, graded = knob_fix(case, Knob.NUMA_BALANCING, 0), observed.by(_UNMAPPED, unmapped)
     if unmapped is not None and unmapped > case.bound(_UNMAPPED):
-        return graded.fails(f"{unmapped} pages were unmapped by NUMA balancing", fix=fix)
+        pages = f"{describe_count(unmapped, 'page')} {'was' if unmapped == 1 else 'were'}"
+        return graded.fails(f"{pages} unmapped by NUMA balancing", fix=fix)
     if numbers is None:
         return case.unread(NODES)
     if len(numbers) < 2:

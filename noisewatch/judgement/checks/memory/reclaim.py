@@ -245,7 +245,8 @@ def swapping(case: Case) -> Answer:
     if total and not case.intervals and case.no_sample_reason is not None:
         return graded.unknown(case.no_sample_reason)
     if compressed:
-        text = f"{compressed} pages were compressed or decompressed in memory (zswap)"
+        pages = f"{describe_count(compressed, 'page')} {'was' if compressed == 1 else 'were'}"
+        text = f"{pages} compressed or decompressed in memory (zswap)"
         return graded.warns(text, measured=compressed, limit=0, unit="pages", fix=fix)
     if used > case.bound(_USED):
         return graded.by(_USED, used).warns(f"{used / 1024:.0f} MB of swap is in use", fix=fix)

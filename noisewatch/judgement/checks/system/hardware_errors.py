@@ -29,7 +29,7 @@ from noisewatch.kernel.system.release import COMMAND_LINE
 from noisewatch.kernel.system.release import PATH as UPTIME
 from noisewatch.model.interval.interval import Interval
 from noisewatch.text import clean
-from noisewatch.units import NS_PER_S
+from noisewatch.units import NS_PER_S, describe_count
 
 _US_PER_S = 1_000_000
 _RECENT = Limit(
@@ -321,9 +321,10 @@ def memory_errors(case: Case) -> Answer:
             "uncorrected_by_controller": dict(so_far.uncorrected_by_controller),
         }
     )
+    corrected = f"{describe_count(new, 'error')} {'was' if new == 1 else 'were'} corrected"
     counts = (
-        Counted(lost, _NO_UNCORRECTED, Status.FAIL, f"{lost} uncorrected errors"),
-        Counted(new, _NO_CORRECTED, Status.WARN, f"{new} errors were corrected"),
+        Counted(lost, _NO_UNCORRECTED, Status.FAIL, describe_count(lost, "uncorrected error")),
+        Counted(new, _NO_CORRECTED, Status.WARN, corrected),
     )
     return graded.by_counts(counts, "no memory errors", unknown_reason)
 

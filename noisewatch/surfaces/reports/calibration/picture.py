@@ -279,7 +279,7 @@ _STYLES: Mapping[Status, Style] = {Status.PASS: "calm", Status.FAIL: "grave", St
 
 
 def conclusion_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, max_rows: int) -> list[Row]:
-    """Return the conclusion behind its mark in at most `max_rows` rows; if the whole does not fit, a shorter text."""
+    """Return the conclusion after its mark in at most `max_rows` rows; if the whole does not fit, a shorter text."""
     marks = {Status.PASS: glyphs.passing, Status.FAIL: glyphs.failing, Status.UNKNOWN: glyphs.unknown}
     folded = [wrap(text, width - 2) for text in conclusion.texts]
     lines = next((wrapped for wrapped in folded if len(wrapped) <= max_rows), folded[-1])

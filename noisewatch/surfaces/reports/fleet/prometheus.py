@@ -37,7 +37,7 @@ class _Gauges(Collector):
         counts = [((outcome,), float(count)) for outcome, count in fleet.counts.items()]
         yield _gauge("hosts", "Hosts by verdict.", ["verdict"], counts)
         yield _gauge("exit_status", "Exit status of the worst host.", [], [((), fleet.exit_status)])
-        yield _gauge("ignored_files", "JSON files in the folders without a verdict.", [], [((), len(fleet.ignored))])
+        yield _gauge("ignored_files", "JSON files without a verdict in the folders.", [], [((), len(fleet.ignored))])
         yield self._by_host(
             "verdict",
             "1 for the host's verdict, 0 for the other verdicts.",

@@ -310,6 +310,6 @@ def _sources(sources: Iterable[TopicSource], width: int) -> Iterator[str]:
 
 
 def _wrap_with_code(text: str, width: int, first: str) -> str:
-    """Wrap the text, but neither within short code nor between a word and the source number behind it."""
+    """Wrap the text, but neither within short code nor between a word and the source number after it."""
     further = " " * len(first)
     return "\n".join(wrap_around(text, width, _KEPT, first, further, min_width=_NARROWEST, longest=width // 2))

@@ -304,7 +304,7 @@ def _steps(cause: Cause, case: Case, level: int, margin: int, options: RenderOpt
 
 
 def _step_lines(steps: Iterable[tuple[str, str]], margin: int, options: RenderOptions) -> list[str]:
-    """Return the steps behind their labels; advice is wrapped, commands are not."""
+    """Return the steps after their labels; advice is wrapped, commands are not."""
     lines: list[str] = []
     for name, line in steps:
         if name == TRY:

@@ -1,6 +1,6 @@
 """The second row of every screen: the verdict, the most important noise with its culprit, and helpful keys.
 
-Some screens have their own sentence next to the verdict, or behind the worst CPU. A headline is a list of parts; their
+Some screens have their own sentence next to the verdict, or after the worst CPU. A headline is a list of parts; their
 ranks decide which parts are left out if not all fit.
 """
 
@@ -78,7 +78,7 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     if frame is None:
         return cut([(f" {model.trouble or waiting_text(model)}", "doubt")], width)
     parts = _headline(model, frame, glyphs)
-    return _fitting(parts, width, _keys(model, frame)) or _cut_behind_verdict(parts, width)
+    return _fitting(parts, width, _keys(model, frame)) or _cut_after_verdict(parts, width)
 
 
 def head_rows(model: ScreenModel, tabs: Row, status: Row, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -126,7 +126,7 @@ def _core(parts: Parts) -> Row:
     return join_styles(piece for rank, piece in parts if rank == _CORE)
 
 
-def _cut_behind_verdict(parts: Parts, width: int) -> Row:
+def _cut_after_verdict(parts: Parts, width: int) -> Row:
     (_, verdict), *rest = parts
     return cut([verdict, *cut_at_word(_core(rest), width - length([verdict]))], width)
 
@@ -146,7 +146,7 @@ def _headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the sentences behind the verdict; on a noisy machine the screen's own sentence follows the culprit."""
+    """Return the sentences after the verdict; on a noisy machine the screen's own sentence follows the culprit."""
     sentence, own = _noise_sentence(model, frame, glyphs), _own_sentence(model, frame, glyphs)
     if not own:
         return sentence
@@ -155,7 +155,7 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         return own
     if model.screen == Screen.CLOCK and has_fallen(model, frame):
         return [*own, (_OWN, ("  ", "plain")), *((_OWN_DETAIL if rank else _OWN, piece) for rank, piece in sentence)]
-    return [*sentence, *_behind(own)]
+    return [*sentence, *_after(own)]
 
 
 def _own_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
@@ -167,11 +167,11 @@ def _own_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     if model.screen == Screen.CLOCK or not is_low(model, frame):
         return own
     clock = [(_CORE, ("clock ", "notable")), *_clock_sentence(model, frame, glyphs)]
-    return [*own, *_behind(clock)] if own else clock
+    return [*own, *_after(clock)] if own else clock
 
 
-def _behind(parts: Parts) -> Parts:
-    """Return the parts as a sentence that is left out if it does not fit behind another."""
+def _after(parts: Parts) -> Parts:
+    """Return the parts as a sentence that is left out if it does not fit after another."""
     return [(_OWN, ("  ", "plain")), *((rank or _OWN, piece) for rank, piece in parts)]
 
 
@@ -367,7 +367,7 @@ def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height
         bare: Row = [(verdict.strip(), style), *_core(cpu), (" ", "plain"), *_core(second)[-1:]]
         return [both or cut(bare, width)]
     above = [_state_row(model, width) or tabs] if height > 2 else []
-    rows = (_fitting(first, width) or _cut_behind_verdict(first, width), _fitting(second, width))
+    rows = (_fitting(first, width) or _cut_after_verdict(first, width), _fitting(second, width))
     return [*above, rows[0], rows[1] if rows[1] is not None else cut_at_word(_core(second), width)]
 
 

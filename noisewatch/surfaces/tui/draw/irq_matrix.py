@@ -22,7 +22,7 @@ _MARK_EVERY = 8  # with columns of one character, only every eighth has a number
 
 
 class Columns(Struct, frozen=True):
-    """The CPUs of each column, in topology order; `cell` is the width of a column and the gap behind it."""
+    """The CPUs of each column, in topology order; `cell` is the width of a column and the gap after it."""
 
     groups: tuple[tuple[int, ...], ...]
     cell: int

@@ -105,10 +105,11 @@ T = TypeVar("T")
 
 
 class TimeAxis(Struct, frozen=True):
-    """A lane of `room` columns, without its label; `zoom` intervals share a place, and `held` places `filled` columns.
+    """A lane of `room` columns, without its label; `zoom` intervals share a place.
 
-    `first` is the oldest kept interval, `last` the newest in sight. Behind `last` are `after` free columns, because the
-    first interval stays at the left while there is room. `marked` is the cursor's interval.
+    All places have equal widths: `held` places take `filled` columns, rounded down to whole columns. `first` is the
+    oldest kept interval, `last` the newest in sight. To its right are `after` free columns, because the first interval
+    stays at the left while there is room. `marked` is the cursor's interval.
     """
 
     room: int
@@ -127,7 +128,7 @@ class TimeAxis(Struct, frozen=True):
 
     @property
     def stop(self) -> int:
-        """The column behind the last interval."""
+        """The column after the last interval."""
         return self.room - self.after
 
     @property

@@ -132,7 +132,7 @@ class Overlay(ABC, Generic[Result]):
             return []
         if self.left_s:
             return [[(f"Starts in {self.left_s} s", "strong"), (": enter starts now, esc stops", "plain")], ""]
-        why = [f"{self.runs}: starting now would disturb it; enter starts anyway.", ""] if self.runs else []
+        why = [f"{self.runs}: starting now is a disturbance; enter starts anyway.", ""] if self.runs else []
         return list(wrap_lines(why, width))
 
     @abstractmethod

@@ -38,7 +38,7 @@ _CLOCK: Row = [("  00:00:00", "plain")]
 def _row_before_clock(
     machine: _Named | None, screen: Screen, width: int, glyphs: Glyphs, has_clock: bool
 ) -> tuple[Row, bool]:
-    """Return the row without the time, and whether the time fits behind it."""
+    """Return the row without the time, and whether the time fits after it."""
     name: Row = [("noisewatch", "title")]
     right = _CLOCK if has_clock else []
     machines = _machines(machine, glyphs)

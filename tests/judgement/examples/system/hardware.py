@@ -211,7 +211,7 @@ EXAMPLES = [
     Example("machine-checks", "fail", _rows(0.0) | VIRTUAL, after=_rows(3.0, mce=1), loaded=_rows(6.0, mce=1)),
     Example("machine-checks", "unknown", gone=("/proc/interrupts",)),
     Example("memory-errors", "warn", {}, "3 errors were corrected", after={_CORRECTED: "5\n"}),
-    Example("memory-errors", "warn", {}, "1 errors were corrected", loaded={_CORRECTED: "3\n"}),
+    Example("memory-errors", "warn", {}, "1 error was corrected", loaded={_CORRECTED: "3\n"}),
     Example("memory-errors", "pass", {_CORRECTED: "900\n"}),
     Example("memory-errors", "fail", {_UNCORRECTED: "1\n"}, "uncorrected errors"),
     Example("memory-errors", "unknown", {_UNCORRECTED: "rubbish\n"}),

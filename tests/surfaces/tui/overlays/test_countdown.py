@@ -129,7 +129,7 @@ def test_while_a_run_is_measured_only_enter_starts(key: str, machines: _Machines
         await pilot.press("escape")
 
     with_monitor(steps, access=machines.access)
-    assert "run 2/10 of bench: starting now would disturb it; enter starts anyway" in texts[0]
+    assert "run 2/10 of bench: starting now is a disturbance; enter starts anyway" in texts[0]
     assert "Starts in" not in texts[0]
 
 
