@@ -213,7 +213,7 @@ EXAMPLES = [
     Example("memory-errors", "warn", {}, "3 errors were corrected", after={_CORRECTED: "5\n"}),
     Example("memory-errors", "warn", {}, "1 error was corrected", loaded={_CORRECTED: "3\n"}),
     Example("memory-errors", "pass", {_CORRECTED: "900\n"}),
-    Example("memory-errors", "fail", {_UNCORRECTED: "1\n"}, "uncorrected errors"),
+    Example("memory-errors", "fail", {_UNCORRECTED: "1\n"}, "1 uncorrected error"),
     Example("memory-errors", "unknown", {_UNCORRECTED: "rubbish\n"}),
     Example("memory-errors", "unknown", {}, after={_CORRECTED: "0\n"}),
     Example("memory-errors", "unknown", gone=(_CORRECTED,)),
