@@ -174,16 +174,16 @@ class TimeAxis(Struct, frozen=True):
     def spread(self, values: Sequence[T]) -> Sequence[T]:
         """Return the values, repeated to have one for each column.
 
-        There are as many values for each place: one, or with half columns two.
+        Each place has one value, or two if columns are drawn in halves.
         """
         places = self.places
         if self.filled == self.held or not places:
             return values
-        each = len(values) // places
+        halves = len(values) // places
         return [
             value
             for at, value in enumerate(values)
-            for _ in range(self._columns_of(places - at // each) - self._columns_of(places - at // each - 1))
+            for _ in range(self._columns_of(places - at // halves) - self._columns_of(places - at // halves - 1))
         ]
 
     def pad(self, values: Sequence[T], blank: T) -> list[T]:
