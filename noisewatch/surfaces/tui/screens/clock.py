@@ -47,16 +47,17 @@ from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, describe_count
 
+_SCROLLS = ("pgdn", "more CPUs")
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),
     ("space", "freeze"),
     ("[ ]", "clock drops"),
     ("g", "graph"),
+    _SCROLLS,
     ("w", "zoom"),
     ("y", "copy fix"),
     ("c", "measure the clock"),
-    ("pgdn", "more CPUs"),
     ("esc", "back"),
 )
 _SIDE = 40  # columns of the panels of package and settings
@@ -78,7 +79,9 @@ _ByCpu = Mapping[int, str | None]
 
 def clock_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS)
+    fits = model.frame is not None and rows_of_cpus(model, width, height) >= len(model.frame.cpus)
+    keys = [key for key in _KEYS if key is not _SCROLLS] if fits else _KEYS
+    return page(model, width, height, glyphs, _body, keys)
 
 
 def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:

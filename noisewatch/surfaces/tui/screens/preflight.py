@@ -326,7 +326,7 @@ def _visible_section(model: ScreenModel, title: str, rows: list[Row], room: int)
 
 def _heading(frame: Frame) -> str:
     over = f"last {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "no sample"
-    return f"{tally(frame.number_of)}; {over}, no calibration"
+    return f"{tally(frame.number_of)}; {over}, without calibration"
 
 
 def _list_heading(frame: Frame, hidden: str, width: int) -> Row:

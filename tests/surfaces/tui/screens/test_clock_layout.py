@@ -240,3 +240,8 @@ def test_the_graph_announces_heat_and_power_that_do_not_fit() -> None:
         line.rstrip().endswith("heat and power: shown on a taller screen") for line in framed_lines(model, 80, 24)
     )
     assert not any("on a taller screen" in line for line in framed_lines(model, 120, 34))
+
+
+@pytest.mark.parametrize(("count", "size"), [(4, (120, 34)), (4, (80, 24)), (200, (120, 34)), (200, (80, 24))])
+def test_the_key_to_scroll_is_offered_only_if_a_cpu_is_hidden(count: int, size: tuple[int, int]) -> None:
+    assert ("more CPUs" in framed_lines(_model(count), *size)[-1]) is (count == 200)
