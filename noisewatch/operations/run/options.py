@@ -58,7 +58,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def requested_count(self) -> int:
-        """The requested number of repetitions of all commands together, without retries."""
+        """The requested number of repetitions of all commands together, without warm-ups and retries."""
         return self.runs * self.runs_per_unit
 
     @property

@@ -72,7 +72,7 @@ def test_signal_from_the_terminal_reaches_the_command_once(
 def test_shell_stops_and_continues_wrapper_and_command(core: str, terminal: tuple[int, int], tmp_path: Path) -> None:
     user, programs = terminal
     begun, report = tmp_path / "begun", tmp_path / "report"
-    # Not a shell loop: a shell that starts a program waits until the program runs, and cannot be stopped meanwhile.
+    # Not a shell loop: while a shell starts a program (vfork), it waits for the exec and cannot be stopped.
     inside = shlex.join(wrap(core, ["sleep", "60"], begun=str(begun), report=str(report)))
     shell = subprocess.Popen(
         ["setsid", "--ctty", "sh", "-i"], cwd=ROOT, stdin=programs, stdout=programs, stderr=programs

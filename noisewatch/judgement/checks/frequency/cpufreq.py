@@ -239,7 +239,7 @@ _PREFERENCE = "cpufreq/energy_performance_preference"
     area=Area.FREQUENCY,
     question="Does the hardware's energy preference favour speed?",
     severity=Severity.WARNING,
-    reads=(f"{CPUS}/cpuN/{_PREFERENCE} at the start of the run",),
+    reads=(f"{CPUS}/cpuN/{_PREFERENCE} when noisewatch starts",),
     why=(
         "If the hardware chooses the clock (HWP, CPPC), the energy preference decides how soon it raises the "
         "clock, and whether the clock ever reaches the maximum."
@@ -295,7 +295,7 @@ _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-
     area=Area.FREQUENCY,
     question="Is the processor's energy bias set to performance?",
     severity=Severity.INFORMATION,
-    reads=(bias_path(0).replace("cpu0", "cpuN") + " at the start of the run",),
+    reads=(bias_path(0).replace("cpu0", "cpuN") + " when noisewatch starts",),
     why=(
         "The energy bias is Intel's older hint, from 0 (performance) to 15 (power saving). Many processors still use "
         "it for turbo and the uncore. The kernel sets it to 6 at boot if the firmware leaves it at 0."

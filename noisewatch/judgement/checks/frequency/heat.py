@@ -202,7 +202,7 @@ _MARGIN_PASSES, _MARGIN_FAILS = passing_and_failing(
     area=Area.HEAT,
     question="Is the processor far from its critical temperature?",
     severity=Severity.WARNING,
-    reads=(f"{SENSORS}/hwmon*/temp*_{{input,crit,label}} at the start of the run",),
+    reads=(f"{SENSORS}/hwmon*/temp*_{{input,crit,label}} when noisewatch starts",),
     limits=(_MARGIN_PASSES, _MARGIN_FAILS),
     why=(
         "A processor that is hot before the benchmark starts has little room for turbo and soon lowers its clock. The "
@@ -273,7 +273,7 @@ _POWER_EXCEEDS = Limit(
     area=Area.HEAT,
     question="Are the long-term power limits of the packages near their rated power?",
     severity=Severity.INFORMATION,
-    reads=(f"{POWER_LIMITS}/intel-rapl*/{{enabled,constraint_*}} at the start of the run",),
+    reads=(f"{POWER_LIMITS}/intel-rapl*/{{enabled,constraint_*}} when noisewatch starts",),
     limits=(_POWER_FAILS, _POWER_EXCEEDS),
     why=(
         "Firmware and daemons can lower the long-term limit at run time. A benchmark is then fast while the "

@@ -284,7 +284,7 @@ def clock_boosted_after_io(case: Case) -> Answer:
     question="Does the uncore (last-level cache, memory controller) keep one clock?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING},
-    reads=(f"{UNCORE}/*/{{min_freq_khz,max_freq_khz}} at the start of the run",),
+    reads=(f"{UNCORE}/*/{{min_freq_khz,max_freq_khz}} when noisewatch starts",),
     why=(
         "The uncore has its own clock, which follows the load of all cores of the package: on an idle machine cache "
         "and memory are slower than on a busy one."
