@@ -279,7 +279,8 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     """Set `answered_by` to the noise floor for questions that a guest cannot answer.
 
     The floor's samples include every effect on run time: the clock, the host's load and its heat. A floor above the
-    budget, or an undecided floor, answers too if it blocks, because then it hides no failure. A floor that was not
+    budget, or an undecided floor, answers too if it blocks, because then it hides no failure; so does a floor that only
+    warns, because then all required kinds of work pass. A floor that was not
     measured at the budget's length answers nothing. No floor answers a check that the user made blocking.
     """
     floor = next((finding for finding in findings if finding.check.id == FLOOR_CHECK), None)
@@ -289,7 +290,7 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     predicted = calibrated.floor
     is_measured = predicted is not None and calibrated.chance_of(predicted) is not None and calibrated.doubt is None
     is_blocking = floor.is_blocking_failure or floor.is_blocking_unknown
-    if not is_measured or not (floor.status == Status.PASS or is_blocking):
+    if not is_measured or not (floor.status in (Status.PASS, Status.WARN) or is_blocking):
         return findings
     return [
         replace(finding, answered_by=FLOOR_CHECK)

@@ -27,11 +27,12 @@ class FloorsByWork(Struct, frozen=True):
 
     `cpus_above` are the CPUs on which a floor exceeds the budget, by kind. `too_little_on` are the CPUs on which too
     little of a required kind was measured. A kind without any measurement has no floor, nor has bandwidth unless it was
-    measured on all CPUs.
+    measured on all CPUs; `bandwidth` is its worst floor on the CPUs where it was measured, or None.
     """
 
     alone: NoiseFloor | None
     floor_by_work: Mapping[Work, NoiseFloor]
+    bandwidth: NoiseFloor | None
     cpus_above: Mapping[str, CpuSet]
     too_little_on: Mapping[Work, CpuSet]
     budget: Budget
@@ -43,8 +44,8 @@ class FloorsByWork(Struct, frozen=True):
 
     @property
     def may_bandwidth_exceed(self) -> bool:
-        """Whether bandwidth, which is not required, was measured on all CPUs but may exceed the budget."""
-        return Work.BANDWIDTH in self.floor_by_work and Work.BANDWIDTH not in self.within
+        """Whether bandwidth, which is not required, was measured on any CPU and may exceed the budget there."""
+        return self.bandwidth is not None and not self.budget.is_met_by(self.bandwidth)
 
     @property
     def within(self) -> tuple[Work, ...]:
@@ -122,6 +123,7 @@ def floors_by_work_of(calibrated: Calibrated) -> FloorsByWork | None:
     return FloorsByWork(
         alone=worst_by_work.get(ALONE),
         floor_by_work=kinds,
+        bandwidth=worst_by_work.get(Work.BANDWIDTH),
         cpus_above={
             name: frozenset(cpu for cpu, floor in floors.items() if budget.is_exceeded_by(floor))
             for name, floors in by_cpu.items()

@@ -15,7 +15,7 @@ from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.judgement.terms import Severity
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kinds import Work
-from noisewatch.machine.spinning.calibration.buffer import OF_WORK
+from noisewatch.machine.spinning.calibration.buffer import BANDWIDTH, OF_WORK
 from tests.judgement.checks.calibration.calibrating import NO_CPUFREQ, every_third_slow, guest, verdict_of
 from tests.judgement.judging import finding
 from tests.written import without
@@ -60,6 +60,10 @@ def test_the_floor_does_not_answer_checks_of_faults_that_no_sample_shows(check_i
     excused = finding(judge(replace(case, rules=Rules("shared"))), check_id)
     assert excused.status == "not-applicable"
     assert "measured" not in (excused.answer.reason or "")
+
+
+def test_a_floor_that_only_warns_answers_as_all_required_kinds_of_work_pass() -> None:
+    assert _statuses(_verdict(others={BANDWIDTH: every_third_slow})) == ("stable", "warn", _FLOOR)
 
 
 def test_a_floor_above_the_budget_answers_as_it_blocks_itself() -> None:

@@ -84,6 +84,17 @@ def test_bandwidth_that_may_exceed_the_budget_is_a_warning() -> None:
     assert _floor(slight, Work.BANDWIDTH, max_cv=bandwidth["cv_expected"]).status == "unknown"
 
 
+def test_bandwidth_over_the_budget_is_a_warning_even_if_it_was_not_measured_on_all_cpus() -> None:
+    slots = written_calibration((2,))["cpus"][0]["slots"]
+    kept = [slot for slot in slots if slot[0] != BANDWIDTH]
+    verdict = verdict_of(
+        others={BANDWIDTH: every_third_slow}, changes={3: {"slots": kept, BANDWIDTH: []}}, budget=Budget()
+    )
+    result = finding(verdict, "noise-floor-above-budget")
+    assert result.status == "warn"
+    assert "copies of large blocks exceed the budget on CPU 2: --work bandwidth" in result.answer.said
+
+
 def test_bandwidth_that_was_not_measured_is_only_required_if_it_is_requested() -> None:
     """Recordings by version 0.2.0 contain no bandwidth."""
     slots = written_calibration((2,))["cpus"][0]["slots"]
