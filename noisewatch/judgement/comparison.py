@@ -354,7 +354,7 @@ class _Figures(NamedTuple):
 def figure_differences(before: MachineRecord, after: MachineRecord, excluded: frozenset[str]) -> _Figures:
     """Compare each figure of both sides: the mean of all CPUs, and the largest change that it hides on a single CPU.
 
-    CPUs are compared one by one if both sides have the same CPUs. All tests share a significance of 5% (Bonferroni): it
+    The CPUs that both sides have are also compared one by one. All tests share a significance of 5% (Bonferroni): it
     is divided among the means and the sets of CPUs, and within a set among its CPUs. Equal machines thus seem to differ
     in at most one of twenty comparisons.
     """
@@ -363,14 +363,13 @@ def figure_differences(before: MachineRecord, after: MachineRecord, excluded: fr
         for name in before.figures
         if name not in excluded and before.estimate(name) is not None and after.estimate(name) is not None
     }
-    by_cpu = {name for name, (old, new) in pairs.items() if old.by_cpu and old.by_cpu.keys() == new.by_cpu.keys()}
-    significance = SIGNIFICANCE / max(len(pairs) + len(by_cpu), 1)
+    common = {name: sorted(old.by_cpu.keys() & new.by_cpu.keys()) for name, (old, new) in pairs.items()}
+    by_cpu = sum(bool(cpus) for cpus in common.values())
+    significance = SIGNIFICANCE / max(len(pairs) + by_cpu, 1)
     figures = (
-        figure
-        for name, (old, new) in pairs.items()
-        for figure in _compare(name, old, new, significance, old.by_cpu if name in by_cpu else ())
+        figure for name, (old, new) in pairs.items() for figure in _compare(name, old, new, significance, common[name])
     )
-    return _Figures(tuple(figures), significance, len(by_cpu))
+    return _Figures(tuple(figures), significance, by_cpu)
 
 
 def _too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:

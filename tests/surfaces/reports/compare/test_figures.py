@@ -82,8 +82,17 @@ def test_slow_cpu_that_is_too_noisy_makes_the_result_unknown(compare: Compare, s
     ) == bool(status)
 
 
-def test_different_sets_of_cpus_are_compared_by_their_means_only(compare: Compare) -> None:
-    out = compare(_cpus(8, slower=1.6), _cpus(9, slower=1.6)).words
+def test_a_slow_cpu_is_named_though_another_cpu_is_only_on_one_side(compare: Compare) -> None:
+    ran = compare(_cpus(64), _cpus(63, slower=1.6))
+    assert ran.status == 1
+    assert "latency work on CPU 7: 200 µs → 320 µs, 60.0% slower" in ran.words
+
+
+def test_sets_without_a_common_cpu_are_compared_by_their_means_only(compare: Compare) -> None:
+    after = _cpus(8, slower=1.6)
+    for number, one_cpu in enumerate(after["calibration"]["cpus"]):
+        one_cpu["cpu"] = 8 + number
+    out = compare(_cpus(8), after).words
     assert "on CPU" not in out
     assert "CPU by CPU" not in out
 
