@@ -24,7 +24,7 @@ class ProgressListener(Protocol):
         """Show why the machine is not stable yet, and the time left to wait."""
 
     def on_remark(self, text: str) -> None:
-        """Show a remark that the report does not contain."""
+        """Show a remark at once; the report may repeat it."""
 
     def on_done(self) -> None:
         """Remove the drawn progress because one part of the work is done."""

@@ -13,4 +13,4 @@ def _where(script: str) -> tuple[str, ...]:
 NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
 WITH_TRACEFS = _where(f"mountpoint -q {_TRACEFS} || mount -t tracefs tracefs {_TRACEFS}")
 WITHOUT_TRACEFS = _where(f"while mountpoint -q {_TRACEFS}; do umount -l {_TRACEFS}; done")
-WITH_HIDDEN_PROCESSES = _where("mount -t proc -o hidepid=2 proc /proc")  # hidden from all users but root
+WITH_HIDDEN_PROCESSES = _where("mount -t proc -o hidepid=2 proc /proc")  # users other than root see only their own

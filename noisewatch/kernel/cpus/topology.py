@@ -122,7 +122,7 @@ def read_highest_performance(
 def read_firmware_scale(reader: Reader, cpus: Sequence[int], earlier: Mapping[int, int]) -> Mapping[int, int]:
     """Return each CPU's maximum performance on the firmware's scale; CPUs without a value are left out.
 
-    `earlier` values are not read again.
+    Values in `earlier` are not read again.
     """
     paths = {cpu: f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf" for cpu in cpus}
     values = {cpu: earlier.get(cpu) or reader.parse(path, parse_count, expected=False) for cpu, path in paths.items()}

@@ -30,8 +30,8 @@ Some rows repeat the counts of other rows, which must not be counted twice:
      70: 900      and    IPI0:  700  Rescheduling interrupts           (LoongArch: `70: CPUINTC 12 IPI` delivers all)
 
 Before Linux 4.8 CAL was printed without TLB ("x86/irq: Do not substract irq_tlb_count from irq_call_count"). 4.4 stable
-and Oracle's 4.1 have had that change since they were patched against Meltdown, which their numbers do not show. If the
-release is below 4.8 or unknown, both rows count: a shootdown may count twice, but none is lost.
+and Oracle's 4.1 have had that change since they were patched against Meltdown, which their version numbers do not show.
+If the release is below 4.8 or unknown, both rows count: a shootdown may count twice, but none is lost.
 
 arch/s390/kernel/irq.c, arch/x86/kernel/irq.c, arch/x86/events/, arch/x86/xen/smp.c, arch/loongarch/kernel/smp.c.
 """

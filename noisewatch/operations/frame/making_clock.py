@@ -236,7 +236,7 @@ def _package(
 
 
 def _throttle_counter_cpu(snapshot: Snapshot, cpus: CpuSet) -> int | None:
-    """Return the CPU of the package whose throttle counters were read."""
+    """Return the CPU on which the package's throttle counters were read."""
     asked = snapshot.background.throttling.count_by_package_cpu
     return next((cpu for cpu in asked if cpu in cpus and cpus_of_package(cpu, cpus, snapshot.topology)), None)
 

@@ -233,7 +233,9 @@ def _command_of_check(model: ScreenModel) -> tuple[str | None, str]:
 
 def _command_of_clock(model: ScreenModel) -> tuple[str | None, str]:
     """Return the first command that fixes a check on the clock, and a notice; without one, None and the reason."""
-    findings = helpful_findings(model.frame.findings) if model.frame is not None else []
+    if model.frame is None or model.frame.verdict is None:
+        return _nothing_to_copy("not judged yet")
+    findings = helpful_findings(model.frame.findings)
     commands = [(finding.id, finding.command) for finding in findings if finding.command is not None]
     if commands:
         (purpose, command), *others = commands

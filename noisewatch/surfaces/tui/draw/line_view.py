@@ -103,7 +103,7 @@ class DrawnRows:
         return spans
 
     def in_sequences(self, span: Span, colours: ColorSystem) -> str:
-        """Return the span's text with the escape sequences of its styles; neighbours with the same style share one."""
+        """Return the span's text with the escape sequences of its styles; a run of one style has one sequence."""
         y, begin, end = span
         begin, end = begin + y * self._stride, end + y * self._stride
         letter = self._styles[begin]

@@ -271,7 +271,10 @@ def overlay_named(name: str, frame: Frame | None) -> Overlay[Any]:
     return overlay_class.of(frame)
 
 
-DISTURBS = "This disturbs any benchmark that runs there now. Other CPUs are not affected; the monitor pauses."
+DISTURBS = (
+    "This disturbs any benchmark that runs there now, and may slow CPUs that share a core or a cache with them. "
+    "The monitor pauses."
+)
 _COUNTDOWN, _COUNT_S = 3, 1.0  # counts before an overlay starts by itself, and seconds between them
 _DRAW_EVERY_S = 0.25  # a calibration reports progress more often, and its chart takes milliseconds to draw
 

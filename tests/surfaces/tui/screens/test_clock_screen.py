@@ -204,6 +204,12 @@ def test_y_copies_the_first_command() -> None:
     assert command_to_copy(_model())[0] == "echo performance > governor"
 
 
+def test_y_does_not_call_unjudged_checks_passed() -> None:
+    model = model_of(replace(frame(4), verdict=None, findings=()))
+    model.go_to(Screen.CLOCK)
+    assert command_to_copy(model) == (None, "no command to copy: not judged yet")
+
+
 def test_all_checks_of_clock_heat_idle_and_power_are_on_the_screen() -> None:
     areas = ("frequency", "heat", "idle", "power")
     assert {check.id for check in CATALOGUE if check.area in areas} == CHECKS
