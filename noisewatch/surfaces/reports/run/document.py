@@ -71,9 +71,10 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
     after = f" after {describe_count(warm_up_count, 'warm-up')}" if warm_up_count else ""
     runs = f"{describe_count(count, 'run')}{repeated}{after}"
     about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {runs}"
-    first, *more = wrap(headline_of(conclusion), width)
-    first = paint(first, _meaning_of(series, conclusion)) if in_colour else first
-    return [*wrap(about, width), first, *more, *wrap_all(_series_sentences(series, conclusion), width)]
+    headline = wrap(headline_of(conclusion), width)
+    if in_colour:
+        headline = [paint(line, _meaning_of(series, conclusion)) for line in headline]
+    return [*wrap(about, width), *headline, *wrap_all(_series_sentences(series, conclusion), width)]
 
 
 def _series_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:

@@ -6,13 +6,16 @@ import os
 import re
 import signal
 import subprocess
+from itertools import takewhile
 
 import pytest
 from msgspec.structs import replace
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict
+from noisewatch.operations.run.conclusion import conclude
 from noisewatch.surfaces.reports.run.formats import render_series
 from noisewatch.surfaces.reports.run.options import SeriesOptions
+from noisewatch.surfaces.reports.run.sentences import headline_of
 from tests.judgement.judging import quiet_calibration
 from tests.surfaces.reports.run.running import ran, words
 from tests.surfaces.reports.run.written_series import (
@@ -131,6 +134,15 @@ def test_colour_does_not_change_the_text() -> None:
     assert "\x1b[1;35m!" in coloured
     without = [line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines()]
     assert without == plain.splitlines()
+
+
+def test_all_rows_of_a_wrapped_headline_have_its_colour() -> None:
+    rows = render_series("text", _SERIES, SeriesOptions(in_colour=True, width=40)).splitlines()
+    headline = rows[[row.startswith("\x1b") for row in rows].index(True) :]
+    painted = list(takewhile(lambda row: row.startswith("\x1b"), headline))
+    plain = [re.sub(r"\x1b\[[\d;]*m", "", row) for row in painted]
+    assert len(painted) > 1
+    assert " ".join(plain) == headline_of(conclude(_SERIES))
 
 
 def test_pipe_gets_no_colour_and_latin_1_no_block_characters() -> None:
