@@ -103,7 +103,7 @@ class ClockFalls:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._numbers = deque[int]()
-        self._falls = deque[ClockFall](maxlen=_MOST_FALLS)
+        self._falls = deque[ClockFall]()
         self._changes = deque[ClockChange]()
         self._recent: dict[int, _Recent] = {}
         self._settings = _LastSettings()
@@ -134,6 +134,9 @@ class ClockFalls:
         """Return the last fall if the CPU's clock fell with it, or else a new fall."""
         last = self._falls[-1] if self._falls else None
         if last is None or last.number < number - _TOGETHER or cpu in last.parts:
+            if len(self._falls) == _MOST_FALLS:
+                returned = (index for index, fall in enumerate(self._falls) if fall.back(number) is not None)
+                del self._falls[next(returned, 0)]
             last = ClockFall(number, at_s)
             self._falls.append(last)
             self._numbers.append(number)

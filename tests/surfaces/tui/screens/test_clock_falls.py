@@ -24,6 +24,7 @@ from noisewatch.operations.frame.frame import (
     Throttled,
 )
 from noisewatch.surfaces.drawing.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.headline import verdict_of
 from noisewatch.surfaces.tui.draw.timeline import time_of
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
@@ -203,6 +204,14 @@ def test_an_older_fall_from_which_the_clock_has_not_returned_precedes_a_later_on
     model = model_of(*(_frame(second, clocks(second)) for second in range(1, 30)))
     assert model.clocks.drops() == [3, 19]
     assert "fell from 3.00 to 1.20 GHz on CPU 2 at 3 s" in _headline(model)
+
+
+def test_a_lasting_fall_is_kept_although_another_cpu_dips_hundreds_of_times() -> None:
+    dips = {second: {5: _LOW} if second % 4 == 1 else {} for second in range(1, 700)}
+    model = model_of(*(_frame(second, {4: _LOW, **dip} if second > 5 else {}) for second, dip in dips.items()))
+    assert len(model.clocks.drops()) > 150
+    assert verdict_of(model) == (" STABLE over 5 s ", "doubt")
+    assert "fell from 3.00 to 1.20 GHz on CPU 4 at 5 s" in _headline(model)
 
 
 def test_the_time_of_a_fall_after_unknown_clocks_is_not_exact() -> None:
