@@ -64,8 +64,16 @@ _HELPFUL_KEYS_BY_SCREEN = {
 }
 
 # The ranks of parts: the core is always shown, lower ranks precede higher ones, and a part needs the rank in _NEEDS.
-_CORE, _SHARE, _FIGURES, _OWN, _NAMES, _LIMIT, _OWN_DETAIL, _OWN_NAME = range(8)
-_NEEDS = {_FIGURES: _SHARE, _NAMES: _FIGURES, _LIMIT: _NAMES, _OWN_DETAIL: _OWN, _OWN_NAME: _OWN_DETAIL}
+_CORE, _SHARE, _FIGURES, _OWN, _NAMES, _LIMIT, _OWN_DETAIL, _OWN_NAME, _OWN_EXTRA = range(9)
+_NEEDS = {
+    _FIGURES: _SHARE,
+    _NAMES: _FIGURES,
+    _LIMIT: _NAMES,
+    _OWN_DETAIL: _OWN,
+    _OWN_NAME: _OWN_DETAIL,
+    _OWN_EXTRA: _OWN_NAME,
+}
+_RANK_AFTER = {_CORE: _OWN, _FIGURES: _OWN_DETAIL, _NAMES: _OWN_NAME, _LIMIT: _OWN_EXTRA}  # of a sentence after another
 Parts = list[tuple[int, Piece]]
 
 
@@ -172,7 +180,7 @@ def _own_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 def _after(parts: Parts) -> Parts:
     """Return the parts as a sentence that is left out if it does not fit after another."""
-    return [(_OWN, ("  ", "plain")), *((rank or _OWN, piece) for rank, piece in parts)]
+    return [(_OWN, ("  ", "plain")), *((_RANK_AFTER.get(rank, rank), piece) for rank, piece in parts)]
 
 
 def _keys(model: ScreenModel, frame: Frame) -> list[Row]:

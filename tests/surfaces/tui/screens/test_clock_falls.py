@@ -24,7 +24,7 @@ from noisewatch.operations.frame.frame import (
     Throttled,
 )
 from noisewatch.surfaces.drawing.glyphs import UNICODE
-from noisewatch.surfaces.tui.draw.headline import verdict_of
+from noisewatch.surfaces.tui.draw.headline import headline_row, verdict_of
 from noisewatch.surfaces.tui.draw.timeline import time_of
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
@@ -188,6 +188,18 @@ def test_a_low_clock_qualifies_the_verdict_on_each_screen_until_it_returns(scree
     assert " STABLE over 5 s " in headlines[6]
     assert "clock fell from 3.00 to 1.20 GHz on 4-5 at 5 s: governor powersave" in headlines[6]
     assert all(" STABLE  " in headlines[number] and "GHz" not in headlines[number] for number in (4, 10))
+
+
+@pytest.mark.parametrize("screen", sorted(set(Screen) - {Screen.CLOCK}))
+def test_details_of_a_low_clock_are_not_shown_without_their_sentence(screen: Screen) -> None:
+    model = _fallen(verdict="stable")
+    model.cpu = 4
+    model.go_to(screen)
+    headlines = [text_of(headline_row(model, width, UNICODE)) for width in range(60, 200)]
+    assert "clock fell from 3.00 to 1.20 GHz on 4-5 at 5 s: cause not visible" in headlines[-1]
+    for headline in headlines:
+        assert headline.count("from 3.00") <= headline.count("clock fell")
+        assert headline.count("at 5 s") <= headline.count("on 4-5 at 5 s")
 
 
 def test_a_fall_of_a_fast_cpu_counts_although_another_is_slower() -> None:
