@@ -154,16 +154,23 @@ def _headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the sentences after the verdict; on a noisy machine the screen's own sentence follows the culprit."""
-    sentence, own = _noise_sentence(model, frame, glyphs), _own_sentence(model, frame, glyphs)
+    """Return the sentences after the verdict; on a noisy machine the screen's own sentence follows the culprit.
+
+    CPUs whose noise is unknown are always named; the map's own sentence contains them.
+    """
+    own = _own_sentence(model, frame, glyphs)
     if not own:
-        return sentence
+        return _noise_sentence(model, frame, glyphs)
+    unknown = _doubt(model) if model.screen != Screen.MAP else []
+    doubt = _with_rank(_CORE, *unknown, ("  ", "plain")) if unknown else []
     has_culprit = model.lead is not None and (frame.verdict != "stable" or bool(over_now(model)))
     if not has_culprit and (frame.verdict != "unstable" or model.screen == Screen.PREFLIGHT):
-        return own
+        return [*doubt, *own]
     if model.screen == Screen.CLOCK and has_fallen(model, frame):
-        return [*own, (_OWN, ("  ", "plain")), *((_OWN_DETAIL if rank else _OWN, piece) for rank, piece in sentence)]
-    return [*sentence, *_after(own)]
+        noise = _noise_sentence(model, frame, glyphs, names_unknown=False)
+        after = [(_OWN_DETAIL if rank else _OWN, piece) for rank, piece in noise]
+        return [*doubt, *own, (_OWN, ("  ", "plain")), *after]
+    return [*_noise_sentence(model, frame, glyphs), *_after(own)]
 
 
 def _own_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
@@ -192,7 +199,7 @@ def _keys(model: ScreenModel, frame: Frame) -> list[Row]:
         offered = [key for key in _HELPFUL_KEYS_BY_SCREEN[model.screen] if key not in idle]
     else:
         offered = [_FIX, _PREFLIGHT] if _selects_culprit(model, frame) else [_PREFLIGHT]
-        offered = [_CLOCK] if frame.verdict == "stable" and not over_now(model) else offered
+        offered = [_CLOCK] if frame.verdict == "stable" and not (over_now(model) or unknown_now(model)) else offered
     return [key_pieces(key, action) for key, action in offered]
 
 
@@ -230,8 +237,9 @@ def verdict_of(model: ScreenModel) -> Piece:
     if verdict is None:
         return (" no verdict yet ", "faint")
     word, style = _VERDICTS[verdict]
-    if over_now(model) or (word == "STABLE" and model.frame is not None and is_low(model, model.frame)):
-        judged_s = model.frame.judged_s if model.frame is not None else None
+    frame = model.frame
+    if over_now(model) or (frame is not None and word == "STABLE" and (unknown_now(model) or is_low(model, frame))):
+        judged_s = frame.judged_s if frame is not None else None
         return (f" {word} over {short_seconds(judged_s)} " if judged_s is not None else f" {word} ", "doubt")
     return (f" {word} ", style)
 
@@ -243,6 +251,17 @@ def over_now(model: ScreenModel) -> list[int]:
         return []
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     return [line.cpu for line in targets if (line.stolen_ns_per_s or 0) >= GRAVE_NS]
+
+
+def unknown_now(model: ScreenModel) -> list[int]:
+    """Return the online target CPUs whose noise in the shown interval is unknown."""
+    lines = model.frame.cpus if model.frame is not None else ()
+    return [line.cpu for line in lines if line.role == Role.TARGET and line.stolen_ns_per_s is None]
+
+
+def _doubt(model: ScreenModel) -> Row:
+    cpus = format_cpu_list(unknown_now(model))
+    return [(f"noise unknown on CPU {cpus}", "unknown")] if cpus else []
 
 
 def states_of(model: ScreenModel) -> list[str]:
@@ -268,8 +287,11 @@ def _snapshot(model: ScreenModel) -> str:
     return f"{moves} at {model.into_s():.0f} of {model.into_s() + model.behind_s():.0f} s{more}"
 
 
-def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the worst target CPU and its culprit; without notable noise, failed or unknown checks come first."""
+def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs, *, names_unknown: bool = True) -> Parts:
+    """Return the worst target CPU and its culprit; without notable noise, failed or unknown checks come first.
+
+    Without `names_unknown`, CPUs whose noise is unknown are not named, and no CPU is named if one of them may be worst.
+    """
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     until = "until then " if model.is_past else ""
     if frame.seconds <= 0:
@@ -277,14 +299,14 @@ def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     if not targets:
         text = "no target CPU is online" if frame.target else "there is no target CPU"
         return [(_CORE, (f"{until}{text}", "doubt"))]
-    unknown_cpus = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
-    doubt: Row = [(f"noise unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else []
+    unknown_cpus = format_cpu_list(unknown_now(model))
+    doubt = _doubt(model) if names_unknown else []
     culprit = model.lead
     worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0)
     named = worst if culprit is None else next(line for line in targets if line.cpu == culprit.cpu)
     noise_ns = named.stolen_ns_per_s or 0
     is_notable, is_grave = noise_ns >= NOTABLE_NS, noise_ns >= GRAVE_NS
-    if doubt and not is_notable:
+    if unknown_cpus and not is_notable:
         return _with_rank(_CORE, (until, "plain"), *doubt)
     checks = [] if is_notable else checks_row(model, frame)
     before: Row = [*checks, ("  ", "plain"), (until, "plain")] if checks else [(until, "plain")]

@@ -202,6 +202,35 @@ def test_details_of_a_low_clock_are_not_shown_without_their_sentence(screen: Scr
         assert headline.count("at 5 s") <= headline.count("on 4-5 at 5 s")
 
 
+def _with_unknown_noise(taken: Frame, cpu: int) -> Frame:
+    lines = (replace(line, stolen_ns_per_s=None) if line.cpu == cpu else line for line in taken.cpus)
+    return replace(taken, cpus=tuple(lines))
+
+
+@pytest.mark.parametrize("lowered", [(), (4, 5)], ids=["full clock", "low clock"])
+@pytest.mark.parametrize("screen", Screen)
+def test_unknown_noise_qualifies_the_verdict_and_is_named_on_each_screen(screen: Screen, lowered: tuple[int]) -> None:
+    low = dict.fromkeys(lowered, _LOW)
+    frames = [_frame(second, low if second > 5 else {}, verdict="stable") for second in range(1, 10)]
+    model = model_of(*frames, _with_unknown_noise(_frame(10, low, verdict="stable"), 3))
+    model.cpu = 4
+    model.go_to(screen)
+    assert verdict_of(model) == (" STABLE over 5 s ", "doubt")
+    for width in (80, 120, 200):
+        assert text_of(headline_row(model, width, UNICODE)).count("unknown on CPU 3") == 1
+    assert ("fell from 3.00 to 1.20 GHz on 4-5" in text_of(headline_row(model, 200, UNICODE))) == bool(lowered)
+
+
+def test_unknown_noise_precedes_a_fall_and_the_noise_of_another_cpu() -> None:
+    hog = culprit("hog", cpu=2, lost_ns=200_000_000.0)
+    last = _with_unknown_noise(_frame(6, {4: _LOW}, culprits=(hog,), verdict="unstable"), 3)
+    lines = tuple(replace(line, stolen_ns_per_s=200_000_000.0) if line.cpu == 2 else line for line in last.cpus)
+    headline = _headline(model_of(*(_frame(second, {}) for second in range(1, 6)), replace(last, cpus=lines)), 200)
+    assert headline.startswith(" UNSTABLE  noise unknown on CPU 3  fell from 3.00 to 1.20 GHz on CPU 4 at 5 s: ")
+    assert "worst CPU 2: 200 ms/s" in headline
+    assert headline.count("CPU 3") == 1
+
+
 def test_a_fall_of_a_fast_cpu_counts_although_another_is_slower() -> None:
     frames = [_frame(second, {2: _LOW, 5: 1_500_000 if second > 5 else _HIGH}) for second in range(1, 9)]
     model = model_of(*frames)
