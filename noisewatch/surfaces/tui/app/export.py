@@ -17,6 +17,7 @@ from noisewatch.operations.frame.frame import CauseLine, CpuLine, CulpritLine, F
 from noisewatch.surfaces.drawing.tables import cell, code, prose, table
 from noisewatch.surfaces.reports.verdict.fix_script import FIXES, NOT_UNDONE, RESTORES, script, script_steps
 from noisewatch.surfaces.tui.draw.clock_facts import helpful_findings
+from noisewatch.surfaces.tui.draw.headline import qualifications_of, verdict_of
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.event_list import fix_of, frame_of
 from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
@@ -106,8 +107,8 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
     target = f"target {format_cpu_list(frame.target) or 'none'} ({frame.target_chosen_by})"
     is_now = model.cursor is None
     doubt = (model.trouble or model.silence) if is_now else None
-    yield f"## noisewatch: {'UNKNOWN' if doubt else (frame.verdict or 'no verdict').upper()}\n"
-    yield from (f"{prose(remark)}\n" for remark in (doubt, frame.remark) if remark)
+    yield f"## noisewatch: {verdict_of(model)[0].strip()}\n"
+    yield from (f"{prose(remark)}\n" for remark in (doubt, *qualifications_of(model), frame.remark) if remark)
     yield f"{prose(frame.machine)}, {frame.online_count} CPUs, {prose(target)}"
     moment = "" if is_now else f", {model.behind_s():.0f} s before the newest"
     which = "one interval" if len(numbers) == 1 else f"the last of {len(numbers)} intervals"

@@ -148,8 +148,8 @@ def _headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     row: Row = [verdict_of(model), (" ", "plain")]
     for state in states_of(model):
         row += [(state, "doubt"), ("  ", "plain")]
-    if over := over_now(model):
-        row += [(f"{name_cpus(over)} over {'its' if len(over) == 1 else 'their'} limit now", "grave"), ("  ", "plain")]
+    if over := _over_text(model):
+        row += [(over, "grave"), ("  ", "plain")]
     return [*_with_rank(_CORE, *row), *_sentences(model, frame, glyphs)]
 
 
@@ -238,10 +238,25 @@ def verdict_of(model: ScreenModel) -> Piece:
         return (" no verdict yet ", "faint")
     word, style = _VERDICTS[verdict]
     frame = model.frame
-    if over_now(model) or (frame is not None and word == "STABLE" and (unknown_now(model) or is_low(model, frame))):
-        judged_s = frame.judged_s if frame is not None else None
+    if frame is not None and (over_now(model) or unknown_now(model) or is_low(model, frame)) and word == "STABLE":
+        judged_s = frame.judged_s
         return (f" {word} over {short_seconds(judged_s)} " if judged_s is not None else f" {word} ", "doubt")
     return (f" {word} ", style)
+
+
+def qualifications_of(model: ScreenModel) -> list[str]:
+    """Return why a stable verdict is qualified: noise over the limit, unknown noise, a low clock."""
+    frame = model.frame
+    if frame is None or frame.verdict != "stable" or model.is_past:
+        return []
+    clock = describe_clock_history(model, frame) if is_low(model, frame) else []
+    low = f"clock {''.join(text for _, (text, _) in clock)}" if clock else ""
+    return [text for text in (_over_text(model), *(text for text, _ in _doubt(model)), low) if text]
+
+
+def _over_text(model: ScreenModel) -> str:
+    over = over_now(model)
+    return f"{name_cpus(over)} over {'its' if len(over) == 1 else 'their'} limit now" if over else ""
 
 
 def over_now(model: ScreenModel) -> list[int]:

@@ -24,6 +24,7 @@ from noisewatch.operations.frame.frame import (
     Throttled,
 )
 from noisewatch.surfaces.drawing.glyphs import UNICODE
+from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.draw.headline import headline_row, verdict_of
 from noisewatch.surfaces.tui.draw.timeline import time_of
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
@@ -219,6 +220,21 @@ def test_unknown_noise_qualifies_the_verdict_and_is_named_on_each_screen(screen:
     for width in (80, 120, 200):
         assert text_of(headline_row(model, width, UNICODE)).count("unknown on CPU 3") == 1
     assert ("fell from 3.00 to 1.20 GHz on 4-5" in text_of(headline_row(model, 200, UNICODE))) == bool(lowered)
+
+
+def test_an_exported_verdict_is_qualified_with_its_reasons_as_on_the_screen() -> None:
+    frames = [_frame(second, {4: _LOW} if second > 5 else {}, verdict="stable") for second in range(1, 10)]
+    last = _with_unknown_noise(_frame(10, {4: _LOW}, verdict="stable"), 3)
+    lines = tuple(replace(line, stolen_ns_per_s=9e6) if line.cpu == 2 else line for line in last.cpus)
+    model = model_of(*frames, replace(last, cpus=lines))
+    assert window_reports(model, 60)["md"].splitlines()[:7:2] == [
+        "## noisewatch: STABLE over 5 s",
+        "CPU 2 over its limit now",
+        "noise unknown on CPU 3",
+        "clock fell from 3.00 to 1.20 GHz on CPU 4 at 5 s: cause not visible",
+    ]
+    model.go_to_number(3)
+    assert window_reports(model, 60)["md"].splitlines()[0] == "## noisewatch: STABLE"
 
 
 def test_unknown_noise_precedes_a_fall_and_the_noise_of_another_cpu() -> None:
