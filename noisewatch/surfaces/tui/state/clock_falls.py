@@ -1,7 +1,8 @@
 """Falls of the target CPUs' clocks, and the changes of settings and conditions that explain them.
 
 A change explains a fall only if it happened at the same time, concerns the same CPU, and can lower its clock. A fall
-without such a change has no visible cause.
+without such a change has no visible cause. A fall may also be slow: all of the last clocks are then lower than a clock
+that the CPU held for as long.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from noisewatch.operations.frame.frame import ClockFigures, ClockLimits, Frame
 from noisewatch.surfaces.tui.state.history import cpus_in
 from noisewatch.units import describe_clock
 
-DROP = 0.05  # share of the clock: a larger fall within _DROP_INTERVALS intervals is a drop
+DROP = 0.05  # share of the clock: a larger fall within _DROP_INTERVALS intervals, or a larger slow fall, is a drop
 _DROP_INTERVALS = 10
 _TOGETHER = 2  # intervals: CPUs whose clocks fell within them share a fall
 _MOST_FALLS = 128  # kept falls with their CPUs
@@ -53,9 +54,10 @@ class ClockChange(Struct, frozen=True):
 
 
 class CpuFall(Struct):
-    """One CPU's part in a fall. `since` is the last interval before the fall in which its clock was measured.
+    """One CPU's part in a fall.
 
-    `back` is the interval in which the clock had returned, or None if it has not.
+    `since` is the last interval before the fall in which its clock was measured; of a slow fall, the last in which its
+    clock was not lower than `from_khz`. `back` is the interval in which the clock had returned, or None if it has not.
     """
 
     from_khz: int
@@ -89,12 +91,31 @@ class ClockFall(Struct):
 
 
 class _Recent(Struct):
-    """The last measured clocks of one CPU, and its falls from which the clock has not returned."""
+    """The last measured clocks of one CPU, and its falls from which the clock has not returned.
+
+    `held_khz` is the highest clock below which none of _DROP_INTERVALS successive clocks was, and `held` the last
+    interval with a clock that was not lower. Single high clocks, as idle CPUs have, do not raise it.
+    """
 
     clocks: deque[int]
     number: int = -1
     is_low: bool = False
     falls: list[CpuFall] = []
+    held_khz: int = 0
+    held: int = -1
+
+    def has_sunk(self) -> bool:
+        """Return whether all last clocks are lower than the held clock by more than DROP."""
+        return max(self.clocks) < (1 - DROP) * self.held_khz
+
+    def add(self, khz: int, number: int) -> None:
+        """Append the clock measured in interval `number`."""
+        self.clocks.append(khz)
+        self.number = number
+        if len(self.clocks) == _DROP_INTERVALS:
+            self.held_khz = max(self.held_khz, min(self.clocks))
+        if khz >= self.held_khz:
+            self.held = number
 
 
 class ClockFalls:
@@ -122,12 +143,14 @@ class ClockFalls:
             recent.falls = [part for part in recent.falls if part.back is None]
             highest = max(recent.clocks, default=khz)
             is_low = khz < (1 - DROP) * highest
-            if is_low and not recent.is_low:
-                part = CpuFall(highest, khz, recent.number)
-                recent.falls.append(part)
-                self._fall_of(cpu, number, at_s).parts[cpu] = part
-            recent.clocks.append(khz)
-            recent.number, recent.is_low = number, is_low
+            begun = CpuFall(highest, khz, recent.number) if is_low and not recent.is_low else None
+            recent.add(khz, number)
+            if begun is None and not recent.falls and recent.has_sunk():
+                begun = CpuFall(recent.held_khz, khz, recent.held)
+            if begun is not None:
+                recent.falls.append(begun)
+                self._fall_of(cpu, number, at_s).parts[cpu] = begun
+            recent.is_low = is_low
         self._forget(number + 1 - self._capacity)
 
     def _fall_of(self, cpu: int, number: int, at_s: float) -> ClockFall:

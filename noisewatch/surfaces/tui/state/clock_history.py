@@ -215,7 +215,8 @@ class ClockHistory:
     def drops(self) -> list[int]:
         """Return the kept intervals in which a target CPU's clock fell by more than DROP.
 
-        The fall is measured from the highest of the CPU's ten previous clocks; unknown and stale clocks are skipped.
+        The fall is measured from the highest of the CPU's ten previous clocks or, if it is slow, from the highest clock
+        that the CPU held for ten intervals. Unknown and stale clocks are skipped.
         """
         return self.falls.numbers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -269,6 +269,64 @@ def test_a_lasting_fall_is_kept_although_another_cpu_dips_hundreds_of_times() ->
     assert len(model.clocks.drops()) > 150
     assert verdict_of(model) == (" STABLE over 5 s ", "doubt")
     assert "fell from 3.00 to 1.20 GHz on CPU 4 at 5 s" in _headline(model)
+
+
+def _model_of_clocks(clocks: Iterable[int]) -> ScreenModel:
+    """Return the model of a machine on which CPU 4 has these clocks."""
+    return model_of(*(_frame(second, {4: khz}, verdict="stable") for second, khz in enumerate(clocks, 1)))
+
+
+def test_a_slow_fall_qualifies_the_verdict_until_the_clock_returns() -> None:
+    slow = [max(round(_HIGH * 0.9955**second), _LOW) for second in range(250)]
+    model = _model_of_clocks([*[_HIGH] * 20, *slow, *[_HIGH] * 20])
+    model.go_to_number(269)
+    assert verdict_of(model) == (" STABLE over 5 s ", "doubt")
+    assert "fell from 3.00 to 1.20 GHz on CPU 4 by 41 s: cause not visible" in _headline(model)
+    model.go_to_number(289)
+    assert verdict_of(model) == (" STABLE ", "good")
+    assert model.clocks.drops() == [41]
+
+
+def test_small_steps_qualify_the_verdict_once_their_sum_is_a_fall() -> None:
+    steps = [khz for khz in (3_000_000, 2_890_000, 2_780_000, 2_690_000, 2_600_000) for _ in range(30)]
+    model = _model_of_clocks(steps)
+    assert "fell from 3.00 to 2.60 GHz on CPU 4 by 69 s" in _headline(model)
+    model.go_to_number(59)
+    assert verdict_of(model) == (" STABLE ", "good")
+
+
+def test_the_cause_of_a_slow_fall_is_a_change_since_the_clock_was_last_held() -> None:
+    heat = Conditions(throttled=(Throttled("package", "2-5", 3),))
+    slow = [round(_HIGH * 0.9955**second) for second in range(40)]
+    frames = [_frame(second, {}) for second in range(1, 21)]
+    frames += [_frame(second, {4: khz}, conditions=heat) for second, khz in enumerate(slow, 21)]
+    assert "on CPU 4 by 41 s: throttled by heat" in _headline(model_of(*frames))
+
+
+@pytest.mark.parametrize(
+    "clocks",
+    [
+        [_HIGH - (second * 7919) % 100_000 for second in range(300)],
+        [3_140_000 if second % 60 == 30 else _HIGH - (second * 7919) % 10_000 for second in range(300)],
+        [2_900_000 if second // 20 % 2 else _HIGH for second in range(300)],
+    ],
+    ids=["noise of 3%", "single high clocks", "two levels"],
+)
+def test_readings_that_rise_and_fall_by_less_than_a_fall_do_not_qualify_the_verdict(clocks: list[int]) -> None:
+    model = _model_of_clocks(clocks)
+    verdicts = []
+    for number in range(len(clocks)):
+        model.go_to_number(number)
+        verdicts.append(verdict_of(model)[1])
+    assert set(verdicts) == {"good"}
+    assert model.clocks.drops() == []
+
+
+def test_a_clock_that_is_only_high_for_moments_has_no_slow_fall_as_on_an_idle_cpu() -> None:
+    rising_and_falling = [(800_000, 1_900_000, 3_000_000, 1_200_000)[second % 4] for second in range(100)]
+    model = _model_of_clocks([*rising_and_falling, *[khz - 300_000 for khz in rising_and_falling]])
+    falls = [model.clocks.falls.last(range(number), (4,)) for number in range(4, 200)]
+    assert all(fall is not None and fall.since == fall.number - 1 for fall in falls)
 
 
 def test_the_time_of_a_fall_after_unknown_clocks_is_not_exact() -> None:
