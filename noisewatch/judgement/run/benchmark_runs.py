@@ -11,6 +11,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, OwnWork, allowance_for
 from noisewatch.judgement.run.foreign_time import find_foreign_time
+from noisewatch.judgement.run.left_target import LeftTarget, traced_outside_ns
 from noisewatch.judgement.run.placement import unknown_placement_reason, weighty_threads
 from noisewatch.judgement.run.reasons import ALL_OUTSIDE, ReasonKind, RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.judgement.run.repetition_verdict import judge_repetition
@@ -19,7 +20,7 @@ from noisewatch.model.run.part import part_of
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.text import printable
-from noisewatch.units import describe_share
+from noisewatch.units import describe_ns, describe_share
 
 _CLOCKS_NS = 1_000_000  # after a larger step of the clock, a time of day cannot be converted to CLOCK_MONOTONIC
 _CLOCKS_DRIFT_NS = 10_000_000  # the run's end and duration are not taken at the same moments as the hook's times
@@ -30,6 +31,10 @@ _CLOCKS_MOVED = "the clock was set or the machine was suspended: cannot tell whe
 _NO_LOOKS = "the machine was not read before or after this run"
 _MOVED = "{} moved to another memory node or kind of core: cannot tell whether it did so during this run"
 _LEFT = "{}, for {} of its CPU time: cannot tell whether it did so during this run"
+_MAY_HAVE_LEFT = (
+    "a thread of the command was on a CPU other than the target CPUs, for up to {}: cannot tell whether it was there "
+    "during this run"
+)
 _MOSTLY_OUTSIDE = 0.5  # of the command's CPU time
 _MATTERS = 0.1  # share of a run's length; a thread that ran for longer may have been measured by the run
 
@@ -38,14 +43,14 @@ class WatchedCommand(Struct, frozen=True, kw_only=True):
     """The observations while a command wrote its result file: its repetitions, and the placement of their threads.
 
     `floors` (of interruptions alone) and `khz_by_cpu` come from the opening calibration. `left_by_number` has, by
-    repetition, the reason LEFT_TARGET if the command ran outside the target CPUs.
+    repetition, the command's time outside the target CPUs if it exceeds, or may exceed, the repetition's allowance.
     """
 
     repetitions: Sequence[tuple[Repetition, Placement]]
     siblings: CpuSet = frozenset()
     floors: Sequence[NoiseFloor] = ()
     khz_by_cpu: Mapping[int, float] | None = None
-    left_by_number: Mapping[int, RunReason] = {}
+    left_by_number: Mapping[int, LeftTarget] = {}
 
 
 class MarkedRun(Struct, frozen=True):
@@ -73,8 +78,11 @@ def mark_run(run: BenchmarkRun, watched: WatchedCommand) -> MarkedRun:
             if repetition.began_ns <= began_ns and ended_ns <= repetition.ended_ns:
                 marked = _mark(run, repetition, began_ns, ended_ns, watched)
                 left = watched.left_by_number.get(repetition.number)
-                marked = marked if left is None else _judge_leaving(marked, left)
-                return _judge_placement(marked, placement, run.length_ns)
+                if left is not None and left.reason is not None:
+                    marked = _judge_leaving(marked, left.reason)
+                allowed_ns = allowance_for(run.length_ns, watched.floors).ns(run.length_ns)
+                absence = _unknown_absence_reason(left, repetition, placement, allowed_ns)
+                return _add_unknowns(marked, absence, _unknown_moves_reason(placement, run.length_ns))
     return _unknown(run, _NOT_WATCHED)
 
 
@@ -111,17 +119,34 @@ def _judge_leaving(marked: MarkedRun, left: RunReason) -> MarkedRun:
     return replace(marked, verdict=replace(verdict, outcome=outcome, reasons=reasons, unknowns=unknowns))
 
 
-def _judge_placement(marked: MarkedRun, placement: Placement, length_ns: int) -> MarkedRun:
-    """Return the run judged by the placement in the whole repetition, because the time of a move is unknown."""
-    unknown = _unknown_moves_reason(placement, length_ns)
-    if unknown is None:
+def _add_unknowns(marked: MarkedRun, *reasons: str | None) -> MarkedRun:
+    """Return the run with further reasons why its verdict is unknown, without those that are None."""
+    unknowns = tuple(reason for reason in reasons if reason is not None)
+    if not unknowns:
         return marked
     outcome = RunOutcome.DISTURBED if marked.verdict.reasons else RunOutcome.UNKNOWN
-    unknowns = (*marked.verdict.unknowns, unknown)
+    unknowns = (*marked.verdict.unknowns, *unknowns)
     return replace(marked, verdict=replace(marked.verdict, outcome=outcome, unknowns=unknowns))
 
 
+def _unknown_absence_reason(
+    left: LeftTarget | None, repetition: Repetition, placement: Placement, allowed_ns: float
+) -> str | None:
+    """Return why the command may have been outside the target CPUs during a run with this allowance, or None.
+
+    All of the repetition's time outside may have been in the run. A short run allows less of it than the repetition.
+    """
+    if left is not None and left.reason is not None:
+        return None  # judged by `_judge_leaving`
+    is_traced = not isinstance(repetition.trace, str)
+    outside_ns = traced_outside_ns(repetition) if is_traced else placement.max_outside_ns
+    if outside_ns > allowed_ns:
+        return _MAY_HAVE_LEFT.format(describe_ns(outside_ns))
+    return None if left is None else left.unknown
+
+
 def _unknown_moves_reason(placement: Placement, length_ns: int) -> str | None:
+    """Return why a thread may have moved during the run, or None; the time of a move is unknown."""
     weighty = {thread.tid for thread in weighty_threads(placement)}
     for thread in placement.threads:
         is_weighty = thread.tid in weighty or thread.ran_ns >= _MATTERS * length_ns

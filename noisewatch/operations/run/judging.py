@@ -14,7 +14,7 @@ from noisewatch.judgement.noise.budget import ALONE, LOSES_TOO_MUCH, NoiseFloor
 from noisewatch.judgement.run.allowance import Allowance, allowance_for
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.foreign_time import insufficient_trace_reason, unusable_trace_reason
-from noisewatch.judgement.run.left_target import find_left_target
+from noisewatch.judgement.run.left_target import LeftTarget, find_left_target
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunStanding
 from noisewatch.judgement.run.repetition_verdict import judge_repetition, with_placement
 from noisewatch.kernel.tasks.files import parse_schedstat
@@ -39,12 +39,13 @@ _MOSTLY = 0.99  # a first thread that used this share of its command's time ran 
 
 
 class JudgedRepetition(Struct, frozen=True):
-    """A repetition with its verdict, its noise allowance and its threads' placement."""
+    """A repetition with its verdict, its noise allowance, its threads' placement, and its time outside the target."""
 
     repetition: Repetition
     allowance: Allowance
     verdict: RepetitionVerdict
     placement: Placement
+    left: LeftTarget | None = None
 
     @property
     def is_undisturbed(self) -> bool:
@@ -163,7 +164,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
     left = find_left_target(repetition, placement, allowance)
     verdict = judge_repetition(repetition, siblings, allowance, calibrated_khz(opening), left)
     placed = with_placement(verdict, placement, repetition.length_ns)
-    return JudgedRepetition(repetition, allowance, placed, placement)
+    return JudgedRepetition(repetition, allowance, placed, placement, left)
 
 
 def _names_of(pids: Iterable[int], windows: Sequence[Interval]) -> dict[int, str | None]:

@@ -32,7 +32,7 @@ from noisewatch.errors import NO_SUCH_FILE, Malformed, NoisewatchError, Unreadab
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.run.benchmark_runs import MarkedRun, WatchedCommand, mark_run
 from noisewatch.judgement.run.clock_speed import calibrated_khz
-from noisewatch.judgement.run.reasons import ReasonKind, RunOutcome
+from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
 from noisewatch.operations.run import pyperf_hook
 from noisewatch.operations.run.judging import floors_of
@@ -83,10 +83,7 @@ def mark_results(path: str, series: RunSeries) -> MarkedResults:
         floors=floors_of(series.opening),
         khz_by_cpu=calibrated_khz(series.opening),
         left_by_number={
-            judged.repetition.number: reason
-            for judged in series.repetitions
-            for reason in judged.verdict.reasons
-            if reason.kind == ReasonKind.LEFT_TARGET
+            judged.repetition.number: judged.left for judged in series.repetitions if judged.left is not None
         },
     )
     return MarkedResults(file, tuple(mark_run(run, watched) for run in file.runs if run.value_count))

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.judgement.run.benchmark_runs import MarkedRun, WatchedCommand, mark_run
-from noisewatch.judgement.run.reasons import ReasonKind, RunOutcome, RunReason
+from noisewatch.judgement.run.left_target import LeftTarget
+from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.clock_shift import ClockShift
@@ -21,6 +22,7 @@ from tests.kernel.tasks.commands import thread_look
 from tests.model.run.places import ONE_NODE, TWO_KINDS, TWO_NODES, UNKNOWN_NODES
 from tests.written.quiet_machine import CPUS, process
 from tests.written.repetitions import MS, THREADED, ran, repeat
+from tests.written.trace_windows import traced
 
 _WATCHER, _TOOL, _WORKER, _HOG = 900, 901, 902, 950
 _WALL_NS = 1_763_900_000 * 10**9
@@ -265,6 +267,11 @@ def test_a_process_left_running_by_an_earlier_repetition_is_not_the_tools() -> N
     assert _mark(_run(100, 900), repetition).verdict.outcome == "undisturbed"
 
 
+def _verdict_of_leaving(left: LeftTarget, when: tuple[int, int]) -> RepetitionVerdict:
+    watched = WatchedCommand(repetitions=[(_with_hog(), _PLACED)], khz_by_cpu=_KHZ, left_by_number={1: left})
+    return mark_run(_run(*when), watched).verdict
+
+
 @pytest.mark.parametrize(
     ("share", "when", "outcome", "kinds"),
     [
@@ -279,7 +286,50 @@ def test_a_run_of_a_command_that_left_its_target_is_not_undisturbed(
 ) -> None:
     name = "the command ran on CPU 0, not on the target"
     left = RunReason(kind=ReasonKind.LEFT_TARGET, name=name, cpus=frozenset({0}), ns=900 * MS, share=share)
-    watched = WatchedCommand(repetitions=[(_with_hog(), _PLACED)], khz_by_cpu=_KHZ, left_by_number={1: left})
-    verdict = mark_run(_run(*when), watched).verdict
+    verdict = _verdict_of_leaving(LeftTarget(left, 0), when)
     assert (verdict.outcome, [reason.kind for reason in verdict.reasons]) == (outcome, kinds)
     assert bool(verdict.unknowns and name in verdict.unknowns[0]) == (share < 0.9)
+
+
+def test_runs_are_unknown_if_it_is_unknown_whether_the_command_left_its_target() -> None:
+    left = LeftTarget(None, 0, "the command ran on other CPUs for 1 s: cannot tell whether a target CPU went offline")
+    verdict = _verdict_of_leaving(left, (0, 1000))
+    assert (verdict.outcome, verdict.unknowns) == (RunOutcome.UNKNOWN, (left.unknown,))
+    verdict = _verdict_of_leaving(left, (1000, 1500))
+    assert (verdict.outcome, verdict.unknowns[-1]) == (RunOutcome.DISTURBED, left.unknown)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "outcome"),
+    [
+        ((2, 2, 2, 2, 2, 2), RunOutcome.UNDISTURBED),
+        ((2, 2, 0, 2, 2, 2), RunOutcome.UNKNOWN),
+        ((2, 0, 2, 0, 2, 0), RunOutcome.UNKNOWN),
+    ],
+)
+@pytest.mark.parametrize("is_hooked", [False, True])
+def test_a_run_is_unknown_if_a_look_found_a_thread_outside_the_target(
+    cpus: tuple[int, ...], outcome: RunOutcome, is_hooked: bool
+) -> None:
+    repetition = _with_hog()
+    looks = [[thread_look(_WORKER, cpu, at * 400 * MS)] for at, cpu in enumerate(cpus, start=1)]
+    placement = placed(*looks, target=repetition.target, places=ONE_NODE)
+    hooked = HookedRun(repetition.began_ns + 10 * MS, repetition.began_ns + 990 * MS, "undisturbed", "")
+    verdict = _mark(_run(0, 1000, hooked if is_hooked else None), repetition, placement=placement).verdict
+    assert verdict.outcome == outcome
+    assert all("cannot tell whether it was there during this run" in unknown for unknown in verdict.unknowns)
+
+
+@pytest.mark.parametrize(("outside_ms", "outcome"), [(2, RunOutcome.UNDISTURBED), (8, RunOutcome.UNKNOWN)])
+def test_the_time_outside_is_compared_with_the_allowance_of_the_run(outside_ms: int, outcome: RunOutcome) -> None:
+    """8 ms are within the allowance of the repetition of three seconds, but not of the run of one second."""
+    placement = replace(_PLACED, max_outside_ns=outside_ms * MS)
+    assert _mark(_run(0, 1000), _with_hog(), placement=placement).verdict.outcome == outcome
+
+
+@pytest.mark.parametrize(("own_ms", "outcome"), [(3000, RunOutcome.UNDISTURBED), (2900, RunOutcome.UNKNOWN)])
+def test_a_trace_replaces_the_looks_outside_the_target(own_ms: int, outcome: RunOutcome) -> None:
+    repetition = traced(_with_hog(), own_ms=own_ms)
+    repetition = replace(repetition, books=replace(repetition.books, tasks_ns=None))
+    placement = replace(_PLACED, max_outside_ns=400 * MS, traced_share=1.0)
+    assert _mark(_run(0, 1000), repetition, placement=placement).verdict.outcome == outcome

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from noisewatch.errors import NoisewatchError
+from noisewatch.judgement.run.left_target import LeftTarget
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict
 from noisewatch.operations.run.results import (
     PyperfFile,
@@ -142,6 +143,15 @@ def _verdict_in(folder: Path, series: RunSeries) -> RepetitionVerdict:
     )
     (marked,) = mark_results(str(results), series).marked
     return marked.verdict
+
+
+def test_a_run_is_unknown_if_its_repetition_may_have_left_the_target(tmp_path: Path) -> None:
+    series = written_series(UNDISTURBED)
+    (judged,) = series.repetitions
+    left = LeftTarget(None, 0, "the command ran on other CPUs for 1 s")
+    for moved, expected in ((None, False), (left, True)):
+        verdict = _verdict_in(tmp_path, replace(series, repetitions=(replace(judged, left=moved),)))
+        assert (left.unknown in verdict.unknowns) == expected
 
 
 def test_the_clock_of_a_run_is_compared_with_the_opening_calibration(tmp_path: Path) -> None:

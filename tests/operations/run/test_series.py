@@ -122,7 +122,9 @@ for thread in threads: thread.start()""",
 
 def _left(code: str) -> list[RunReason]:
     judged = _run(RunOptions(argv=tuple(_python(code)), machine=_MACHINE)).repetitions[0]
-    return [reason for reason in judged.verdict.reasons if reason.kind == ReasonKind.LEFT_TARGET]
+    reasons = [reason for reason in judged.verdict.reasons if reason.kind == ReasonKind.LEFT_TARGET]
+    assert reasons == ([judged.left.reason] if judged.left is not None and judged.left.reason is not None else [])
+    return reasons
 
 
 @pytest.mark.skipif(not _OTHERS, reason="there is no other CPU")
