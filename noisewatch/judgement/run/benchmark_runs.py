@@ -160,14 +160,15 @@ def _apply_own_waits(
 ) -> RepetitionVerdict:
     """Return the verdict combined with the run's own measurement of its waits.
 
-    That measurement replaces the looks if they left foreign time in doubt.
+    That measurement replaces the books if they are too imprecise. It does not show on which CPU the run was.
     """
     if hooked.verdict == RunOutcome.DISTURBED:
         reason = RunReason(kind=ReasonKind.FOREIGN, name=hooked.reasons)
         return replace(verdict, outcome=RunOutcome.DISTURBED, reasons=(*verdict.reasons, reason))
     if hooked.verdict != RunOutcome.UNDISTURBED or verdict.outcome != RunOutcome.UNKNOWN:
         return verdict
-    settled = find_foreign_time(part, allowance, OwnWork.of(part)).unknown
+    foreign_time = find_foreign_time(part, allowance, OwnWork.of(part))
+    settled = foreign_time.unknown if foreign_time.is_imprecise else None
     unknowns = tuple(unknown for unknown in verdict.unknowns if unknown != settled)
     return replace(verdict, outcome=RunOutcome.UNKNOWN if unknowns else RunOutcome.UNDISTURBED, unknowns=unknowns)
 

@@ -48,13 +48,15 @@ class ForeignTime(Struct, frozen=True):
     """The foreign time of a repetition.
 
     `slight`: culprits within the allowance. `own`: kernel threads that worked for the command. `unknown`: the reason
-    why other tasks may have run too, or None if none can have.
+    why other tasks may have run too, or None if none can have. `is_imprecise`: that reason is only the precision of the
+    kernel's counts, so that the command's own waits would settle it.
     """
 
     reasons: list[RunReason]
     slight: list[RunReason]
     own: list[RunReason]
     unknown: str | None
+    is_imprecise: bool = False
 
 
 def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: OwnWork) -> ForeignTime:
@@ -84,11 +86,13 @@ def find_foreign_time(repetition: Repetition, allowance: Allowance, own_work: Ow
     if unseen_ns > allowed_ns:
         reasons.append(_anonymous(repetition, UNSEEN, unseen_ns))
         named_ns += unseen_ns
-    unknown = _unknown_time_reason(repetition, allowed_ns, named_ns)
+    unplaced = _unplaced_time_reason(repetition, allowed_ns)
+    imprecise = _imprecise_time_reason(repetition, allowed_ns, named_ns) if unplaced is None else None
     waited_ns = (waited_ns_of(repetition) or 0) - own_ns - repetition.quota.ns
     if waited_ns > allowed_ns and not reasons and waited_for_none_ns(repetition) <= allowed_ns:
         reasons = _wait_reasons(repetition, waited_ns, foreign)
-    return ForeignTime(reasons, [reason for reason in foreign if reason not in reasons], own, unknown)
+    slight = [reason for reason in foreign if reason not in reasons]
+    return ForeignTime(reasons, slight, own, unplaced or imprecise, imprecise is not None)
 
 
 def _sum(reasons: Iterable[RunReason]) -> int:
@@ -158,29 +162,40 @@ def _slack_ns(repetition: Repetition) -> int:
     return repetition.slack_ns * len(repetition.target)
 
 
-def _unknown_time_reason(repetition: Repetition, allowed_ns: float, known_ns: int) -> str | None:
-    """Return why the foreign time is unknown, or None. The waiting time of a single-threaded command bounds it."""
-    books = repetition.books
-    if books.foreign_ns is None:
-        return books.reason
+def _unplaced_time_reason(repetition: Repetition, allowed_ns: float) -> str | None:
+    """Return why the books are unknown, or why the command may have run outside the target CPUs, or None.
+
+    The command's time on other CPUs would hide as much foreign time on the target CPUs.
+    """
+    if repetition.books.foreign_ns is None:
+        return repetition.books.reason
     elsewhere_ns = time_elsewhere_ns(repetition)
     if elsewhere_ns > allowed_ns:
         return _WAS_ELSEWHERE.format(describe_ns(elsewhere_ns))
     if repetition.allowed is None:
         return _NO_AFFINITY
-    # The command's time on other CPUs would hide as much foreign time on the target CPUs.
     outside = repetition.first_outside
     if not repetition.allowed <= repetition.target:
         return _MAY_HAVE_LEFT.format(name_cpus(repetition.allowed))
     if outside.max_ns is None or outside.max_ns > allowed_ns:
         return _MAY_HAVE_LEFT.format(name_cpus(outside.cpus))
+    return None
+
+
+def _imprecise_time_reason(repetition: Repetition, allowed_ns: float, known_ns: int) -> str | None:
+    """Return why the books are too imprecise, or None. The waiting time of a single-threaded command bounds the time.
+
+    The books are known.
+    """
+    books = repetition.books
     if not books.is_exact:
         return _TOO_COARSE
-    if waited_ns_of(repetition) is not None or books.foreign_ns - known_ns <= allowed_ns:
+    foreign_ns = books.foreign_ns or 0
+    if waited_ns_of(repetition) is not None or foreign_ns - known_ns <= allowed_ns:
         return None
     doubt_ns = books.doubt_ns + _slack_ns(repetition)
     hint = "" if repetition.trace == NOT_OF_PARTS else _TRACE_IS_EXACT
-    return _UNSETTLED.format(describe_ns(books.foreign_ns), describe_ns(doubt_ns), hint)
+    return _UNSETTLED.format(describe_ns(foreign_ns), describe_ns(doubt_ns), hint)
 
 
 def _anonymous(repetition: Repetition, name: str, ns: int) -> RunReason:

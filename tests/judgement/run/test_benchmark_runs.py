@@ -15,6 +15,7 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.clock_shift import ClockShift
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
+from noisewatch.model.run.leaving import TimeOutside
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
 from tests.judgement.run.test_placement_reasons import placed
@@ -185,7 +186,7 @@ def test_no_run_is_undisturbed_where_memory_nodes_are_unknown() -> None:
     assert _mark(_run(0, 1000), _with_hog(), placement=unknown).verdict.outcome == "unknown"
 
 
-def test_an_unread_thread_makes_the_time_of_other_processes_unknown() -> None:
+def _with_unread_thread() -> Repetition:
     whole = _with_hog()
     cut = []
     for window in whole.windows:
@@ -193,7 +194,11 @@ def test_an_unread_thread_makes_the_time_of_other_processes_unknown() -> None:
         assert tasks is not None
         after = replace(window.after, tasks=replace(tasks, pids=tasks.pids | {999_999}))
         cut.append(replace(window, after=after))
-    marked = _mark(_run(0, 1000), replace(whole, windows=tuple(cut)))
+    return replace(whole, windows=tuple(cut))
+
+
+def test_an_unread_thread_makes_the_time_of_other_processes_unknown() -> None:
+    marked = _mark(_run(0, 1000), _with_unread_thread())
     assert marked.verdict.outcome == "unknown"
     assert "not all threads were read" in marked.verdict.unknowns[0]
 
@@ -223,6 +228,31 @@ def test_an_undisturbed_hook_settles_an_unknown_run() -> None:
     marked = _mark(_run(0, 500, _hooked_run("undisturbed")), _with_ended_worker())
     assert marked.verdict.outcome == "undisturbed"
     assert marked.ended_ns == _with_ended_worker().began_ns + 400 * MS
+
+
+_ELSEWHERE = TimeOutside(0, None, frozenset({0}))
+
+
+@pytest.mark.parametrize(
+    ("repetition", "words"),
+    [
+        (replace(_with_ended_worker(), allowed=None), "changed its affinity"),
+        (replace(_with_ended_worker(), allowed=frozenset({0})), "set its affinity to CPU 0"),
+        (replace(_with_ended_worker(), first_outside=_ELSEWHERE), "set its affinity to CPU 0"),
+    ],
+    ids=["unknown affinity", "left at the end", "left before"],
+)
+def test_an_undisturbed_hook_does_not_show_on_which_cpu_the_run_was(repetition: Repetition, words: str) -> None:
+    for run in (_run(0, 500), _run(0, 500, _hooked_run("undisturbed"))):
+        verdict = _mark(run, repetition).verdict
+        assert verdict.outcome == "unknown"
+        assert words in verdict.unknowns[0]
+
+
+def test_an_undisturbed_hook_does_not_settle_unread_threads() -> None:
+    repetition = _with_unread_thread()
+    hooked = HookedRun(repetition.began_ns + 10 * MS, repetition.began_ns + 990 * MS, "undisturbed", "")
+    assert _mark(_run(0, 1000, hooked), repetition).verdict.outcome == "unknown"
 
 
 def test_a_disturbed_hook_disturbs_the_run() -> None:
