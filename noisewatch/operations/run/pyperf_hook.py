@@ -8,24 +8,27 @@ values: https://pyperf.readthedocs.io/en/latest/api.html.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, MutableMapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import parse_nonempty_cpu_list
 from noisewatch.errors import Malformed
-from noisewatch.kernel.cpus.cpu_time import TICK_NS, parse_cpu_time
+from noisewatch.kernel.cpus.cpu_time import STEAL, TICK_NS, CpuTime, parse_cpu_time
 from noisewatch.kernel.interrupts.table import Interrupts, parse_interrupts
 from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.machine.own_thread import CpuReading, OwnThread, ThreadReading, read_cpu_files, read_siblings
 from noisewatch.model.interval.disturbance import TYPICAL_COST_NS, kind_of_row
 from noisewatch.model.run.benchmark_run import MeasuredValue, ValuesAround
+from noisewatch.model.run.books import accounts_for_time
 from noisewatch.units import NS_PER_S
 
 if TYPE_CHECKING:
     from noisewatch.judgement.run.measured_values import ValuesVerdict
 
 _MOST_REASONS = 3
+_TASKS = (0, 1, 2)  # the states of a row in which tasks run: user, nice and system
+_SURELY_TICKED_NS = 5 * TICK_NS  # some CPU ticks in it, also with nohz_full; each state of a row lacks up to a tick
 VERDICT, VALUES, REASONS = "noisewatch_verdict", "noisewatch_values", "noisewatch_reasons"
 DISTURBED_VALUES, VERSION = "noisewatch_disturbed_values", "noisewatch_version"
 BEGAN, ENDED = "noisewatch_began_ns", "noisewatch_ended_ns"  # on CLOCK_MONOTONIC
@@ -125,14 +128,14 @@ def around_from(before: CpuReading, after: CpuReading, cpus: Collection[int], si
         )
     cpu = min(cpus)
     unknowns = []
-    interrupted_ns = _interrupted_ns(before.interrupts, after.interrupts, cpu)
+    interrupted_ns = _interrupted_ns(before.interrupts, after.interrupts, cpu, length_ns)
     if interrupted_ns is None:
-        unknowns.append("the interrupts of its CPU could not be read")
-    steal_ns, busy = _times(before.stat, after.stat, cpu, siblings)
+        unknowns.append("the interrupts of its CPU could not be read, or were not counted")
+    steal_ns, busy = _times(before.stat, after.stat, cpu, siblings, length_ns)
     if steal_ns is None:
-        unknowns.append("the steal time of its CPU could not be read")
+        unknowns.append("the steal time of its CPU could not be read, or was not counted")
     if busy is None:
-        unknowns.append("the other threads of its core could not be read")
+        unknowns.append("the other threads of its core could not be read, or were not counted")
     return ValuesAround(
         length_ns=length_ns,
         interrupted_ns=interrupted_ns,
@@ -142,7 +145,10 @@ def around_from(before: CpuReading, after: CpuReading, cpus: Collection[int], si
     )
 
 
-def _interrupted_ns(before: bytes | None, after: bytes | None, cpu: int) -> int | None:
+def _interrupted_ns(before: bytes | None, after: bytes | None, cpu: int, length_ns: int) -> int | None:
+    """Return the typical cost (ns) of the CPU's interrupts, or None if unknown, as in a table that does not advance."""
+    if before == after and length_ns >= _SURELY_TICKED_NS:
+        return None
     try:
         costs = [_cost_ns(parse_interrupts(text), cpu) for text in (before, after) if text is not None]
     except Malformed:
@@ -162,24 +168,50 @@ def _cost_ns(table: Interrupts, cpu: int) -> int | None:
 
 
 def _times(
-    before: bytes | None, after: bytes | None, cpu: int, siblings: bytes | None
+    before: bytes | None, after: bytes | None, cpu: int, siblings: bytes | None, length_ns: int
 ) -> tuple[int | None, dict[int, int] | None]:
-    """Return the steal time (ns) of the CPU, and the busy time (ns) of the core's other threads; None means unknown."""
+    """Return the steal time (ns) of the CPU, and the busy time (ns) of the core's other threads; None means unknown.
+
+    Counts that do not advance, or decrease, are unknown, and so is a core with a thread that has no counts.
+    """
     try:
         first, last = (parse_cpu_time((text or b"").decode("ascii", "replace")) for text in (before, after))
     except Malformed:
         return None, None
-    if cpu not in first or cpu not in last:
+    own = _counted(first, last, cpu, length_ns)
+    if own is None:
         return None, None
-    steals = first[cpu].steal_ns, last[cpu].steal_ns
-    steal_ns = None if steals[0] is None or steals[1] is None else max(steals[1] - steals[0], 0)
+    steal_ns = _growth_ns(own, (STEAL,))
     try:
-        others = parse_nonempty_cpu_list((siblings or b"").decode("ascii", "replace")) - {cpu}
+        core = parse_nonempty_cpu_list((siblings or b"").decode("ascii", "replace"))
     except Malformed:
         return steal_ns, None
-    busy = {
-        other: sum(last[other].ticks[place] - first[other].ticks[place] for place in range(3)) * TICK_NS
-        for other in others
-        if other in first and other in last
-    }
+    if cpu not in core:
+        return steal_ns, None
+    busy: dict[int, int] = {}
+    for other in sorted(core - {cpu}):
+        rows = _counted(first, last, other, length_ns)
+        ns = None if rows is None else _growth_ns(rows, _TASKS)
+        if ns is None:
+            return steal_ns, None
+        busy[other] = ns
     return steal_ns, busy
+
+
+def _counted(
+    first: Mapping[int, CpuTime], last: Mapping[int, CpuTime], cpu: int, length_ns: int
+) -> tuple[CpuTime, CpuTime] | None:
+    """Return the CPU's two rows, or None if one is missing or their counts do not advance with time."""
+    rows = first.get(cpu), last.get(cpu)
+    if rows[0] is None or rows[1] is None:
+        return None
+    has_advanced = length_ns < _SURELY_TICKED_NS or accounts_for_time(rows[0], rows[1], length_ns)
+    return (rows[0], rows[1]) if has_advanced else None
+
+
+def _growth_ns(rows: tuple[CpuTime, CpuTime], states: Collection[int]) -> int | None:
+    """Return the growth (ns) of the states, or None if one decreased, or is missing on an old kernel."""
+    if max(states) >= min(len(row.ticks) for row in rows):
+        return None
+    ticks = [rows[1].ticks[state] - rows[0].ticks[state] for state in states]
+    return sum(ticks) * TICK_NS if min(ticks) >= 0 else None

@@ -6,14 +6,17 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from noisewatch import __version__
-from noisewatch.machine.own_thread import CpuReading, OwnThread
+from noisewatch.machine.own_thread import CpuReading, OwnThread, read_cpu_files, read_siblings
+from noisewatch.model.run.benchmark_run import ValuesAround
 from noisewatch.operations.run.pyperf_hook import PyperfHook, around_from, values_from
 from tests.live.noise import CPU, LOOP, noise
 
@@ -78,16 +81,87 @@ def test_unreadable_cpu_files_are_unknown(text: bytes | None) -> None:
     assert len(around_from(reading, reading, (0,), text).unknowns) == 3
 
 
+_TABLE = "       CPU0  CPU1\n36: {} 0 PCI 1-edge disk\nLOC: {} 5 Local timer interrupts\n"
+_ROWS = "cpu  0 0 0 0 0 0 0 0\ncpu0 {} 0 0 0 0 0 0 {}\ncpu1 {} 0 0 {} 0 0 0 0\n"
+_STAT = _ROWS.format(500, 50, 70, 900)
+
+
+def _around(
+    stat: str = _ROWS.format(597, 53, 120, 950),
+    interrupts: str = _TABLE.format(1010, 350),
+    siblings: bytes = b"0-1\n",
+    length_ns: int = 10**9,
+    stat_before: str = _STAT,
+) -> ValuesAround:
+    """Return the noise around values of one second; CPU 1, the sibling of CPU 0, was busy for half of it."""
+    before = CpuReading(0, stat_before.encode(), _TABLE.format(10, 100).encode())
+    return around_from(before, CpuReading(length_ns, stat.encode(), interrupts.encode()), (0,), siblings)
+
+
 def test_the_noise_of_a_core_is_split_by_kind() -> None:
-    table = "       CPU0  CPU1\n36: {} 0 PCI 1-edge disk\nLOC: {} 5 Local timer interrupts\n"
-    row = "cpu  0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 {}\ncpu1 {} 0 0 0 0 0 0 0\n"
-    before = CpuReading(0, row.format(1, 10).encode(), table.format(10, 100).encode())
-    after = CpuReading(10**9, row.format(4, 60).encode(), table.format(1010, 350).encode())
-    around = around_from(before, after, (0,), b"0-1\n")
+    around = _around()
     assert around.unknowns == ()
     assert around.interrupted_ns == 1000 * 4_000
     assert around.steal_ns == 30_000_000
     assert around.busy_ns_by_sibling == {1: 500_000_000}
+
+
+def test_counts_that_do_not_advance_are_unknown() -> None:
+    around = _around(_STAT, _TABLE.format(10, 100))
+    assert (around.interrupted_ns, around.steal_ns, around.busy_ns_by_sibling) == (None, None, None)
+    assert len(around.unknowns) == 3
+
+
+@pytest.mark.parametrize("length_ms", [0, 9, 19, 49])
+def test_counts_need_not_advance_in_a_short_time(length_ms: int) -> None:
+    assert _around(_STAT, _TABLE.format(10, 100), length_ns=length_ms * 1_000_000).unknowns == ()
+
+
+def test_interrupts_of_another_cpu_show_that_the_table_advances() -> None:
+    """A CPU with nohz_full has no ticks while one task runs."""
+    interrupts = _TABLE.format(10, 100).replace("100 5", "100 6")
+    assert _around(interrupts=interrupts).interrupted_ns == 0
+
+
+def test_steal_that_decreases_is_unknown() -> None:
+    around = _around(_ROWS.format(650, 10, 120, 950))
+    assert (around.steal_ns, around.busy_ns_by_sibling) == (None, {1: 500_000_000})
+    assert "steal" in around.unknowns[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stat": _ROWS.format(597, 53, 60, 1050)},
+        {"stat": _ROWS.format(597, 53, 70, 900)},
+        {"stat": _ROWS.format(597, 53, 120, 950).replace("cpu1", "cpu7")},
+        {"stat_before": _STAT.replace("cpu1", "cpu7")},
+        {"siblings": b"0-2\n"},
+        {"siblings": b"1\n"},
+    ],
+    ids=["decreases", "does not advance", "no row after", "no row before", "another sibling", "list without the CPU"],
+)
+def test_the_busy_time_of_a_sibling_without_usable_counts_is_unknown(change: dict[str, Any]) -> None:
+    around = _around(**change)
+    assert (around.steal_ns, around.interrupted_ns) == (30_000_000, 1000 * 4_000)
+    assert around.busy_ns_by_sibling is None
+    assert "the other threads of its core" in around.unknowns[0]
+
+
+def test_the_counters_of_this_host_advance() -> None:
+    """Spans of 60 ms of computing and of system calls, as of the shortest values that are judged by ticks."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {CPU})
+    try:
+        for calls in (False, True):
+            before, until_ns = read_cpu_files(), time.monotonic_ns() + 60_000_000
+            while time.monotonic_ns() < until_ns:
+                if calls:
+                    os.getppid()
+            around = around_from(before, read_cpu_files(), (CPU,), read_siblings(CPU))
+            assert around.unknowns == ()
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 @pytest.mark.parametrize("text", [None, b"", b"1 2", b"rubbish"])
