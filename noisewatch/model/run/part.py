@@ -60,10 +60,11 @@ def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet, earlier_pids:
     if lost_ns > grown_ns + _ROUNDED_NS:
         return Books(0, None, None, 0, False, _NOT_WAITED_FOR.format(describe_ns(lost_ns)))
     own_ns = sum(task.ran_ns for task in threads.values()) - sum(task.ran_ns for task in then.values()) + grown_ns
-    books = balance(before, after, cpus, max(own_ns, 0))
-    if books.foreign_ns is None or not (grown_ns or lost_ns):
+    rounded_ns = _ROUNDED_NS if grown_ns or lost_ns else 0
+    books = balance(before, after, cpus, max(own_ns, 0), rounded_ns)
+    if books.foreign_ns is None:
         return books
-    return replace(books, foreign_ns=books.foreign_ns + _ROUNDED_NS, doubt_ns=books.doubt_ns + 2 * _ROUNDED_NS)
+    return replace(books, foreign_ns=books.foreign_ns + rounded_ns, doubt_ns=books.doubt_ns + rounded_ns)
 
 
 def _part_of_use(use: CommandUse, share: float) -> CommandUse:

@@ -203,13 +203,13 @@ def test_an_unread_thread_makes_the_time_of_other_processes_unknown() -> None:
     assert "not all threads were read" in marked.verdict.unknowns[0]
 
 
-def _with_ended_worker() -> Repetition:
-    """Return a repetition whose worker ended after 480 ms, before the second look; only its parent's ticks count it."""
+def _with_ended_worker(ms: int = 480) -> Repetition:
+    """Return a repetition whose worker ended after `ms`, before the second look; only its parent's ticks count it."""
     without_worker = {
-        path: text for path, text in _moment(1, children_ms=480).items() if f"/proc/{_WORKER}/" not in path
+        path: text for path, text in _moment(1, children_ms=ms).items() if f"/proc/{_WORKER}/" not in path
     }
     return _repetition(
-        _moment(0), without_worker, *[_moment(at, children_ms=480, worker_ms=500 * at - 500) for at in range(2, 5)]
+        _moment(0), without_worker, *[_moment(at, children_ms=ms, worker_ms=500 * at - 500) for at in range(2, 5)]
     )
 
 
@@ -228,6 +228,14 @@ def test_an_undisturbed_hook_settles_an_unknown_run() -> None:
     marked = _mark(_run(0, 500, _hooked_run("undisturbed")), _with_ended_worker())
     assert marked.verdict.outcome == "undisturbed"
     assert marked.ended_ns == _with_ended_worker().began_ns + 400 * MS
+
+
+@pytest.mark.parametrize(("ms", "hooked", "words"), [(510, "undisturbed", ""), (530, "unknown", "also ran elsewhere")])
+def test_the_ticks_of_an_ended_worker_may_exceed_the_time_of_its_cpu(ms: int, hooked: str, words: str) -> None:
+    """The CPU counted 500 ms; the worker's user time and system time are each in steps of 10 ms."""
+    assert _mark(_run(0, 500), _with_ended_worker(ms)).verdict.outcome == "unknown"
+    verdict = _mark(_run(0, 500, _hooked_run("undisturbed")), _with_ended_worker(ms)).verdict
+    assert (verdict.outcome, words in "".join(verdict.unknowns)) == (hooked, True)
 
 
 _ELSEWHERE = TimeOutside(0, None, frozenset({0}))
