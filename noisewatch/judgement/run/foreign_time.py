@@ -167,8 +167,10 @@ def _unplaced_time_reason(repetition: Repetition, allowed_ns: float) -> str | No
 
     The command's time on other CPUs would hide as much foreign time on the target CPUs.
     """
-    if repetition.books.foreign_ns is None:
-        return repetition.books.reason
+    books = repetition.books
+    uncounted_ns = None if books.tasks_ns is None else books.own_ns - books.tasks_ns - books.doubt_ns
+    if books.foreign_ns is None and (uncounted_ns is None or uncounted_ns > allowed_ns):
+        return books.reason
     elsewhere_ns = time_elsewhere_ns(repetition)
     if elsewhere_ns > allowed_ns:
         return _WAS_ELSEWHERE.format(describe_ns(elsewhere_ns))
@@ -185,17 +187,18 @@ def _unplaced_time_reason(repetition: Repetition, allowed_ns: float) -> str | No
 def _imprecise_time_reason(repetition: Repetition, allowed_ns: float, known_ns: int) -> str | None:
     """Return why the books are too imprecise, or None. The waiting time of a single-threaded command bounds the time.
 
-    The books are known.
+    Books without foreign time are imprecise if they contradict the command's own time by no more than is allowed.
     """
     books = repetition.books
+    if books.foreign_ns is None:
+        return books.reason
     if not books.is_exact:
         return _TOO_COARSE
-    foreign_ns = books.foreign_ns or 0
-    if waited_ns_of(repetition) is not None or foreign_ns - known_ns <= allowed_ns:
+    if waited_ns_of(repetition) is not None or books.foreign_ns - known_ns <= allowed_ns:
         return None
     doubt_ns = books.doubt_ns + _slack_ns(repetition)
     hint = "" if repetition.trace == NOT_OF_PARTS else _TRACE_IS_EXACT
-    return _UNSETTLED.format(describe_ns(foreign_ns), describe_ns(doubt_ns), hint)
+    return _UNSETTLED.format(describe_ns(books.foreign_ns), describe_ns(doubt_ns), hint)
 
 
 def _anonymous(repetition: Repetition, name: str, ns: int) -> RunReason:

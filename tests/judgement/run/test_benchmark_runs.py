@@ -238,6 +238,16 @@ def test_the_ticks_of_an_ended_worker_may_exceed_the_time_of_its_cpu(ms: int, ho
     assert (verdict.outcome, words in "".join(verdict.unknowns)) == (hooked, True)
 
 
+@pytest.mark.parametrize(("ms", "hooked"), [(1002, "undisturbed"), (1020, "unknown")])
+def test_a_hook_settles_counts_that_differ_by_less_than_the_allowance(ms: int, hooked: str) -> None:
+    """The CPU counted 1000 ms, and the allowance is 5 ms."""
+    repetition = _repetition(*[_moment(at, worker_ms=at * ms / 2) for at in range(4)])
+    hook = HookedRun(repetition.began_ns + 10 * MS, repetition.began_ns + 990 * MS, "undisturbed", "")
+    verdict = _mark(_run(0, 1000), repetition).verdict
+    assert (verdict.outcome, "also ran elsewhere" in verdict.unknowns[0]) == ("unknown", True)
+    assert _mark(_run(0, 1000, hook), repetition).verdict.outcome == hooked
+
+
 _ELSEWHERE = TimeOutside(0, None, frozenset({0}))
 
 
