@@ -16,7 +16,12 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.spinning.load.run import BusyProcesses, busy_processes
 from noisewatch.operations.pinning import read_allowed_cpus
 from noisewatch.operations.progress import ProgressListener
-from noisewatch.units import describe_busy_processes
+from noisewatch.units import describe_busy_processes, describe_share
+
+# Share of what a busy process gets if nothing else runs on its CPU. noisewatch and --prepare run there too: on 2 CPUs a
+# process had 77 to 84%, and one other process that is always ready leaves half.
+_LEAST_SHARE = 0.5
+_STARVED = "each process had {} of its CPU on average, expected about {}"
 
 
 class SeriesLoad(Struct, frozen=True):
@@ -45,9 +50,18 @@ class RunningLoad:
     def end(self) -> SeriesLoad:
         """End the busy processes; return the load with the share that they had of their CPUs."""
         try:
-            return replace(self.begun, busy_share=self._busy.end())
+            share = self._busy.end()
         except CannotMeasure as error:
             return replace(self.begun, trouble=self.begun.trouble or str(error))
+        return replace(self.begun, busy_share=share, trouble=self.begun.trouble or _starved_reason(self.begun, share))
+
+
+def _starved_reason(load: SeriesLoad, share: float) -> str | None:
+    """Return why processes with this mean share of their CPUs are a smaller load than requested, or None."""
+    expected = min(len(load.cpus) / load.processes, 1.0)
+    if share >= _LEAST_SHARE * expected:
+        return None
+    return _STARVED.format(describe_share(share, 0), describe_share(expected, 0))
 
 
 def cpus_for_load(snapshot: Snapshot) -> CpuSet:

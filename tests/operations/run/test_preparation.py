@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -11,22 +12,24 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from noisewatch.errors import CannotStart, UsageError
+from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.run_status import RunStage
 from noisewatch.machine.command.running import Commands, StartedCommand
 from noisewatch.machine.command.start import CommandPlan
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.spinning.load.host import NAME
-from noisewatch.machine.spinning.load.run import busy_processes
+from noisewatch.machine.spinning.load.run import BusyProcesses, busy_processes
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.run import load
+from noisewatch.operations.run.conclusion import gate_of_machine
 from noisewatch.operations.run.judging import JudgedRepetition
-from noisewatch.operations.run.load import SeriesLoad, cpus_for_load
+from noisewatch.operations.run.load import RunningLoad, SeriesLoad, cpus_for_load
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.series import RunBeginning, RunSeries, run_series
 from noisewatch.operations.run.status import RunStatusWriter
@@ -270,7 +273,8 @@ class _LookingListener(_Listener):
 
 
 @_needs_another_cpu
-def test_load_runs_beside_the_series_on_other_cpus() -> None:
+def test_load_runs_beside_the_series_on_other_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "_LEAST_SHARE", 0.0)  # other programs may use those CPUs during the tests
     listener = _LookingListener()
     series = _run("sleep", "0.3", load=2, listener=listener)
     assert listener.beginnings[0].load == SeriesLoad(2, frozenset().union(*listener.cpus))
@@ -289,6 +293,71 @@ def test_killed_load_is_reported() -> None:
     series = _run("true", load=1, listener=_LookingListener(kills=True))
     assert series.load is not None
     assert (series.load.busy_share, series.load.trouble) == (None, "the load ended before the measurement did")
+
+
+class _StoppingListener(_Listener):
+    """A listener that stops the busy processes while the command runs."""
+
+    def on_begin(self, beginning: RunBeginning) -> None:
+        super().on_begin(beginning)
+        self._signal(signal.SIGSTOP)
+
+    def on_repetition(self, judged: JudgedRepetition) -> None:
+        super().on_repetition(judged)
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid in children_of(_load()[0]):
+            os.kill(pid, number)
+
+
+@_needs_another_cpu
+def test_stopped_load_is_reported() -> None:
+    series = _run("sleep", "0.8", load=1, listener=_StoppingListener())
+    assert series.load is not None
+    assert series.load.busy_share is not None
+    assert series.load.busy_share < 0.5
+    assert re.fullmatch(
+        r"each process had \d+% of its CPU on average, expected about 100%", series.load.trouble or "none"
+    )
+    assert gate_of_machine(series) == RunOutcome.UNKNOWN
+
+
+class _Ended:
+    """Ended busy processes with the given mean share of their CPUs."""
+
+    def __init__(self, share: float, cpus: tuple[int, ...]) -> None:
+        self.cpus = cpus
+        self._share = share
+
+    def end(self) -> float:
+        return self._share
+
+
+@pytest.mark.parametrize(
+    ("cpus", "share", "is_starved"),
+    [
+        ((0,), 0.77, False),
+        ((0,), 0.5, False),
+        ((0,), 0.49, True),
+        ((0,), 0.0, True),
+        ((0, 0), 0.4, False),  # two processes on one CPU
+        ((0, 0), 0.24, True),
+        ((0, 1), 0.4, True),
+        ((0, 1, 0), 0.34, False),
+        ((0, 1, 0), 0.32, True),
+    ],
+)
+def test_load_with_less_than_half_of_its_share_is_trouble(
+    cpus: tuple[int, ...], share: float, is_starved: bool
+) -> None:
+    ended = RunningLoad(cast(BusyProcesses, _Ended(share, cpus)), len(cpus)).end()
+    assert (ended.busy_share, ended.trouble is not None) == (share, is_starved)
+
+
+def test_missing_processes_are_named_before_a_small_share() -> None:
+    ended = RunningLoad(cast(BusyProcesses, _Ended(0.0, (0,))), 2).end()
+    assert ended.trouble == "1 busy process could not be pinned to another CPU"
 
 
 @_needs_another_cpu
