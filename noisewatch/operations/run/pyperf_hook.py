@@ -178,7 +178,7 @@ def _times(
         first, last = (parse_cpu_time((text or b"").decode("ascii", "replace")) for text in (before, after))
     except Malformed:
         return None, None
-    own = _counted(first, last, cpu, length_ns)
+    own = _rows_with_counts(first, last, cpu, length_ns)
     if own is None:
         return None, None
     steal_ns = _growth_ns(own, (STEAL,))
@@ -190,7 +190,7 @@ def _times(
         return steal_ns, None
     busy: dict[int, int] = {}
     for other in sorted(core - {cpu}):
-        rows = _counted(first, last, other, length_ns)
+        rows = _rows_with_counts(first, last, other, length_ns)
         ns = None if rows is None else _growth_ns(rows, _TASKS)
         if ns is None:
             return steal_ns, None
@@ -198,7 +198,7 @@ def _times(
     return steal_ns, busy
 
 
-def _counted(
+def _rows_with_counts(
     first: Mapping[int, CpuTime], last: Mapping[int, CpuTime], cpu: int, length_ns: int
 ) -> tuple[CpuTime, CpuTime] | None:
     """Return the CPU's two rows, or None if one is missing or their counts do not advance with time."""

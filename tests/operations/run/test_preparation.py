@@ -323,8 +323,8 @@ def test_stopped_load_is_reported() -> None:
     assert gate_of_machine(series) == RunOutcome.UNKNOWN
 
 
-class _Ended:
-    """Ended busy processes with the given mean share of their CPUs."""
+class _MeasuredLoad:
+    """Busy processes that end with the given mean share of their CPUs."""
 
     def __init__(self, share: float, cpus: tuple[int, ...]) -> None:
         self.cpus = cpus
@@ -351,13 +351,13 @@ class _Ended:
 def test_load_with_less_than_half_of_its_share_is_trouble(
     cpus: tuple[int, ...], share: float, is_starved: bool
 ) -> None:
-    ended = RunningLoad(cast(BusyProcesses, _Ended(share, cpus)), len(cpus)).end()
-    assert (ended.busy_share, ended.trouble is not None) == (share, is_starved)
+    series_load = RunningLoad(cast(BusyProcesses, _MeasuredLoad(share, cpus)), len(cpus)).end()
+    assert (series_load.busy_share, series_load.trouble is not None) == (share, is_starved)
 
 
 def test_missing_processes_are_named_before_a_small_share() -> None:
-    ended = RunningLoad(cast(BusyProcesses, _Ended(0.0, (0,))), 2).end()
-    assert ended.trouble == "1 busy process could not be pinned to another CPU"
+    series_load = RunningLoad(cast(BusyProcesses, _MeasuredLoad(0.0, (0,))), 2).end()
+    assert series_load.trouble == "1 busy process could not be pinned to another CPU"
 
 
 @_needs_another_cpu
