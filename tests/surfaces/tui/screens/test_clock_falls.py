@@ -203,9 +203,9 @@ def test_details_of_a_low_clock_are_not_shown_without_their_sentence(screen: Scr
         assert headline.count("at 5 s") <= headline.count("on 4-5 at 5 s")
 
 
-def _with_unknown_noise(taken: Frame, cpu: int) -> Frame:
-    lines = (replace(line, stolen_ns_per_s=None) if line.cpu == cpu else line for line in taken.cpus)
-    return replace(taken, cpus=tuple(lines))
+def _with_unknown_noise(interval: Frame, cpu: int) -> Frame:
+    lines = (replace(line, stolen_ns_per_s=None) if line.cpu == cpu else line for line in interval.cpus)
+    return replace(interval, cpus=tuple(lines))
 
 
 @pytest.mark.parametrize("lowered", [(), (4, 5)], ids=["full clock", "low clock"])
