@@ -64,13 +64,14 @@ History = Callable[[CulpritLine, int], Sequence[float | None]]
 
 def history_of(model: ScreenModel) -> History:
     """Return a function that returns a culprit's noise up to the shown interval, on the CPUs of the screen."""
-    cpus, last = listed_cpus(model), model.number + 1
+    last = model.number + 1
+    return lambda line, count: noise_in(model, line, range(max(last - count, model.history.first), last))
 
-    def noise(line: CulpritLine, count: int) -> Sequence[float | None]:
-        on = cpus if model.folds or line.tid is not None else frozenset({line.cpu})
-        return model.culprit_noise.noise(line, range(max(last - count, model.history.first), last), on)
 
-    return noise
+def noise_in(model: ScreenModel, line: CulpritLine, numbers: range) -> list[float | None]:
+    """Return the culprit's noise (ns/s) by interval, on the CPUs of the screen."""
+    on = listed_cpus(model) if model.folds or line.tid is not None else frozenset({line.cpu})
+    return model.culprit_noise.noise(line, numbers, on)
 
 
 def culprit_table(

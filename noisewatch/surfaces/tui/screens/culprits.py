@@ -12,7 +12,7 @@ from statistics import median
 from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_strides, name_cpus
-from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind, Role
+from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind
 from noisewatch.model.rhythm import rhythm_of_intervals, steady_rate
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
@@ -20,9 +20,10 @@ from noisewatch.surfaces.drawing.glyphs import Glyphs
 from noisewatch.surfaces.drawing.panel import Section, Space, count_rows, side_by_side
 from noisewatch.surfaces.drawing.text_row import Row, first_that_fits
 from noisewatch.surfaces.drawing.wraps import wrap_all
-from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
+from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of, noise_in
 from noisewatch.surfaces.tui.draw.levels import scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
+from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of, mark_cursor
 from noisewatch.surfaces.tui.screens.event_list import latest_section
 from noisewatch.surfaces.tui.screens.irq_panel import NAME, fact_row, irq_title, place_rows
 from noisewatch.surfaces.tui.screens.page import page
@@ -36,7 +37,7 @@ from noisewatch.surfaces.tui.state.filters import (
 from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, culprit_identity, is_least, parts_of
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
 from noisewatch.surfaces.tui.state.leading import likely_irq
-from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS
+from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS, columns_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_count, describe_rate, short_noise, short_share
 
@@ -111,7 +112,7 @@ def _selected_and_latest(model: ScreenModel, selected: CulpritLine, space: Space
     room = height - count_rows(latest)
     left = min(room - len(rows), _TALLEST)
     if noise and left > 0:
-        rows = [*rows, *_chart(noise, width, left, glyphs, selected.role)]
+        rows = [*rows, *_chart(model, selected, width, left, glyphs)]
     row = row_of(model, str(selected.irq)) if selected.irq is not None else None
     offered = ["f fix"] if row is None or disturbs_target(model, row) else []  # other IRQs need no fix
     offered += [] if model.screen == Screen.CPU else ["enter its CPU"]
@@ -296,12 +297,23 @@ def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row
     return [fact_row("", first_that_fits(choices, width))] if counts_with_reasons else []
 
 
-def _chart(
-    noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs, role: Role | None = None
-) -> list[Row]:
-    """Return the culprit's noise over time, with a scale at the left if there is more than one row."""
-    rows = tall_rows(noise[-max(width - NAME, 1) :], height, glyphs, role)
-    return [[(f"{scale_label(height - index, height):>{NAME - 2}}  ", "faint"), *row] for index, row in enumerate(rows)]
+def _chart(model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Return the culprit's noise in the last intervals, in the timeline's columns, with a scale at the left."""
+    axis = axis_of(model, width)
+    later = 0 if model.is_recorded else max(axis.last - model.number, 0) // axis.zoom  # a frozen chart does not grow
+    last = axis.last - later * axis.zoom
+    first = max(axis.first, last + 1 - _MOST_INTERVALS)
+    axis = replace(axis, first=first, last=last, after=axis.after + later)
+    noise = columns_of(noise_in(model, line, axis.numbers), axis.zoom)
+    rows = [
+        [
+            (f"{scale_label(height - index, height):>{LABEL - 1}} {'':{axis.before}}", "faint"),
+            *row,
+            (" " * axis.after, "plain"),
+        ]
+        for index, row in enumerate(tall_rows(axis.spread(noise), height, glyphs, line.role))
+    ]
+    return mark_cursor(rows, axis, glyphs)
 
 
 def begin_filter(model: ScreenModel) -> None:

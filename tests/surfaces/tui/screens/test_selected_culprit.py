@@ -15,6 +15,7 @@ from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, IrqLin
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
+from noisewatch.surfaces.tui.draw.timeline import LABEL
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.culprits import _chart
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
@@ -149,9 +150,12 @@ def test_the_current_cost_of_a_culprit_cut_off_by_others_is_unknown() -> None:
 
 @pytest.mark.parametrize("height", range(2, 17))
 def test_figures_on_the_scale_of_a_chart_match_the_tops_of_bars(height: int) -> None:
-    rows = _chart([8e6, 1e6], 40, height, ASCII)
-    figures = {text_of(row)[:10].strip(): at for at, row in enumerate(rows)}
-    tops = [next(at for at, row in enumerate(rows) if text_of(row)[column] != " ") for column in (10, 11)]
+    cpus = (cpu_line(3, Role.TARGET),)
+    noisy = [replace(_IRQ, stolen_ns_per_s=noise) for noise in (8e6, 1e6)]
+    model = model_of(*(frame(cpus, (line,), second) for second, line in enumerate(noisy, 1)))
+    rows = _chart(model, _IRQ, 40, height, ASCII)
+    figures = {text_of(row)[:LABEL].strip(): at for at, row in enumerate(rows)}
+    tops = [next(at for at, row in enumerate(rows) if text_of(row)[LABEL + column] != " ") for column in (0, 1)]
     assert figures["200 ms"] == 0
     assert figures.get("1.0 ms", tops[1]) == tops[1]
     assert figures.get("10 ms", tops[0]) <= tops[0] <= figures.get("3.0 ms", height)
@@ -159,7 +163,21 @@ def test_figures_on_the_scale_of_a_chart_match_the_tops_of_bars(height: int) -> 
 
 def test_the_chart_of_few_intervals_starts_at_its_scale() -> None:
     lines = screen_of(_model(_IRQ), Screen.OVERVIEW, 300, 80)
-    assert any(line.startswith("   10 ms    ██  ") for line in lines)
+    assert any(line.startswith(" 10 ms   ██  ") for line in lines)
+
+
+@pytest.mark.parametrize("cursor", [None, 1])
+@pytest.mark.parametrize("size", [(80, 24), (120, 34), (200, 60)])
+def test_the_chart_has_the_columns_of_the_timeline(size: tuple[int, int], cursor: int | None) -> None:
+    cpus = (cpu_line(3, Role.TARGET, 2e8),)
+    quiet = (cpu_line(3, Role.TARGET, 0.0),)
+    frames = [frame(cpus, (_SOFTIRQ,), second) if second % 3 else frame(quiet, (), second) for second in range(1, 12)]
+    model = model_of(*frames[:-1], replace(frames[-1], origin="replay of x.nw", is_last=True))
+    model.cursor = cursor
+    lines = screen_of(model, Screen.CULPRITS, *size)
+    chart = next(line for line in lines if line.strip("│ ").startswith("200 ms ") and "█" in line)
+    lane = next(line for line in lines if line.strip("│ ").startswith("target ") and "█" in line)
+    assert [at for at, sign in enumerate(chart) if sign == "█"] == [at for at, sign in enumerate(lane) if sign == "█"]
 
 
 def test_without_a_culprit_there_is_no_panel() -> None:
