@@ -87,7 +87,7 @@ def _describe_fall(model: ScreenModel, fall: ClockFall) -> Sentence:
         (NEEDED, ("fell " if fall.back(model.number) is None else "dipped ", "notable")),
         (BEFORE, (f"from {_ghz(fall.worst.from_khz)} ", "notable")),
         (NEEDED, (f"to {to} GHz {_on(sorted(fall.parts))}", "notable")),
-        (TIME, (_times(model, fall), "notable")),
+        (TIME if _back(model, fall) is None else NEEDED, (_times(model, fall), "notable")),
         (NEEDED, (": ", "plain")),
         *_causes(model, fall),
         (EXTRA, (f"  {count} drops in {describe_count(len(numbers), 'interval')}" if count > 1 else "", "plain")),
@@ -103,7 +103,9 @@ def _causes(model: ScreenModel, fall: ClockFall) -> Sentence:
         causes, where = causes_by_cpu[cpus[0]], f" {_on(cpus)}" if len(groups) > 1 else ""
         sentence += [(NEEDED, (", ", "plain"))] if sentence else []
         if causes:
-            sentence.append((NEEDED, (f"{', '.join(causes)}{where}", "strong")))
+            first, *further = causes
+            sentence += [(NEEDED, (first, "strong")), (EXTRA, ("".join(f", {cause}" for cause in further), "strong"))]
+            sentence.append((NEEDED, (where, "strong")))
         else:
             sentence.append((NEEDED, (f"cause not visible{where}", "unknown")))
             sentence.append((EXTRA, (_hint(model, fall, cpus), "unknown")))
@@ -112,10 +114,24 @@ def _causes(model: ScreenModel, fall: ClockFall) -> Sentence:
 
 def _times(model: ScreenModel, fall: ClockFall) -> str:
     """Return when the clock fell and, if it has returned, when it was back."""
-    began, back = _time(model, fall.number), fall.back(model.number)
-    if fall.since < fall.number - _EXACT:
-        return f" by {began}" if back is None else f" by {began}, back at {_time(model, back)}"
-    return f" at {began}" if back is None else f", {began} to {_time(model, back)}"
+    began, back = _time(model, fall.number), _back(model, fall)
+    if back is None:
+        preposition = "by " if _is_inexact(fall) else "" if began.endswith(" ago") else "at "
+        return f" {preposition}{began}"
+    end = _time(model, back)
+    if _is_inexact(fall):
+        return f" by {began}, back at {end}"
+    number, _, unit = began.partition(" ")
+    return f", {number if unit == end.partition(' ')[2] else began} to {end}"
+
+
+def _is_inexact(fall: ClockFall) -> bool:
+    return fall.since < fall.number - _EXACT
+
+
+def _back(model: ScreenModel, fall: ClockFall) -> int | None:
+    """Return the interval in which the clock was back, in a recording also one after the shown interval, or None."""
+    return fall.back(model.history.count - 1 if model.is_recorded else model.number)
 
 
 def _time(model: ScreenModel, number: int) -> str:

@@ -400,10 +400,12 @@ def timeline_title(model: ScreenModel) -> str:
 
 
 def over_limit(model: ScreenModel) -> list[str]:
-    """Return texts with the number of kept intervals in which a target CPU's noise is over the limit or unknown."""
+    """Return texts on the kept intervals: noise of target CPUs over the limit or unknown, and drops of their clocks."""
     numbers = model.history.kept
     if not numbers:
         return []
     noisy, unknown_count = model.history.count_noisy(numbers)
     count_text = f"over {_LIMIT} in {noisy} of {describe_count(len(numbers), 'interval')}"
-    return [count_text, f"{unknown_count} unknown"] if unknown_count else [count_text]
+    unknown = [f"{unknown_count} unknown"] if unknown_count else []
+    drops = sum(number in numbers for number in model.clocks.drops())
+    return [count_text, *unknown, *([describe_count(drops, "clock drop")] if drops else [])]
