@@ -150,6 +150,8 @@ def _headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         row += [(state, "doubt"), ("  ", "plain")]
     if over := _over_text(model):
         row += [(over, "grave"), ("  ", "plain")]
+    if (rest := _rest_text(model)) and model.screen not in _OWN_SENTENCES:
+        row += [(rest, "doubt"), ("  ", "plain")]
     return [*_with_rank(_CORE, *row), *_sentences(model, frame, glyphs)]
 
 
@@ -238,20 +240,33 @@ def verdict_of(model: ScreenModel) -> Piece:
         return (" no verdict yet ", "faint")
     word, style = _VERDICTS[verdict]
     frame = model.frame
-    if frame is not None and (over_now(model) or unknown_now(model) or is_low(model, frame)) and word == "STABLE":
+    if frame is not None and word == "STABLE" and _is_qualified(model, frame):
         judged_s = frame.judged_s
         return (f" {word} over {short_seconds(judged_s)} " if judged_s is not None else f" {word} ", "doubt")
     return (f" {word} ", style)
 
 
+def _is_qualified(model: ScreenModel, frame: Frame) -> bool:
+    return bool(over_now(model) or unknown_now(model) or is_low(model, frame) or _rest_text(model))
+
+
 def qualifications_of(model: ScreenModel) -> list[str]:
-    """Return why a stable verdict is qualified: noise over the limit, unknown noise, a low clock."""
+    """Return why a stable verdict is qualified: noise over the limit, unknown noise, a low clock, other intervals."""
     frame = model.frame
     if frame is None or frame.verdict != "stable" or model.is_past:
         return []
     clock = describe_clock_history(model, frame) if is_low(model, frame) else []
     low = f"clock {''.join(text for _, (text, _) in clock)}" if clock else ""
-    return [text for text in (_over_text(model), *(text for text, _ in _doubt(model)), low) if text]
+    return [text for text in (_over_text(model), *(text for text, _ in _doubt(model)), low, _rest_text(model)) if text]
+
+
+def _rest_text(model: ScreenModel) -> str:
+    """Return in how many other intervals of a recording the verdict is unstable if it is stable in the shown one."""
+    frame, numbers = model.frame, model.history.kept
+    if frame is None or frame.verdict != "stable" or model.is_past or not model.is_recorded:
+        return ""
+    count = model.history.count_unstable(numbers)
+    return f"unstable in {count} of {describe_count(len(numbers), 'interval')}" if count else ""
 
 
 def _over_text(model: ScreenModel) -> str:

@@ -92,7 +92,8 @@ class History:
         self._worst = Ring("f", math.nan, capacity)
         self._noisy = Ring("L", 0, capacity)  # number of intervals up to this one with noise over the limit
         self._unknown = Ring("L", 0, capacity)  # number of intervals up to this one with unknown noise
-        self._total_noisy = self._total_unknown = 0
+        self._unstable = Ring("L", 0, capacity)  # number of intervals up to this one with an unstable verdict
+        self._total_noisy = self._total_unknown = self._total_unstable = 0
         self._shown: dict[int, Frame] = {}  # the last decoded frames, by interval
         self._kinds_of: int | None = None
         self._kinds: dict[int, tuple[Mapping[str, float], float | None]] = {}  # by interval, for the CPU `_kinds_of`
@@ -125,6 +126,8 @@ class History:
         self._worst.add(math.nan if worst is None else worst)
         self._total_noisy += (worst or 0) >= GRAVE_NS
         self._total_unknown += worst is None
+        self._total_unstable += frame.verdict == "unstable"
+        self._unstable.add(self._total_unstable)
         self._noisy.add(self._total_noisy)
         self._unknown.add(self._total_unknown)
 
@@ -163,6 +166,13 @@ class History:
         worst = self.worst([first])[0]
         noisy = self._noisy.at(last) - self._noisy.at(first) + ((worst or 0) >= GRAVE_NS)
         return noisy, self._unknown.at(last) - self._unknown.at(first) + (worst is None)
+
+    def count_unstable(self, numbers: range) -> int:
+        """Return the number of kept intervals with an unstable verdict."""
+        if not numbers:
+            return 0
+        first = self.frame(numbers[0]).verdict == "unstable"
+        return self._unstable.at(numbers[-1]) - self._unstable.at(numbers[0]) + first
 
     def cpus_over_limit(self, cpus: Iterable[int], numbers: range) -> list[int]:
         """Return the CPUs whose noise was over the limit in at least one of the kept intervals."""

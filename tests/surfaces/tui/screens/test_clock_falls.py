@@ -354,3 +354,17 @@ def test_lowest_and_highest_of_the_fallen_clocks_are_named() -> None:
 def test_the_axis_and_the_headline_have_the_same_time() -> None:
     model = _fallen()
     assert f"at {time_of(model, 5)}:" in _headline(model)
+
+
+def test_a_stable_moment_of_a_recording_has_the_number_of_its_unstable_intervals() -> None:
+    verdicts = ["stable"] * 4 + ["unstable"] * 3 + ["stable"] * 4
+    frames = [replace(_frame(second, {}), verdict=verdict, judged_s=5.0) for second, verdict in enumerate(verdicts, 1)]
+    model = model_of(*frames)
+    for number in (0, 10):
+        model.go_to_number(number)
+        assert verdict_of(model) == (" STABLE over 5 s ", "doubt")
+        assert "unstable in 3 of 11 intervals" in text_of(rows_of_screen(model, 100, 24, UNICODE)[1])
+    model.go_to_number(5)
+    assert "unstable in" not in text_of(rows_of_screen(model, 80, 24, UNICODE)[1])
+    live = model_of(*(replace(taken, origin=None) for taken in frames))
+    assert verdict_of(live) == (" STABLE ", "good")
