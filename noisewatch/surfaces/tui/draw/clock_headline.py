@@ -86,7 +86,8 @@ def _describe_fall(model: ScreenModel, fall: ClockFall) -> Sentence:
     return [
         (NEEDED, ("fell " if fall.back(model.number) is None else "dipped ", "notable")),
         (BEFORE, (f"from {_ghz(fall.worst.from_khz)} ", "notable")),
-        (NEEDED, (f"to {to} GHz {_on(sorted(fall.parts))}", "notable")),
+        (NEEDED, (f"to {to} GHz", "notable")),
+        (TIME if fall.parts.keys() >= {*model.target} else NEEDED, (f" {_on(sorted(fall.parts))}", "notable")),
         (TIME if _back(model, fall) is None else NEEDED, (_times(model, fall), "notable")),
         (NEEDED, (": ", "plain")),
         *_causes(model, fall),

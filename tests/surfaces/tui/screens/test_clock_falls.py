@@ -69,6 +69,13 @@ def test_the_headline_names_the_fall_its_cpus_its_time_and_its_cause() -> None:
     assert "fell from 3.00 to 1.20 GHz on 4-5 at 5 s: governor powersave" in _headline(_fallen(governor="powersave"))
 
 
+def test_a_narrow_headline_keeps_the_cause_rather_than_a_list_of_all_target_cpus() -> None:
+    fallen, all_fallen = (_fallen(cpus=cpus, governor="powersave") for cpus in ((4, 5), (2, 3, 4, 5)))
+    assert "fell to 1.20 GHz on 4-5: governor powersave" in _headline(fallen, 65)
+    assert "fell to 1.20 GHz: governor powersave" in _headline(all_fallen, 60)
+    assert "fell from 3.00 to 1.20 GHz on 2-5 at 5 s: governor powersave" in _headline(all_fallen)
+
+
 def test_the_fall_precedes_the_noise_in_the_headline_and_keeps_its_cause_on_a_narrow_screen() -> None:
     hog = culprit("hog", cpu=3, lost_ns=200_000_000.0)
     last = _frame(6, dict.fromkeys((4, 5), _LOW), "powersave", culprits=(hog,), verdict="unstable", is_last=True)
