@@ -66,7 +66,7 @@ def test_a_busy_loop_is_named_and_quiet_cpus_are_not_called_busy(isolated: Lab, 
 
 def test_a_cpu_goes_offline_and_back_while_the_monitor_and_a_recording_run(isolated: Lab, monitor: Screen) -> None:
     recorder = isolated.start("noisewatch record --duration 600 hotplug.nw")
-    isolated.do("until grep -q . hotplug.nw; do sleep 0.5; done")
+    isolated.do("until noisewatch show --replay hotplug.nw >/dev/null 2>&1; do sleep 0.5; done")  # its first snapshot
     try:
         monitor.wait_for("target 2-3,6-7 ")
         isolated.write(_ONLINE, 0)
