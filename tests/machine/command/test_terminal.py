@@ -22,7 +22,7 @@ from tests.plumbing.waiting import wait_until
 
 _COUNTS = """
 import os, signal, sys, time
-signal.signal(getattr(signal, f"SIG{sys.argv[1]}"), lambda *_: os.write(1, b"told\\n"))
+signal.signal(getattr(signal, f"SIG{sys.argv[1]}"), lambda *_: os.write(1, b"received\\n"))
 os.write(1, b"ready\\n")
 while not os.path.exists(sys.argv[2]):
     time.sleep(0.01)
@@ -59,11 +59,11 @@ def test_signal_from_the_terminal_reaches_the_command_once(
     user, programs = terminal
     with RunningWrapper(core, tmp_path, f"exec {counting}", terminal=programs) as wrapper:
         _resize(user) if name == "WINCH" else _type(user, {"INT": "\x03", "QUIT": "\x1c"}[name])
-        wait_until(lambda: "told" in wrapper.output)
+        wait_until(lambda: "received" in wrapper.output)
         time.sleep(_LONGER_THAN_FORWARDING_S)
         (tmp_path / "end").touch()
         result = wrapper.end()
-    assert wrapper.output.count("told") == 1
+    assert wrapper.output.count("received") == 1
     assert (result["exit_status"], wrapper.process.returncode) == (7, 7)
     assert result["asked"] == (None if name == "WINCH" else signal.Signals[f"SIG{name}"])
 
