@@ -63,6 +63,14 @@ def test_noisy_and_unknown_intervals_are_counted_in_any_window() -> None:
     assert [history.count_noisy(window) for window in windows] == [(2, 1), (0, 0), (1, 0), (1, 1), (1, 1), (0, 0)]
 
 
+def test_unstable_intervals_are_counted_in_any_window() -> None:
+    history = History(4)
+    for verdict in ("unstable", "unstable", "stable", None, "unstable"):
+        history.add(frame((cpu_line(1, "target"),), verdict=verdict))
+    windows = [range(1, 5), range(1, 2), range(2, 4), range(3, 5), range(4, 4)]
+    assert [history.count_unstable(window) for window in windows] == [2, 1, 0, 1, 0]
+
+
 def test_notable_noise_of_one_target_cpu_leaves_an_unread_one_unknown() -> None:
     history = History()
     for noise_ns in (2e6, 6e6):
